@@ -27,6 +27,7 @@ SOFTNESS = (5e-4, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)     # time step and time con
 _RADIUS, _RAMP, _TURNS, _ROWS = 0.1, 1.0, 1.0, 241      # m; s until full speed; turns that are measured; rows that are compared
 _STIFF = 1e8                                            # N·m/rad of what counts as rigid
 _TOLERANCE = 1e-7
+_LONGEST = 0.1                                          # s; between the points of longer steps energy would be less exact
 PARTS = {"all": "", "drives": "spring", "flexible joints": "flexure", "flexible links": "link"}
 
 
@@ -117,7 +118,8 @@ def moved(m: Mechanism, speed: float, t: Array, tolerance: float = _TOLERANCE) -
     """Motion of the elastic robot whose drives move as the rigid one's do on the circle."""
     grid = np.linspace(0.0, end(speed), 1001)
     way = make_interp_spline(grid, circle(m, grid, speed).q[:, list(m.active)], 7)
-    return prescribed_motion(m, lambda t: np.stack((way(t), way(t, 1), way(t, 2))), t, tolerance=tolerance)
+    return prescribed_motion(m, lambda t: np.stack((way(t), way(t, 1), way(t, 2))), t, corners=np.arange(0.0, t[-1], _LONGEST),
+                             tolerance=tolerance)
 
 
 def elastic(stiffness: float, speed: float) -> dict[str, Any]:
