@@ -132,8 +132,10 @@ def elastic(stiffness: float, speed: float) -> dict[str, Any]:
     resting = np.array([equilibrium(m, drives) for drives in wanted.q[rows][:, list(m.active)]])
     energy = mechanical_energy(m, motion.q, motion.dq)
     off = energy - energy[0] - motion.driven + motion.rubbed + motion.damped
+    away = np.linalg.norm((motion.q - wanted.q)[full][:, place], axis=1)
     return {"torque": [float(np.abs(motion.tau[full, j]).max()) for j in m.active],
-            "off": float(np.linalg.norm((motion.q - wanted.q)[full][:, place], axis=1).max()),
+            "off": float(away.max()),
             "beyond": float(np.linalg.norm((motion.q[rows] - resting)[:, place], axis=1).max()),
             "energy": float(np.abs(off).max() / max(np.ptp(energy), np.abs(motion.driven).max())),
-            "gap": float(np.abs(gap(m, kinematics(m, motion.q))).max())}
+            "gap": float(np.abs(gap(m, kinematics(m, motion.q))).max()),
+            "phase": ((t[full] - 0.5 * _RAMP) * speed).tolist(), "away": away.tolist()}
