@@ -102,9 +102,9 @@ def circle(m: Mechanism, t: Array, speed: float) -> ClosedMotion:
     rate = speed * (10.0 * part**3 - 15.0 * part**4 + 6.0 * part**5)
     gain = speed * np.where(t < _RAMP, 30.0 * part**2 * (1.0 - part)**2 / _RAMP, 0.0)
     c, s, rest = _RADIUS * np.cos(phase), _RADIUS * np.sin(phase), np.zeros((len(t), 1 + len(m.springs)))
-    known = [*(m.names.index(f"platform.{axis}") for axis in "xyz"), *m.springs]
-    return close_loops(m, *(np.column_stack((*two, rest)) for two in (
-        (c, s), (-s * rate, c * rate), (-c * rate**2 - s * gain, -s * rate**2 + c * gain))), known)
+    q, dq, ddq = (np.column_stack((*two, rest)) for two in (
+        (c, s), (-s * rate, c * rate), (-c * rate**2 - s * gain, -s * rate**2 + c * gain)))
+    return close_loops(m, q, dq, ddq, [*(m.names.index(f"platform.{axis}") for axis in "xyz"), *m.springs])
 
 
 def rigid(m: Mechanism, speed: float) -> list[float]:

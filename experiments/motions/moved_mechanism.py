@@ -55,8 +55,10 @@ class NeededTorque:
         Motion of all joints.
     driving : Driving
         Torques, friction and loads.
+    swinging : tuple of int
+        Joints that moved by themselves.
     swung : ForwardMotion or None
-        The same where joints without a drive moved by themselves.
+        The motion, if there are any.
     """
 
     t: Array
@@ -64,6 +66,7 @@ class NeededTorque:
     dq: Array
     ddq: Array
     driving: Driving
+    swinging: tuple[int, ...] = ()
     swung: ForwardMotion | None = None
 
 
@@ -85,7 +88,7 @@ def torque_for(mechanism: Mechanism, table: MotionTable, tolerance: float = TOLE
             raise InputError(f"{table.path}: columns q.{', q.'.join(lacking)} are missing, but other passive joints have theirs; "
                              "give q of all, or of none: then they swing by themselves")
         motion = prescribed_motion(mechanism, _through(mechanism, table), table.t, tolerance=tolerance)
-        return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, acting(mechanism, motion), motion)
+        return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, acting(mechanism, motion), swinging, motion)
     known = tuple(sorted((*mechanism.active, *swinging)))
     given = table.motion(mechanism, known)
     if mechanism.closures:

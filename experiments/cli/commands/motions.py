@@ -135,14 +135,12 @@ def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, tole
 
     from stribeck.experiments.motions.motion_table import write_motion
     from stribeck.experiments.motions.moved_mechanism import energy_error, motion_columns, torque_for
-    from stribeck.ident.model.chains.closed_chain import swinging_joints
 
     found = torque_for(mechanism, table, tolerance)
     write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau))
     largest, rubbed = ({mechanism.names[j]: float(np.abs(values[:, j]).max()) for j in mechanism.active}
                        for values in (found.driving.tau, found.driving.friction))
-    swinging = () if found.swung is None else swinging_joints(mechanism)
-    ranges = {mechanism.names[j]: [float(found.q[:, j].min()), float(found.q[:, j].max())] for j in swinging}
+    ranges = {mechanism.names[j]: [float(found.q[:, j].min()), float(found.q[:, j].max())] for j in found.swinging}
     error = None if found.swung is None else energy_error(mechanism, found.swung)
     if as_json:
         swung = {} if error is None else {"swinging": ranges, "energy_error": error}

@@ -168,8 +168,8 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "no column q.elbow, q.wrist"),
         (["simulate", "flexible-arm", "--motion", write("some.csv", t=t, **{"q__flexure 1": still})],
          "columns q.shoulder spring, q.elbow spring, q.flexure 2 are missing, but other passive joints have theirs"),
-        (["simulate", "flexible-parallel", "--motion", write("one.csv", t=[0.0], **dict.fromkeys(
-            [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], [0.0]))], "one.csv: one row, but"),
+        (["simulate", "flexible-parallel", "--motion", write("one.csv", t=still[:1], **dict.fromkeys(
+            [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], 0.0))], "one.csv: one row, but"),
         (["loads", "flexible-parallel", "--dq", "1,0,0"], "spring1 for one, which swing when it moves"),
         (["loads", "planar-3-prr", "-o", "x.csv"], "--out is for loads along a motion"),
         (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion says the posture"),
