@@ -64,7 +64,7 @@ def _page(figures: dict[str, Any]) -> str:
              f"Energy and work are in balance to {energy:.0e} of the greatest of them (tolerance {_TOLERANCE:g}); loops are "
              f"closed to {open_by:.0e} m or rad.", "",
              "How far the platform sags, drives at zero, by what is elastic (600 N·m/rad; links of 207 GPa), µm: "
-             + ", ".join(f"{name} {1e6 * value:.3g}" for name, value in figures["sag"].items()) + ".", ""]
+             + ", ".join(f"{name} {1e6 * value:.4g}" for name, value in figures["sag"].items()) + ".", ""]
     if figures["mujoco"]:
         lines += ["MuJoCo with `connect` constraints, drives pulled from the balance on: greatest difference of a joint's "
                   "position, rad or m, by the constraints' time constant and the step: "

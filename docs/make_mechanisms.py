@@ -57,8 +57,8 @@ def five_axis_tree() -> tuple[str, Figure]:
     found = {name: driving_torque(mechanism, q, dq, ddq) for name, mechanism in laws.items()}
     figure = Figure(figsize=(9.2, 4.6), layout="constrained")
     axes = figure.subplots(2, 3)
-    shown = (0, 1, 3)
-    for column, j in zip(axes.T, shown, strict=True):
+    joints = (0, 1, 3)
+    for column, j in zip(axes.T, joints, strict=True):
         for (name, driving), colour in zip(found.items(), (COLOURS.faint, SHADES[1], COLOURS.accent), strict=True):
             column[0].plot(t, driving.tau[:, j], color=colour, lw=1.2, label=name)
             if name != "no friction":
@@ -68,7 +68,7 @@ def five_axis_tree() -> tuple[str, Figure]:
         column[1].set(xlabel="t, s")
     axes[0, 0].legend(frameon=False)
     rows = [f"| {time:g} | " + " | ".join(f"{found['no friction'].tau[k, j]:.4f}, {found['Stribeck'].friction[k, j]:.4f}"
-                                          for j in shown) + " |" for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
+                                          for j in joints) + " |" for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
             for k in (int(np.argmin(np.abs(t[:, 0] - time))),)]
     return f"""## Five-axis tree (P0, section 5.1)
 
@@ -336,8 +336,8 @@ def gough_stewart() -> tuple[str, Figure]:
 
 Six legs lift a platform of 15 kg at 0.02 m/s each, with an external wrench; friction in hips, balls (moment K |R| against the
 relative turning) and sliders. Ours: joints in three pairs on P4's diameters, since P4's angles do not hold a level platform; six
-poses, massless legs, steady speed (P4 accelerates by 0.1 m/s² and 0.01°/s² besides). P4 prints no forces, and says that friction
-makes them about ten per cent larger. Here, over six poses, the sum of the leg forces grows by
+poses, massless legs, steady speed (P4 accelerates by 0.1 m/s² and 0.01°/s² besides). P4 says that friction makes the forces of
+the legs about ten per cent larger. Here, over six poses, their sum grows by
 
 | friction arm K | per cent, poses 1 to 6 |
 |---|---|
