@@ -17,6 +17,8 @@ from stribeck.ident.model.driven.radau import Radau
 
 RADAU = Radau(7)
 _TURNS = 12             # of Newton's method in a step
+_MANY = 30              # slopes to be found; fewer cost little, and those of the step before are not tried
+_SLOW = 0.2             # of the change before, with slopes of another step; then they are too old
 _ENOUGH = 1e-3          # error of Newton's method, as a part of the tolerance
 _BALANCED = 1e-11       # of the greatest torque, and N or N·m, that may be lacking at a point of a step
 _FAR = 0.3              # rad, or characteristic lengths, from where local coordinates are taken anew
@@ -109,15 +111,18 @@ class SmoothMotion:
 
     def step(self, h: float, longer: Step | None = None) -> Step | None:
         """A step of length h from here, perhaps as a part of a longer one; None where Newton's method does not find it."""
-        if longer is not None:
-            found = self._solve(h, longer, longer.slopes)
+        near = longer or self.guess
+        many = 3 * self.place.k + self.place.r > _MANY
+        if near is not None and (longer is not None or (many and near.place is self.place)):
+            found = self._solve(h, near, near.slopes)
             if found is not None:
                 return found
-        return self._solve(h, longer or self.guess, None)
+        return self._solve(h, near, None)
 
     def _solve(self, h: float, guess: Step | None, slopes: Slopes | None) -> Step | None:
         """The step by simplified Newton: slopes are those at the predicted points."""
         X, W = self._predicted(h, guess)
+        slow = 1.0 if slopes is None else _SLOW
         times, (s, size), k, before, lacked = self.t + h * RADAU.c, X.shape, self.place.k, np.inf, np.inf
         try:
             if slopes is None:
@@ -134,7 +139,7 @@ class SmoothMotion:
                 change = lu_solve(lu, rows.ravel(), check_finite=False).reshape(s, size)
                 moved = h * np.abs(change[:, :k]).max(initial=0.0) / (1.0 + np.abs(u).max(initial=0.0))
                 off = np.abs(rows).max(initial=0.0)
-                if not moved + off < np.inf or (turn > 1 and moved > before and moved > _ENOUGH * self.tolerance):
+                if not moved + off < np.inf or (turn > 1 and moved > slow * before and moved > _ENOUGH * self.tolerance):
                     return None
                 balanced = off <= _BALANCED * (1.0 + np.abs(forces.loads.tau).max()) or 0.3 * lacked < off <= rounded
                 lacked = off
