@@ -108,13 +108,14 @@ class TestElasticChains:
         np.testing.assert_allclose(found.loads.bending, again.loads.bending, rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.closed.force, again.closed.force, rtol=0, atol=1e-9)
 
-    def test_mujoco_moves_a_crank_on_a_spring_likewise(self):
-        """It deviates the less the stiffer its closures are. P3's robot: `python -m benchmarks flexible_parallel`."""
-        m = elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01)
-        errors = against_mujoco(m, 0.2)
+    @pytest.mark.parametrize("name", ["flexible-parallel", "crank on a spring"])
+    def test_mujoco_moves_it_likewise_under_torques(self, name):
+        """It deviates the less the stiffer its closures are. For a second: `python -m benchmarks flexible_parallel`."""
+        m = (elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01) if name == "crank on a spring" else
+             load_mechanism(name))
+        errors = against_mujoco(m, 0.1, ((5e-4, 2e-2), (2e-4, 2e-3)))
         assert errors[0] < 1e-3
-        assert errors[1] < errors[0] / 4.0
-        assert errors[2] < errors[1] / 4.0
+        assert errors[1] < errors[0] / 20.0
 
     def test_the_torques_give_the_motion_back(self):
         """Inverse, then forward."""
