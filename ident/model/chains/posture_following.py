@@ -79,9 +79,11 @@ class Branch:
         rank, rank_all = (int(np.linalg.matrix_rank(part, tol=RANK)) for part in (G[:, self.solved], G))
         if rank < len(self.solved):
             condition = float(self.condition(home)[0])
-            loose = [m.names[j] for j in self.solved if j in m.springs]
-            cause = (f"elastic joints, {loose[0]} for one, are free: equilibrium finds where they rest, simulate how they move"
-                     if loose else "a closure is missing, or this posture is singular")
+            rigid = [j for j in self.solved if j not in m.springs]
+            told = len(rigid) < len(self.solved) and int(np.linalg.matrix_rank(G[:, rigid], tol=RANK)) == len(rigid)
+            loose = next((m.names[j] for j in self.solved if j in m.springs), "")
+            cause = (f"elastic joints, {loose} for one, are free: equilibrium finds where they rest, simulate how they move"
+                     if told else "a closure is missing, or this posture is singular")
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
                                f"number {condition:.1e}): {cause}; the joints are {self._names(self.solved)}", condition)
         if rank_all > rank:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
@@ -50,9 +50,9 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     PostureError
         If the loops cannot be closed.
     """
-    posture = _start(mechanism, q)
     held = np.zeros(mechanism.n, dtype=bool)
     held[list(mechanism.active)] = True
+    posture = _start(mechanism, q, held)
     if held.all():
         return posture
     reach = float(np.linalg.norm(mechanism.origin, axis=1).sum() + np.linalg.norm(mechanism.com, axis=1).max()) or 1.0
@@ -99,11 +99,14 @@ def set_off(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, A
     return posture, rates.dq[0]
 
 
-def _start(m: Mechanism, q: ArrayLike) -> Array:
+def _start(m: Mechanism, q: ArrayLike, held: NDArray[np.bool_]) -> Array:
     """Posture from which the balance is sought, loops closed."""
     wanted = np.asarray(q, dtype=float)
-    if not m.closures or wanted.shape != (len(m.active),) or len(m.active) == m.n:
+    if not m.closures:
         return np.array(single("q", q, m)[0])
+    if wanted.shape != (len(m.active),) or len(m.active) == m.n:
+        place = LocalCoordinates(m, single("q", q, m)[0], held)
+        return np.asarray(place.place(np.zeros((1, place.k)), np.zeros((1, place.r)))[0][0])
     known = telling_joints(m)
     at = np.zeros((1, len(known)))
     at[0, [known.index(j) for j in m.active]] = wanted

@@ -171,7 +171,11 @@ def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike]
     led = Prescribed(mechanism.active, lambda times: np.asarray(drives(times), dtype=float))
     nothing = np.zeros(mechanism.n)
     simulation = _Simulation(MotionEquations(mechanism, lambda t, q, dq: nothing, led), t, corners, tolerance)
-    position, velocity, _ = led.motion(np.append(simulation.times, 0.0)[:1])[:, 0]
+    first = led.motion(np.append(simulation.times, 0.0)[:1])
+    if first.shape != (3, 1, len(led.joints)) or not np.isfinite(first).all():
+        raise InputError(f"drives(t) of one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
+                         f"needed: positions, velocities, accelerations of {', '.join(mechanism.names[j] for j in led.joints)}")
+    position, velocity = first[:2, 0]
     return simulation.run(*(set_off(mechanism, position, velocity) if q is None or dq is None else _closed(mechanism, q, dq)))
 
 

@@ -14,6 +14,7 @@ from stribeck.ident.model.chains.loop_geometry import gap
 from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.chains.rest import equilibrium, set_off
 from stribeck.ident.model.driven.driving_torques import drive
+from stribeck.ident.model.driven.forward_simulation import prescribed_motion
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.mechanism import Mechanism, Spring
@@ -102,6 +103,19 @@ def test_what_springs_do_not_hold_is_named(robot):
     loose = {j: Spring(0.0) for j in robot.springs}
     with pytest.raises(InputError, match=r"at rest joint .* is held by nothing"):
         equilibrium(replace(robot, springs=loose, gravity=np.zeros(3)), np.zeros(3))
+
+
+def test_where_more_joints_have_springs_than_may_move_the_others_follow():
+    """The three-loop chain with one loop open, all its passive joints sprung: two more freedoms than the crank's."""
+    m = load_mechanism("three-loop-chain")
+    open_chain = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.5)))
+    assert len(telling_joints(open_chain)) == 3
+    q = equilibrium(open_chain, [0.3])
+    assert np.abs(gap(open_chain, kinematics(open_chain, q[None]))).max() < 1e-12
+    held = prescribed_motion(open_chain, lambda t: np.array([0.3, 0.0, 0.0])[:, None, None] * np.ones((1, len(t), 1)), [0.0, 2.0])
+    np.testing.assert_allclose(held.q, [q, q], rtol=0, atol=1e-10)
+    with pytest.raises(PostureError, match=r"only 4 of 6 joints .*: a closure is missing, or this posture is singular"):
+        equilibrium(replace(open_chain, springs={3: Spring(20.0)}), [0.3])
 
 
 def test_drives_that_move_take_the_chain_with_them(robot):

@@ -151,6 +151,10 @@ class TestElasticChains:
         np.testing.assert_allclose(acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9)
         assert np.abs(wanted.friction).max() > 1.0
 
+    def test_a_motion_of_another_shape_is_refused(self):
+        with pytest.raises(InputError, match=r"has shape \(3, 1, 2\), finite numbers of shape \(3, 1, 3\) are needed: .* drive3"):
+            prescribed_motion(load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5])
+
     def test_what_leads_out_of_reach_is_refused(self):
         """The crank can be led to 1.5792 rad; a spring behind it would give way."""
         m = replace(load_mechanism("three-loop-chain"), friction={})
