@@ -196,12 +196,28 @@ the stiffer its constraints are (20, 5 and 1 ms); damped, it comes to rest at th
 
 DRAWN = 1200.0          # stiffness whose deviation is drawn along the circle [N·m/rad]
 AT_REST = """
+import numpy as np
+from scipy.interpolate import make_interp_spline
 from stribeck import load_mechanism
+from stribeck.ident.model.chains.closed_chain import close_loops
 from stribeck.ident.model.driven.driving_torques import drive
+from stribeck.ident.model.driven.forward_simulation import prescribed_motion
 
 robot, still = load_mechanism("flexible-parallel"), [0.0, 0.0, 0.0]
+drives, place = list(robot.active), [robot.names.index(f"platform.{axis}") for axis in "xyz"]
 posture, driving = drive(robot, still, still, still)
-print("end effector", (1e3 * posture[:3]).round(3) + 0.0, "mm; torques", driving.tau[0, list(robot.active)].round(3), "N·m")
+print("at rest: torques", driving.tau[0, drives].round(3), "N·m, end effector", (1e3 * posture[place]).round(3) + 0.0, "mm")
+
+t = np.linspace(0.0, 1.0, 201)
+phase = 2.0 * t**4 * (2.5 - 3.0 * t + t**2)                 # to 2 rad/s within a second
+pose = np.zeros((len(t), 3 + len(robot.springs)))           # of the rigid robot: place on the circle, springs at zero
+pose[:, 0], pose[:, 1] = 0.1 * np.cos(phase), 0.1 * np.sin(phase)
+rigid = close_loops(robot, pose, known=[*place, *robot.springs])
+way = make_interp_spline(t, rigid.q[:, drives], 7)
+motion = prescribed_motion(robot, lambda t: np.stack((way(t), way(t, 1), way(t, 2))), t[::10], tolerance=1e-6)
+off = np.linalg.norm((motion.q - rigid.q[::10])[:, place], axis=1)
+print("into the circle: torques up to", np.abs(motion.tau[:, drives]).max(axis=0).round(2), "N·m, deviation up to",
+      (1e3 * off.max()).round(2), "mm")
 """
 
 
