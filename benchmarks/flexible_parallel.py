@@ -22,6 +22,7 @@ Array = np.ndarray
 NAME = "flexible-parallel"
 STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # of the springs behind the drives and of the flexible joints [N·m/rad]
 SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # on P3's circle [rad/s]; it prints 1.8 and 2
+DRAWN = 1200.0                                          # whose deviation along the circle is kept
 PRINTED = {1.8: (3.21, 1.83, 0.97), 2.0: (3.62, 1.95, 1.06)}    # greatest driving torques [N·m]
 SOFTNESS = (5e-4, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)     # time step and time constant of MuJoCo's closures [s]
 _RADIUS, _RAMP, _TURNS, _ROWS = 0.1, 1.0, 1.0, 241      # m; s until full speed; turns that are measured; rows that are compared
@@ -44,10 +45,12 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         cases = {(K, speed): pool.submit(elastic, K, speed) for K in STIFFNESS for speed in SPEEDS}
         judge = pool.submit(against_mujoco, NAME, options.judged, SOFTNESS) if options.judged else None
         found = [[cases[K, speed].result() for speed in SPEEDS] for K in STIFFNESS]
+        curves = [{key: one.pop(key) for key in ("phase", "away")} for row in found for one in row]
         judged = judge.result() if judge else []
     figures = {"stiffness": STIFFNESS, "speeds": SPEEDS, "printed": {str(key): value for key, value in PRINTED.items()},
                "rigid": [rigid(m, speed) for speed in SPEEDS], "elastic": found, "sag": {name: sag(m, name) for name in PARTS},
-               "softness": SOFTNESS, "mujoco": judged}
+               "softness": SOFTNESS, "mujoco": judged, "drawn": DRAWN,
+               "curves": curves[STIFFNESS.index(DRAWN) * len(SPEEDS):][:len(SPEEDS)]}
     return figures, _page(figures)
 
 

@@ -128,13 +128,13 @@ def flexible_parallel() -> tuple[str, Figure]:
     for k, (K, shade) in enumerate(zip(stiffness, np.linspace(1.0, 0.35, len(stiffness)), strict=True)):
         for ax, values in ((left, most[k]), (middle, beyond[k])):
             ax.plot(speeds, values, color=COLOURS.accent, alpha=shade, lw=1.2, marker="o", ms=3, label=f"{K:g} N·m/rad")
-    for speed, one, colour in zip(speeds, elastic[stiffness.index(DRAWN)], SHADES, strict=True):
+    for speed, one, colour in zip(speeds, figures["curves"], SHADES, strict=True):
         turns, away = np.array(one["phase"]) / (2.0 * np.pi), 1e3 * np.array(one["away"])
         right.plot(turns, away, color=colour, lw=1.2, label=f"{speed:g} rad/s")
     left.set_title("greatest driving torque, N·m")
     middle.set_title("deviation by motion, mm")
     middle.set_yscale("log")
-    right.set_title(f"deviation at {DRAWN:g} N·m/rad, mm")
+    right.set_title(f"deviation at {figures['drawn']:g} N·m/rad, mm")
     for ax in (left, middle):
         ax.set_xlabel("speed on the circle, rad/s")
     right.set_xlabel("turns")
@@ -194,7 +194,6 @@ the stiffer its constraints are (20, 5 and 1 ms); damped, it comes to rest at th
 """, figure
 
 
-DRAWN = 1200.0          # stiffness whose deviation is drawn along the circle [N·m/rad]
 AT_REST = """
 import numpy as np
 from scipy.interpolate import make_interp_spline
