@@ -92,6 +92,22 @@ def test_a_tree_with_given_swings_takes_the_same_torques():
     assert off_balance(m, motion) < 1e-8
 
 
+def test_an_elastic_joint_that_rubs_sticks_and_breaks_loose():
+    """What friction holds in it counts as friction, and energy is in balance over all events."""
+    m = load_mechanism("flexible-arm")
+    j = m.names.index("flexure 1")
+    m = replace(m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.05, "viscous": 0.0})})
+    motion = prescribed_motion(m, swing([0.1, -0.1, 0.05], 6.0), np.linspace(0.0, 0.4, 41))
+    assert {event.what for event in motion.events} >= {"breaks loose", "sticks"}
+    assert {event.joint for event in motion.events} == {"flexure 1"}
+    np.testing.assert_array_less(np.abs(motion.friction[:, j]), 0.05 + 1e-9)
+    stuck = motion.dq[:, j] == 0.0
+    assert stuck.any()
+    assert (np.abs(motion.friction[stuck, j]) < 0.049).any()
+    assert motion.rubbed[-1] > 1e-4
+    assert off_balance(m, motion) < 1e-8
+
+
 class TestElasticChains:
     def test_energy_is_in_balance_and_loops_stay_closed(self):
         """P3's robot: 24 degrees of freedom, three of them led."""
