@@ -20,6 +20,7 @@ BENCHMARKS = {
     "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
     "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
     "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
+    "flexible_parallel": "P3's parallel robot with elastic joints and links: torques and deviation by speed and stiffness",
     "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
     "machines": "parallel machines: friction after `stribeck calibrate`, and how near random plans come to singular postures",
     "parallel": "the planar 3-PRR with wrong masses and rubbing pins: friction of sliders and pins, base parameters",

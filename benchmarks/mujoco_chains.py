@@ -15,12 +15,13 @@ SOFTNESS = (1e-3, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)         # time step and time
 _EVERY = 0.01           # s between compared postures
 
 
-def against_mujoco(name: str, seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
+def against_mujoco(chain: str | Mechanism, seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
     """Greatest difference of a joint's position [rad or m] from MuJoCo's, for each softness of its closures.
 
-    Constant forces pull on the drives, which have springs and viscous friction; legs without mass get some.
+    Constant forces pull on the drives, which have springs and viscous friction; legs without mass get some. Elastic joints start
+    in balance.
     """
-    m = judged(name)
+    m = judged(chain)
     t, tau, still = np.arange(0.0, seconds + _EVERY / 2.0, _EVERY), np.zeros(m.n), np.zeros(len(m.active))
     tau[list(m.active)] = np.linspace(10.0, 40.0, len(m.active))
     motion = forward_motion(m, lambda t, q, dq: tau, still, still, t)
@@ -74,12 +75,14 @@ def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], 
     return errors
 
 
-def judged(name: str) -> Mechanism:
-    """A built-in chain as MuJoCo can have it: viscous friction, springs, mass in every link."""
-    m = load_mechanism(name)
-    bare = m.mass == 0.0
+def judged(chain: str | Mechanism) -> Mechanism:
+    """A chain, perhaps a built-in one, as MuJoCo can have it: viscous friction, springs, mass in every link at an end."""
+    m = load_mechanism(chain) if isinstance(chain, str) else chain
+    bare = (m.mass == 0.0) & ~m.inertia.any(axis=(1, 2))
+    if m.springs:
+        bare &= [j not in m.parent for j in range(m.n)]
     return replace(m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.0, "viscous": 8.0}) for j in m.active},
-                   springs={j: Spring(300.0, 2.0) for j in m.active}, balls=(),
+                   springs={**m.springs, **{j: Spring(300.0, 2.0) for j in m.active}}, balls=(),
                    closures=tuple(replace(closure, friction_arm=0.0) for closure in m.closures),
                    mass=np.where(bare, 0.3, m.mass) if bare.sum() > 1 else m.mass,
                    inertia=np.where(bare[:, None, None], 0.004 * np.eye(3), m.inertia) if bare.sum() > 1 else m.inertia)

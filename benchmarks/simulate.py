@@ -12,10 +12,11 @@ from scipy.interpolate import make_interp_spline
 from benchmarks.mujoco_chains import SOFTNESS, against_mujoco, rubbing_against_mujoco
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.loop_geometry import gap
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.driving_torques import driving_torque
 from stribeck.ident.model.driven.forward_simulation import forward_motion
 from stribeck.ident.model.dynamics import joint_origins, kinematics
-from stribeck.ident.model.elastic_joints import equilibrium, flexible_link
+from stribeck.ident.model.elastic_joints import flexible_link
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.mechanism import Mechanism, Spring
 

@@ -1,6 +1,5 @@
-"""Write docs/mechanisms.md and its pictures: ``python docs/make_mechanisms.py``. What each paper shows, computed."""
+"""Write docs/mechanisms.md and its pictures: ``python -m docs.make_mechanisms``. What each paper shows, computed."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +8,14 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from docs.elastic_mechanisms import flexible_arm, flexible_arm_trends, flexible_parallel
+from docs.shown import shown
 from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import simulate
-from stribeck.ident.model.dynamics import joint_origins
-from stribeck.ident.model.elastic_joints import equilibrium, flexible_link
 from stribeck.ident.model.maximal.bodies import ConstraintSet
 from stribeck.ident.model.maximal.constraint_forces import constraint_rank, maximal_dynamics
 from stribeck.ident.model.mechanism import JointFriction, Mechanism
@@ -28,8 +27,9 @@ HEAD = """# The mechanisms of the papers
 
 Each is a file in `data/mechanisms/`, or `data/arms/` where it is the model of an arm (keys: [names.md](names.md)), loaded by
 name, and the same engine answers for all:
-`stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. `python docs/make_mechanisms.py` wrote this page. Its
-numbers are held to independent engines in `tests/ident/`; equations: [theory.md](theory.md).
+`stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. `python -m docs.make_mechanisms` wrote this page and ran
+its code. Its numbers are held to independent engines in `tests/ident/`; equations: [theory.md](theory.md). The papers' curves
+were not at hand; where they print numbers, these stand beside ours.
 """
 
 
@@ -57,8 +57,8 @@ def five_axis_tree() -> tuple[str, Figure]:
     found = {name: driving_torque(mechanism, q, dq, ddq) for name, mechanism in laws.items()}
     figure = Figure(figsize=(9.2, 4.6), layout="constrained")
     axes = figure.subplots(2, 3)
-    shown = (0, 1, 3)
-    for column, j in zip(axes.T, shown, strict=True):
+    joints = (0, 1, 3)
+    for column, j in zip(axes.T, joints, strict=True):
         for (name, driving), colour in zip(found.items(), (COLOURS.faint, SHADES[1], COLOURS.accent), strict=True):
             column[0].plot(t, driving.tau[:, j], color=colour, lw=1.2, label=name)
             if name != "no friction":
@@ -68,12 +68,13 @@ def five_axis_tree() -> tuple[str, Figure]:
         column[1].set(xlabel="t, s")
     axes[0, 0].legend(frameon=False)
     rows = [f"| {time:g} | " + " | ".join(f"{found['no friction'].tau[k, j]:.4f}, {found['Stribeck'].friction[k, j]:.4f}"
-                                          for j in shown) + " |" for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
+                                          for j in joints) + " |" for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
             for k in (int(np.argmin(np.abs(t[:, 0] - time))),)]
     return f"""## Five-axis tree (P0, section 5.1)
 
 Five turning joints about the vertical, in two branches; all joint accelerations 0.2 rad/s² from rest. Friction goes with the
-normal load of Eq. 47, whose bearings the paper does not give. Driving torque without friction and Stribeck friction, N·m:
+normal load of Eq. 47. Ours: the bearings (radii of 20, 15 and 50 mm), and that the motion starts at q = 0; all else is P0's
+Table 2. P0 draws curves and prints no torques. Driving torque without friction and Stribeck friction, N·m:
 
 | t, s | joint 1 | joint 2 | joint 4 |
 |---|---|---|---|
@@ -81,7 +82,22 @@ normal load of Eq. 47, whose bearings the paper does not give. Driving torque wi
 
 Under the driving torques of the Stribeck tree, `simulate` goes through the wanted motion {_tracked(m)};
 without friction in the model, the same torques lead astray by {_astray(m):.2f} rad within a second.
+
+{shown(FIVE_AXES)}
 """, figure
+
+
+FIVE_AXES = """
+import numpy as np
+from stribeck import load_mechanism
+from stribeck.ident.model.driven.driving_torques import driving_torque
+
+tree, t = load_mechanism("five-axis-tree"), 1.0
+one = np.ones((1, tree.n))
+driving = driving_torque(tree, 0.1 * t**2 * one, 0.2 * t * one, 0.2 * one)
+print((driving.tau - driving.friction).round(4))
+print(driving.friction.round(4))
+"""
 
 
 def _tracked(m: Mechanism) -> str:
@@ -139,7 +155,9 @@ def three_loop_chain() -> tuple[str, Figure]:
             f"| {rubbing.tau[k, 0]:.5f} |" for k in range(4)]
     return f"""## Three-loop chain (P0, section 5.2)
 
-A crank drives six links through three loops, in a vertical plane, at 0.1 rad/s. At its pin:
+A crank drives six links through three loops, in a vertical plane, at 0.1 rad/s. Ours: where the base points are (P0's Table 3
+leaves them out; its lengths close the loops at q = 0 with the crank's at (-0.05, 0.0001) m and that of 1 at (0.05, 0) m from that
+of 1'), and the pin's radius of 20 mm. P0 draws curves and prints no forces. At the crank's pin:
 
 | crank, rad | radial load, N | torque, N·m | friction, N·m | driving torque, N·m |
 |---|---|---|---|---|
@@ -148,7 +166,22 @@ A crank drives six links through three loops, in a vertical plane, at 0.1 rad/s.
 It cannot make a full turn. Asked for 3 rad:
 
     {refusal}
+
+{shown(THREE_LOOPS)}
 """, figure
+
+
+THREE_LOOPS = """
+from stribeck import load_mechanism
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque
+
+chain = load_mechanism("three-loop-chain")
+motion = close_loops(chain, [[0.5]], [[0.1]])
+driving = closed_driving_torque(chain, motion)
+print(motion.q.round(6))
+print(driving.tau[0, 0].round(5), driving.friction[0, 0].round(5), driving.loads.radial[0, 0].round(3))
+"""
 
 
 def six_cylinders() -> tuple[str, Figure]:
@@ -186,7 +219,7 @@ def six_cylinders() -> tuple[str, Figure]:
     return f"""## Six steel cylinders (P1)
 
 In maximal coordinates joint forces are multipliers. Those that P1 prints for the vertical are the weights that each hinge
-carries at rest:
+carries at rest. Ours: the posture, with cylinders 1 and 2 upright and 3 to 6 lying, which P1 does not tell.
 
 | hinge | outboard weight, N | multiplier, N | P1 |
 |---|---|---|---|
@@ -194,7 +227,20 @@ carries at rest:
 
 Drawn: joints 1 and 2 at 15°/s² from rest, and why constraints are written as products here: projected on x and y of the base,
 the rows of a horizontal hinge depend on each other. Rank, and recovery of masses and inertias: [maximal.md](maximal.md).
+
+{shown(CYLINDERS)}
 """, figure
+
+
+CYLINDERS = """
+import numpy as np
+from stribeck import load_mechanism
+from stribeck.ident.model.maximal.constraint_forces import maximal_dynamics
+
+cylinders = load_mechanism("six-cylinders")
+posture = [[0.0, 0.0, np.pi / 2.0, 0.0, 0.0, 0.0]]
+print(maximal_dynamics(cylinders, posture, ddq=np.zeros((1, 6))).multipliers[0, :, 2].round(1))
+"""
 
 
 def planar_3_prr() -> tuple[str, Figure]:
@@ -222,8 +268,27 @@ def planar_3_prr() -> tuple[str, Figure]:
 
 Three sliders on a rail carry a platform; x = 0.05 sin(pi t), y = 0.28 + 0.02 sin(2 pi t) m, angle 0.1 sin(pi t) rad. The
 normal force on a slider varies by factors of {', '.join(f'{value:.2f}' for value in ratio)} over the cycle: a constant Coulomb
-level is visibly wrong for the first two, a coefficient is right for all. Stribeck exponent 1, as P2 has it.
+level is visibly wrong for the first two, a coefficient is right for all. Stribeck exponent 1, as P2 has it. Ours: all lengths,
+masses, friction coefficients and the motion, as the article's numbers were not at hand.
+
+{shown(THREE_SLIDERS)}
 """, figure
+
+
+THREE_SLIDERS = """
+import numpy as np
+from stribeck import load_mechanism
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque
+
+machine, t = load_mechanism("planar-3-prr"), 0.25
+w, size = np.pi * np.array([1.0, 2.0, 1.0]), np.array([0.05, 0.02, 0.1])
+pose, speed, gain = size * np.sin(w * t), size * w * np.cos(w * t), -size * w**2 * np.sin(w * t)
+driving = closed_driving_torque(machine, close_loops(machine, [pose], [speed], [gain], known=[0, 1, 2]))
+for name in ("slider1", "slider2", "slider3"):
+    j = machine.names.index(name)
+    print(name, driving.loads.normal[0, j].round(4), driving.friction[0, j].round(4), driving.tau[0, j].round(4))
+"""
 
 
 def gough_stewart() -> tuple[str, Figure]:
@@ -243,7 +308,8 @@ def gough_stewart() -> tuple[str, Figure]:
                           closures=tuple(replace(closure, friction_arm=arm) for closure in m.closures))
         lifting = close_loops(rubbing, lengths, np.full_like(lengths, 0.02))
         ideal, driving = closed_loads(rubbing, lifting, None, wrench), closed_driving_torque(rubbing, lifting, wrench)
-        increase[label] = 100.0 * (np.abs(driving.tau[:, legs]).sum(axis=1) / np.abs(ideal.tau[:, legs]).sum(axis=1) - 1.0)
+        forces, rubbed = np.abs(ideal.tau[:, legs]), np.abs(driving.tau[:, legs])
+        increase[label] = 100.0 * (rubbed.sum(axis=1) / forces.sum(axis=1) - 1.0)
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2)
     for j, colour in zip(range(6), (*SHADES, COLOURS.accent), strict=True):
@@ -263,15 +329,28 @@ def gough_stewart() -> tuple[str, Figure]:
     except PostureError as error:
         refusal = str(error).split(": a closure")[0]
     rows = [f"| {label} | {', '.join(f'{value:.2f}' for value in values)} |" for label, values in increase.items()]
+    each = [f"| {k + 1} | " + " | ".join(f"{ideal.tau[pose, leg]:.2f}, {driving.tau[pose, leg]:.2f}" for pose in (0, 2, 5))
+            + " | " + ", ".join(f"{100.0 * more:.1f}" for more in (rubbed / forces - 1.0)[:, k]) + " |"
+            for k, leg in enumerate(legs)]
     return f"""## Gough-Stewart platform (P4)
 
 Six legs lift a platform of 15 kg at 0.02 m/s each, with an external wrench; friction in hips, balls (moment K |R| against the
-relative turning) and sliders. P4 speaks of forces about ten per cent larger. Here, over six poses, the sum of the leg forces
-grows by
+relative turning) and sliders. Ours: joints in three pairs on P4's diameters, since P4's angles do not hold a level platform; six
+poses, massless legs, steady speed (P4 accelerates by 0.1 m/s² and 0.01°/s² besides). P4 says that friction makes the forces of
+the legs about ten per cent larger. Here, over six poses, their sum grows by
 
 | friction arm K | per cent, poses 1 to 6 |
 |---|---|
 {chr(10).join(rows)}
+
+Leg by leg with K = 0.03 m: force without and with friction, N, at poses 1, 3 and 6, and how much friction adds at all six, per
+cent. Ten per cent are there for single legs, not for the platform:
+
+| leg | pose 1 | pose 3 | pose 6 | more at poses 1 to 6, % |
+|---|---|---|---|---|
+{chr(10).join(each)}
+
+{shown(SIX_LEGS)}
 
 P4's joint angles make two hexagons with a centre of symmetry, which do not hold a level platform:
 
@@ -279,93 +358,23 @@ P4's joint angles make two hexagons with a centre of symmetry, which do not hold
 """, figure
 
 
-def flexible_arm() -> tuple[str, Figure]:
-    """P3: how an elastic arm hangs, and what compliance does to friction identified by a rigid model."""
-    m = load_mechanism("flexible-arm")
-    beam = flexible_link(m, "flexure 2", (0.8, 0.0, 0.0), 2.07e11 * np.pi * 0.01475**4 / 4.0)
-    figure = Figure(figsize=(9.2, 2.7), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    for turn in (0.0, 0.6, 1.2):
-        for soft, colour, label in ((replace(m, gravity=np.zeros(3)), COLOURS.faint, "rigid"), (beam, COLOURS.accent, "elastic")):
-            x, _, z = _hanging(soft, turn).T
-            left.plot(x, z, color=colour, lw=1.2, marker="o", ms=2, label=label if turn == 0.0 else None)
-    left.set_title("at rest under its weight, m")
-    left.set(xlabel="x, m", aspect="equal")
-    left.legend(frameon=False)
-    figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))["figures"]
-    stiffness = figures["stiffness"][1:]                    # the first is rigid
-    for ax, key, title in ((middle, "mu_r", "error of Coulomb friction, %"), (right, "fv", "error of viscous friction, %")):
-        for what, colour in (("joint", COLOURS.accent), ("link", SHADES[1])):
-            error = np.array([[100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
-                              for row in figures["found"][what][1:]])
-            ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)
-            ax.plot(stiffness, np.median(error, axis=1), color=colour, marker="o", ms=4, lw=1.2, label=f"soft {what}")
-        ax.set(xscale="log", xlabel="stiffness, N·m/rad")
-        ax.set_title(title)
-    middle.legend(frameon=False)
-    sag = [1000.0 * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2]) for soft in (m, beam)]
-    return f"""## Flexible arm (P3)
+SIX_LEGS = """
+import numpy as np
+from stribeck import load_mechanism
+from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque
 
-`data/mechanisms/flexible-arm.toml`: drives, springs of 600 N·m/rad behind them, rods with the lengths and masses of P3.
-Stretched out it sags by {sag[0]:.1f} mm at the wrist; with the long rod a beam of 207 GPa (`flexible_link`) by {sag[1]:.1f} mm.
-
-A spring between drive and link, or a link that bends, recorded at the drive and identified by a rigid model
-([benchmark](benchmarks/elastic.md)), along 16 motions at each stiffness: median and range. Coulomb friction goes wrong first; how
-far, and for some motions which way, depends on the motion.
-""", figure
-
-
-def flexible_arm_trends() -> tuple[str, Figure]:
-    """P3: greatest driving torque and deviation of the tip against speed and stiffness."""
-    figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "simulate.json").read_text(encoding="utf-8"))["figures"]
-    speeds, stiffness, elastic = figures["speeds"], figures["stiffness"], np.array(figures["elastic"])
-    figure = Figure(figsize=(9.2, 2.9), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    left.plot(speeds, figures["rigid"], color=COLOURS.faint, lw=1.2, marker="o", ms=3, label="rigid")
-    shades = np.linspace(1.0, 0.35, len(stiffness))
-    for K, row, shade in zip(stiffness, elastic, shades, strict=True):
-        for ax, values in ((left, row[:, 0]), (middle, 1e3 * row[:, 1]), (right, 1e3 * row[:, 2])):
-            ax.plot(speeds, values, color=COLOURS.accent, alpha=shade, lw=1.2, marker="o", ms=3, label=f"{K:g} N·m/rad")
-    left.set_title("greatest torque of the shoulder, N·m")
-    middle.set_title("deviation of the wrist, mm")
-    right.set_title("of which by motion, mm")
-    for ax in (left, middle, right):
-        ax.set_xlabel("speed on the circle, rad/s")
-    middle.set_yscale("log")
-    right.set_yscale("log")
-    left.legend(frameon=False, fontsize=7)
-    at = [speeds.index(speed) for speed in (1.8, 2.0)]
-    more = [100.0 * (torques[at[1]] / torques[at[0]] - 1.0) for torques in (figures["rigid"], *elastic[:, :, 0])]
-    cells = [[f"{torque:.2f}, {1e3 * off:.1f}, {1e3 * beyond:.2f}" for torque, off, beyond in row] for row in elastic]
-    rows = [f"| {K:g} | {' | '.join(row)} |" for K, row in zip(stiffness, cells, strict=True)]
-    return f"""## Torque and deviation against speed and stiffness (P3)
-
-P3's circle of 0.1 m radius, in the vertical plane, by the flexible arm above: drives in stiff position loops under the rigid
-arm's torques, all four springs as stiff as the row says, damped by K / 1000 s. Greatest torque of the shoulder at full speed,
-N·m, greatest deviation of the wrist from the circle, mm, and how far it is from where it would sag at rest, mm
-(`python -m benchmarks simulate`; the drives' and springs' values are ours):
-
-| stiffness, N·m/rad | {' | '.join(f'{speed:g} rad/s' for speed in speeds)} |
-|---|{'---|' * len(speeds)}
-{chr(10).join(rows)}
-| rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in figures['rigid'])} |
-
-Deviation falls as one over stiffness and grows with speed; what the motion adds to the sag grows with the square of the speed,
-and faster where the speed comes near the arm's lowest frequency. Torque grows little: from 1.8 to 2 rad/s by
-{more[0]:.1f} % for the rigid arm, at most {max(more[1:]):.1f} % for the elastic ones, since most of it carries weight. P3
-prints 6.6 to 12.8 % for its three-legged robot, and deviations of 3 to 5 mm.
-""", figure
-
-
-def _hanging(m: Mechanism, turn: float) -> np.ndarray:
-    """Origins of the joints of the arm with its shoulder turned, at rest, from the base to the wrist, (n, 3) [m]."""
-    drives = np.zeros(m.n)
-    drives[0] = turn
-    return joint_origins(m, [equilibrium(m, drives)])[0, :m.n]
-
+stewart = load_mechanism("gough-stewart")
+wrench = np.zeros((1, stewart.n, 6))
+wrench[:, 5] = (0.5, 0.25, -0.75, 0.5, 1.0, 1.25)
+lifting = close_loops(stewart, np.zeros((1, 6)), np.full((1, 6), 0.02))
+driving = closed_driving_torque(stewart, lifting, wrench)
+print(driving.tau[0, list(stewart.active)].round(4))
+"""
 
 SECTIONS: tuple[Callable[[], tuple[str, Figure]], ...] = (
-    five_axis_tree, three_loop_chain, six_cylinders, planar_3_prr, gough_stewart, flexible_arm, flexible_arm_trends)
+    five_axis_tree, three_loop_chain, six_cylinders, planar_3_prr, gough_stewart, flexible_arm, flexible_arm_trends,
+    flexible_parallel)
 
 if __name__ == "__main__":
     main()

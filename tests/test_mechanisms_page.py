@@ -5,10 +5,11 @@ import re
 
 import pytest
 
+from tests.manual import run_page
 from tests.places import DOCS
 
 SECTIONS = ("five_axis_tree", "three_loop_chain", "six_cylinders", "planar_3_prr", "gough_stewart", "flexible_arm",
-            "flexible_arm_trends")
+            "flexible_arm_trends", "flexible_parallel")
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,11 @@ def maker():
 def test_the_page_says_what_the_code_computes(maker, section):
     text, _ = getattr(maker, section)()
     assert without_roundoff(text) in without_roundoff((DOCS / "mechanisms.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", ["mechanisms", "maximal"])
+def test_the_code_on_the_page_prints_what_is_below_it(page, tmp_path):
+    run_page(f"../{page}", tmp_path)
 
 
 def without_roundoff(text):

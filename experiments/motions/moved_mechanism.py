@@ -1,17 +1,18 @@
 """What a mechanism does under torques, and which torques and loads a motion takes, from tables."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.interpolate import BPoly
 
 from stribeck.experiments.motions.motion_table import MotionTable
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.chains.closed_chain import close_loops, swinging_joints
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
-from stribeck.ident.model.driven.forward_simulation import ForwardMotion, forward_motion
-from stribeck.ident.model.elastic_joints import equilibrium
+from stribeck.ident.model.driven.forward_simulation import TOLERANCE, ForwardMotion, acting, forward_motion, prescribed_motion
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import JointFriction, Mechanism
@@ -54,6 +55,10 @@ class NeededTorque:
         Motion of all joints.
     driving : Driving
         Torques, friction and loads.
+    swinging : tuple of int
+        Joints that moved by themselves.
+    swung : ForwardMotion or None
+        The motion, if there are any.
     """
 
     t: Array
@@ -61,25 +66,45 @@ class NeededTorque:
     dq: Array
     ddq: Array
     driving: Driving
+    swinging: tuple[int, ...] = ()
+    swung: ForwardMotion | None = None
 
 
-def torque_for(mechanism: Mechanism, table: MotionTable) -> NeededTorque:
+def torque_for(mechanism: Mechanism, table: MotionTable, tolerance: float = TOLERANCE) -> NeededTorque:
     """Driving torques, friction included, that a motion of the driven joints takes.
+
+    Where that does not tell the motion of all joints, elastic and hanging ones swing, from balance at rest on; a table that
+    has columns of all of them is taken as it is.
 
     Raises
     ------
     InputError
-        If a column is missing, a posture cannot be reached, or a tree's passive joints would swing.
+        If a column is missing, or a posture cannot be reached.
     """
-    if mechanism.closures:
-        motion = close_loops(mechanism, *table.motion(mechanism, mechanism.active))
-        return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, closed_driving_torque(mechanism, motion))
-    lacking = [mechanism.names[j] for j in mechanism.passive if ("q", mechanism.names[j]) not in table.columns]
+    swinging = swinging_joints(mechanism)
+    lacking = [mechanism.names[j] for j in swinging if ("q", mechanism.names[j]) not in table.columns]
     if lacking:
-        raise InputError(f"{table.path}: {mechanism.name} has passive joints, {lacking[0]} for one, which swing when it moves: "
-                         f"the motion of the drives does not tell theirs; give columns q.{', q.'.join(lacking)}, or --torque")
-    q, dq, ddq = table.motion(mechanism, tuple(range(mechanism.n)))
-    return NeededTorque(table.t, q, dq, ddq, driving_torque(mechanism, q, dq, ddq))
+        if len(lacking) < len(swinging):
+            raise InputError(f"{table.path}: columns q.{', q.'.join(lacking)} are missing, but other passive joints have theirs; "
+                             "give q of all, or of none: then they swing by themselves")
+        motion = prescribed_motion(mechanism, _through(mechanism, table), table.t, tolerance=tolerance)
+        return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, acting(mechanism, motion), swinging, motion)
+    known = tuple(sorted((*mechanism.active, *swinging)))
+    given = table.motion(mechanism, known)
+    if mechanism.closures:
+        closed = close_loops(mechanism, *given, known)
+        return NeededTorque(table.t, closed.q, closed.dq, closed.ddq, closed_driving_torque(mechanism, closed))
+    return NeededTorque(table.t, *given, driving_torque(mechanism, *given))
+
+
+def _through(m: Mechanism, table: MotionTable) -> Callable[[Array], Array]:
+    """Motion of the drives through the rows of a table: polynomials of degree five between rows, as smooth as their spline."""
+    given = np.stack(table.motion(m, m.active), axis=1)
+    if len(given) < 2:
+        raise InputError(f"{table.path}: one row, but {m.name} has passive joints, which swing between rows; give two at least")
+    way = BPoly.from_derivatives(table.t, given)
+    rates = way.derivative(1), way.derivative(2)
+    return lambda t: np.stack((way(t), rates[0](t), rates[1](t)))
 
 
 def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: Array | None, tolerance: float) -> ForwardMotion:
@@ -91,8 +116,8 @@ def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: 
     table : MotionTable
         With torques of the driven joints.
     q, dq : ndarray, shape (k,), optional
-        Of the driven joints at the first time; default: the table's first row where it has them, else zero. Passive joints of
-        a tree start in balance with their springs and weights.
+        Of the driven joints at the first time; default: the table's first row where it has them, else zero. Elastic and hanging
+        joints start in balance, at rest.
     tolerance : float
         As in `forward_motion`.
     """
@@ -100,8 +125,6 @@ def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: 
     tau = table.get("tau", mechanism, mechanism.active)
     position, velocity = (_first(mechanism, table, signal) if given is None else given
                           for signal, given in (("q", q), ("dq", dq)))
-    if not mechanism.closures:
-        position, velocity = equilibrium(mechanism, _spread(mechanism, position)), _spread(mechanism, velocity)
 
     def torque(t: float, q: Array, dq: Array) -> Array:
         row = min(max(int(np.searchsorted(table.t, t, side="right")) - 1, 0), max(len(table.t) - 2, 0))
@@ -138,9 +161,3 @@ def load_columns(mechanism: Mechanism, driving: Driving) -> dict[str, Array]:
 def _first(m: Mechanism, table: MotionTable, signal: str) -> Array:
     """First row of the driven joints, zero where the table has no such columns."""
     return np.array([table.columns.get((signal, m.names[j]), np.zeros(1))[0] for j in m.active])
-
-
-def _spread(m: Mechanism, values: Array) -> Array:
-    out = np.zeros(m.n)
-    out[list(m.active)] = values
-    return out

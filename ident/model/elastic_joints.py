@@ -12,16 +12,8 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, ModelError, unknown_name
-from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism, Spring
-from stribeck.ident.model.recursion import single
 
-_STEP = 1e-5            # of a finite difference [rad]
-_NOTHING = 1e-6         # stiffness of a joint that counts as none, as a fraction of weight times reach
-_SOFT = 1e-4            # least eigenvalue of the scaled stiffness of a posture that is stable
-_FAR = 0.5              # how far a joint moves in a step towards its balance [rad]
-_NEWTON = 100
-_TINY = 1e-300
 _UNIFORM = 0.01         # how far a link may be from a uniform rod, as a fraction
 
 
@@ -55,7 +47,7 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
     InputError
         If there is no such joint or the inertia is negative.
     ModelError
-        If the joint slides, is part of a spherical joint or leads a follower, or the mechanism is a closed chain.
+        If the joint slides, is part of a spherical joint or leads a follower.
 
     References
     ----------
@@ -95,7 +87,8 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     joint : str
         The joint that carries the link.
     tip : array_like, shape (3,)
-        End of the beam from the joint's origin, in base axes at q = 0 [m]; what hangs on the link moves with this end.
+        End of the beam from the joint's origin, in base axes at q = 0 [m]; what hangs on the link or is tied to it by a
+        closure moves with this end.
     bending_stiffness : float
         E I, the same about both axes [N·m²].
     segments : int
@@ -113,7 +106,7 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     InputError
         If there is no such joint or a value is impossible.
     ModelError
-        If the link is no uniform rod from the joint's origin to `tip`, or the mechanism is a closed chain.
+        If the link is no uniform rod from the joint's origin to `tip`.
 
     References
     ----------
@@ -204,18 +197,17 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
         springs={**{moved(joint): spring for joint, spring in m.springs.items()}, **dict(enumerate(springs, start=after))},
         friction={moved(joint): friction for joint, friction in m.friction.items()},
         balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls),
+        closures=tuple(replace(closure, links=(carrier(closure.links[0]), carrier(closure.links[1])),
+                               points=closure.points - np.outer(np.equal(closure.links, j), offset)) for closure in m.closures),
         followers=tuple(replace(follower, leader=moved(follower.leader), parent=carrier(follower.parent),
                                 origin=follower.origin - (offset if follower.parent == j else 0.0))
                         for follower in m.followers))
 
 
 def _index(m: Mechanism, joint: str) -> int:
-    """Joint of a tree, by name."""
+    """Joint by name."""
     if joint not in m.names:
         raise unknown_name("joint", joint, m.names)
-    if m.closures:
-        raise ModelError(f"{m.name}: joint {joint} cannot be made elastic: the mechanism is a closed chain, and a spring's "
-                         "deflection is a freedom that its closures do not determine; elastic joints and links are for trees")
     return m.names.index(joint)
 
 
@@ -225,63 +217,3 @@ def spring_torque(mechanism: Mechanism, q: Array, dq: Array) -> Array:
     for joint, spring in mechanism.springs.items():
         resisting[:, joint] = spring.stiffness * q[:, joint] + spring.damping * dq[:, joint]
     return resisting
-
-
-def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
-    r"""Posture at rest in which the passive joints of a tree stay by themselves, shape (n,); the drives stay where `q` puts them.
-
-    Springs and gravity are in balance there, and the balance is stable: the stiffness H, by which they resist small
-    displacements of the passive joints, is positive definite. Friction is left out.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        A tree.
-    q : array_like, shape (n,)
-        Where the drives stand and from where the passive joints move to their balance [rad or m].
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Raises
-    ------
-    InputError
-        If there is no balance near `q`, or it is unstable or indifferent: names the joint that gives way most.
-    ModelError
-        If the mechanism has closures.
-    """
-    posture = single("q", q, mechanism).copy()
-    passive = list(mechanism.passive)
-    if not passive:
-        return posture[0]
-    reach = float(np.linalg.norm(mechanism.origin, axis=1).sum() + np.linalg.norm(mechanism.com, axis=1).max()) or 1.0
-    unit = np.where(mechanism.prismatic[passive], reach, 1.0)                # of each joint, so that all stiffnesses are N·m
-    weight = mechanism.tree.mass.sum() * np.linalg.norm(mechanism.gravity) * reach
-    springs = np.array([mechanism.springs[j].stiffness if j in mechanism.springs else 0.0 for j in passive]) * unit**2
-
-    def unbalanced(q: Array) -> Array:
-        return (inverse_dynamics(mechanism, q) + spring_torque(mechanism, q, np.zeros_like(q)))[:, passive] * unit
-
-    for _ in range(_NEWTON):
-        aside = np.repeat(posture, 2 * len(passive), axis=0)
-        aside[::2, passive] += np.diag(_STEP * unit)
-        aside[1::2, passive] -= np.diag(_STEP * unit)
-        torque = unbalanced(np.vstack((posture, aside)))
-        H = (torque[1::2] - torque[2::2]) / (2.0 * _STEP)
-        size = np.sqrt(np.maximum(np.maximum(np.abs(np.diag(H)), springs), _NOTHING * weight + _TINY))
-        values, ways = np.linalg.eigh((H + H.T) / 2.0 / size[:, None] / size)       # scaled: 1 is what a joint has by itself
-        # along what gives way the step goes downhill, not to the summit
-        change = ways @ (ways.T @ (torque[0] / size) / np.maximum(np.abs(values), _SOFT)) / size
-        if np.abs(change).max() < 1e-12:
-            break
-        posture[0, passive] -= np.clip(change, -_FAR, _FAR) * unit
-    else:
-        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints "
-                         f"{', '.join(mechanism.names[j] for j in passive)} are too soft for their load")
-    if values[0] <= _SOFT:
-        worst = mechanism.names[passive[int(np.argmax(np.abs(ways[:, 0])))]]
-        raise InputError(f"{mechanism.name}: at rest joint {worst} "
-                         f"{'would tip over' if values[0] < -_SOFT else 'is held by nothing'}: its springs are too soft "
-                         "for the load; start from a posture where it hangs, or make it stiffer")
-    return posture[0]

@@ -91,7 +91,7 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
                                                               "rows: the motion under them.")] = None,
              motion: Annotated[Path | None, typer.Option(help="CSV with t and q.NAME of the driven joints, dq.NAME and ddq.NAME "
                                                               "where known: the torques that it takes, friction "
-                                                              "included.")] = None,
+                                                              "included; elastic and hanging joints swing.")] = None,
              out: Annotated[Path | None, out_option("CSV to write; default MODEL.simulated.csv.")] = None,
              q: Annotated[str | None, typer.Option("--q", help="With --torque: positions of the driven joints at the "
                                                                "start, by commas; default: the file's first row, else "
@@ -99,7 +99,7 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
              dq: Annotated[str | None, typer.Option("--dq", help="Their velocities.")] = None,
              calibration: Annotated[Path | None, typer.Option(help="Friction of this calibration; default: what a mechanism file "
                                                                    "states.")] = None,
-             tolerance: Annotated[float, typer.Option(help="With --torque: error of a step, in rad or lengths, and per "
+             tolerance: Annotated[float, typer.Option(help="Error of a step of the motion, in rad or lengths, and per "
                                                            "second.")] = 1e-8,
              as_json: JsonOption = False) -> None:
     """Motion under given torques, or torques of a given motion, of arms, closed chains and elastic joints, with friction."""
@@ -118,7 +118,7 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
     _refuse_existing(target)
     table = read_motion(torque or motion or Path(), mechanism)
     if motion is not None:
-        _torques_of(mechanism, table, target, as_json)
+        _torques_of(mechanism, table, target, tolerance, as_json)
     else:
         from stribeck.experiments.motions.moved_mechanism import motion_under
 
@@ -130,24 +130,31 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
         console(as_json).print("friction  none: the model states none; --calibration FILE takes that of a calibration")
 
 
-def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, as_json: bool) -> None:
+def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, tolerance: float, as_json: bool) -> None:
     import numpy as np
 
     from stribeck.experiments.motions.motion_table import write_motion
-    from stribeck.experiments.motions.moved_mechanism import motion_columns, torque_for
+    from stribeck.experiments.motions.moved_mechanism import energy_error, motion_columns, torque_for
 
-    found = torque_for(mechanism, table)
+    found = torque_for(mechanism, table, tolerance)
     write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau))
     largest, rubbed = ({mechanism.names[j]: float(np.abs(values[:, j]).max()) for j in mechanism.active}
                        for values in (found.driving.tau, found.driving.friction))
+    ranges = {mechanism.names[j]: [float(found.q[:, j].min()), float(found.q[:, j].max())] for j in found.swinging}
+    error = None if found.swung is None else energy_error(mechanism, found.swung)
     if as_json:
-        print_json({"model": mechanism.name, "rows": len(found.t), "largest": largest, "largest_friction": rubbed,
+        swung = {} if error is None else {"swinging": ranges, "energy_error": error}
+        print_json({"model": mechanism.name, "rows": len(found.t), "largest": largest, "largest_friction": rubbed, **swung,
                     "out": str(target)})
         return
     text = console()
     for j in mechanism.active:
         name, unit = mechanism.names[j], mechanism.unit(j)
         text.print(f"torque    {name}: at most {largest[name]:.4g} {unit}, friction {rubbed[name]:.4g} {unit}")
+    if ranges:
+        name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
+        text.print(f"swinging  {len(ranges)} joints without a drive, from balance at rest; most {name}, {low:.4g} ... {high:.4g}")
+        text.print(f"energy    in balance to {error:.0e}")
     text.print(f"wrote     {target}: {len(found.t)} rows")
 
 

@@ -12,12 +12,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.internal_forces import InternalForces
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, gap_acceleration, on_links
-from stribeck.ident.model.chains.posture_following import SINGULAR, Branch, PostureError, apply
+from stribeck.ident.model.chains.posture_following import RANK, SINGULAR, Branch, PostureError, apply
 from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
@@ -136,7 +137,7 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
         From `close_loops`.
     torque : array_like, shape (N, n), optional
         Torques that resist the joints, friction positive with velocity; default none [N·m or N]. Springs of the mechanism
-        are added.
+        are added. A motion of elastic joints that loops leave free is taken as it is given, as if something held it.
     external : array_like, shape (N, n, 6), optional
         Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
 
@@ -157,8 +158,7 @@ class ForceBalance:
     def __init__(self, mechanism: Mechanism, motion: ClosedMotion) -> None:
         self.mechanism, self.motion = mechanism, motion
         self.tree = replace(mechanism, closures=())
-        self.branch = branch_of(mechanism, mechanism.active)
-        self.passive = list(mechanism.passive)
+        self.branch = branch_of(mechanism, telling_joints(mechanism))
         self.condition = self.branch.condition(motion.q)
         _refuse_singular(mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active)
 
@@ -173,7 +173,7 @@ class ForceBalance:
 
     @cached_property
     def _inverse(self) -> Array:
-        return np.asarray(np.linalg.pinv(self._jacobian[:, :, self.passive]).transpose(0, 2, 1))
+        return np.asarray(np.linalg.pinv(self._jacobian[:, :, self.branch.solved]).transpose(0, 2, 1))
 
     @cached_property
     def _internal(self) -> InternalForces:
@@ -185,9 +185,9 @@ class ForceBalance:
         rest = inverse_dynamics(self.tree, q, dq, ddq, external) + spring_torque(m, q, dq)
         if torque is not None:
             rest += batch("torque", torque, m, len(q))
-        lam = apply(self._inverse, (rest * unit)[:, self.passive])
+        lam = apply(self._inverse, (rest * unit)[:, self.branch.solved])
         tau = rest - apply(self._jacobian.transpose(0, 2, 1), lam) / unit
-        tau[:, self.passive] = 0.0
+        tau[:, list(m.passive)] = 0.0
         force, moment = cut_wrenches(m, self.pose, lam / self.branch.row_unit)
         joints = joint_loads(self.tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
         told = self._internal.hide(joints, force, moment) if hidden else (joints, force, moment)
@@ -202,6 +202,32 @@ def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:
     if len(set(known)) < len(known) or not set(known) <= set(range(m.n)):
         raise InputError(f"{m.name}: known = {list(known)}; joints from 0 to {m.n - 1} are needed, each once")
     return Branch(m, known, tuple(joint for joint in range(m.n) if joint not in known))
+
+
+def telling_joints(m: Mechanism) -> tuple[int, ...]:
+    """Joints whose positions tell the posture of a closed chain: the driven ones, and elastic ones where these leave it freedom.
+
+    Of the elastic joints as many as there are freedoms, chosen so that the loops move the others as surely as they can.
+    """
+    driven, rigid = list(m.active), [j for j in m.passive if j not in m.springs]
+    elastic = [j for j in m.passive if j in m.springs]
+    if not elastic:
+        return m.active
+    whole = Branch(m, (), tuple(range(m.n)))
+    G = whole.jacobian(np.zeros((1, m.n)))[0]
+    told, _ = np.linalg.qr(G[:, rigid])
+    left = G[:, elastic] - told @ (told.T @ G[:, elastic])
+    rank = int(np.linalg.matrix_rank(left, tol=RANK))
+    moved = [elastic[k] for k in qr(left, mode="r", pivoting=True)[1][:rank]]
+    return tuple(sorted({*driven, *elastic} - {*moved}))
+
+
+def swinging_joints(m: Mechanism) -> tuple[int, ...]:
+    """Joints that move by themselves when the drives' motion is given, so that it does not tell theirs.
+
+    Of a tree all without a drive, of a closed chain the elastic ones that its loops leave free.
+    """
+    return tuple(j for j in telling_joints(m) if j not in m.active) if m.closures else m.passive
 
 
 def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Sequence[int]) -> None:

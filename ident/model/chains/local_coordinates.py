@@ -9,10 +9,16 @@ where w closes the loops, :math:`B = T - N (U^T G N)^{-1} U^T G T`, and gamma is
 the joints. Any motion of the y closes the loops: nothing drifts. T and N are orthonormal, so that no choice of
 independent joints can fail before the closures themselves do.
 
+Joints whose motion is prescribed are further coordinates, of which time tells the values (rheonomic constraints): T has a
+column for each, a unit vector.
+
 References
 ----------
 Potra and Rheinboldt, Mech. Struct. Mach. 19 (1991) 1; Haug, Computer Aided Kinematics and Dynamics (1989).
 """
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,39 +36,61 @@ _ROUNDED = 1e-11        # the same where rounding keeps the steps of Newton's me
 _NEWTON = 8
 
 
+@dataclass(frozen=True)
+class Prescribed:
+    """Joints whose motion is given.
+
+    Attributes
+    ----------
+    joints : tuple of int
+    motion : callable
+        Positions, velocities and accelerations at times (N,): ``motion(t)``, shape (3, N, len(joints)).
+    """
+
+    joints: tuple[int, ...]
+    motion: Callable[[Array], Array]
+
+
+NOTHING = Prescribed((), lambda t: np.zeros((3, len(t), 0)))
+
+
 class LocalCoordinates:
     """Coordinates y about a posture, measured in rad and characteristic lengths.
 
     Attributes
     ----------
     free : ndarray of int
-        Joints that may move.
+        Joints that may move by themselves.
     k, r : int
         Number of coordinates y, and of independent closing conditions w.
     shared : int
         Closing conditions that say nothing new while the joints stand still.
     unit : ndarray, shape (n,)
         What the position of each joint is measured in.
-    T : ndarray, shape (n, k)
-        Directions of the coordinates; the rows of joints that stand still are zero.
+    T : ndarray, shape (n, k + p)
+        Directions of the coordinates, then the p prescribed joints; the rows of joints that stand still are zero.
     U : ndarray, shape (rows, r)
         Independent combinations of the closing conditions.
     """
 
-    def __init__(self, mechanism: Mechanism, q: Array, still: NDArray[np.bool_]) -> None:
-        self.mechanism, self.q, self.still = mechanism, q, still
-        self.free = np.flatnonzero(~still)
+    def __init__(self, mechanism: Mechanism, q: Array, still: NDArray[np.bool_], prescribed: Prescribed = NOTHING) -> None:
+        self.mechanism, self.q, self.still, self.prescribed = mechanism, q, still, prescribed
+        led = list(prescribed.joints)
+        fixed = still.copy()
+        fixed[led] = True
+        self.free = np.flatnonzero(~fixed)
         self.branch = Branch(mechanism, (), tuple(range(mechanism.n)))
         self.unit = self.branch.unit
         G = self.jacobian(kinematics(mechanism, q[None]))[0] if mechanism.closures else np.zeros((0, mechanism.n))
         U, S, Vt = np.linalg.svd(G[:, self.free])
         self.r = int((_RANK * max(1.0, S.max(initial=0.0)) < S).sum())
         self.k = len(self.free) - self.r
-        everything = np.linalg.svd(G, compute_uv=False) if self.r and still.any() else S
+        everything = np.linalg.svd(G, compute_uv=False) if self.r and fixed.any() else S
         self.shared = int((everything > _RANK * max(1.0, everything.max(initial=0.0))).sum()) - self.r
         self.U, self.S = U[:, :self.r], S[:self.r]
-        self.T, self.N = np.zeros((mechanism.n, self.k)), np.zeros((mechanism.n, self.r))
-        self.T[self.free], self.N[self.free] = (Vt[self.r:].T, Vt[:self.r].T) if self.r else (np.eye(self.k), Vt[:0].T)
+        self.T, self.N = np.zeros((mechanism.n, self.k + len(led))), np.zeros((mechanism.n, self.r))
+        self.T[self.free, :self.k], self.N[self.free] = (Vt[self.r:].T, Vt[:self.r].T) if self.r else (np.eye(self.k), Vt[:0].T)
+        self.T[led, self.k + np.arange(len(led))] = 1.0
 
     def refuse_singular(self) -> None:
         """Raise `PostureError` where the closures all but fail to determine the motion."""
@@ -77,15 +105,46 @@ class LocalCoordinates:
 
     def rates(self, dq: Array) -> Array:
         """Velocities of the coordinates at the posture itself from those of the joints, shape (k,)."""
-        return np.asarray(self.T.T @ (dq / self.unit))
+        return np.asarray(self.T[:, :self.k].T @ (dq / self.unit))
+
+    def motion(self, t: Array, y: Array, u: Array, a: Array, w: Array) -> tuple[Array, Array, Array, Array, Kinematics | None]:
+        """Motion of all joints at times (N,), from coordinates, their velocities and accelerations, (N, k) each.
+
+        Returns
+        -------
+        q, dq, ddq : ndarray, shape (N, n)
+        inverse : ndarray, shape (N, r, r)
+            As of `place`, which says what w is.
+        pose : Kinematics or None
+            Of a closed chain.
+        """
+        y, u, a = (np.hstack(parts) for parts in zip((y, u, a), self._led(t), strict=True))
+        q, B, inverse = self.place(y, w)
+        dq, ddq = (self.unit * np.einsum("nik,nk->ni", B, rate) for rate in (u, a))
+        if not self.r:
+            return q, dq, ddq, inverse, None
+        runaway, pose = self.runaway(q, dq, inverse)
+        return q, dq, ddq + runaway, inverse, pose
+
+    def directions(self, t: float, y: Array, w: Array) -> Array:
+        """Joint velocities per velocity of the coordinates at coordinates (k,), closed from w, (r,), shape (n, k)."""
+        placed = self.place(np.hstack((y[None], self._led(np.array([t]))[0])), w[None].copy())
+        return placed[1][0, :, :self.k]
+
+    def _led(self, t: Array) -> Array:
+        """Coordinates of the prescribed joints, their velocities and accelerations, shape (3, N, p)."""
+        joints = list(self.prescribed.joints)
+        out = np.array(self.prescribed.motion(t), dtype=float)
+        out[0] -= self.q[joints]
+        return np.asarray(out / self.unit[joints])
 
     def place(self, y: Array, w: Array) -> tuple[Array, Array, Array]:
-        """Closed postures at coordinates (N, k), found from w, shape (N, r), which is moved.
+        """Closed postures at coordinates (N, k + p), found from w, shape (N, r), which is moved.
 
         Returns
         -------
         q : ndarray, shape (N, n)
-        B : ndarray, shape (N, n, k)
+        B : ndarray, shape (N, n, k + p)
             Joint velocities per velocity of the coordinates.
         inverse : ndarray, shape (N, r, r)
             Of :math:`U^T G N`.
@@ -125,5 +184,5 @@ class LocalCoordinates:
 
     def signs(self, inverse: Array) -> Array:
         """Signs of the determinant of the equations of motion without friction, in ddy and multipliers, shape (N,)."""
-        turned = np.linalg.det(np.hstack((self.T, self.N))[self.free])
+        turned = np.linalg.det(np.hstack((self.T[:, :self.k], self.N))[self.free])
         return np.asarray(np.sign(turned) * (-1.0) ** self.r * np.sign(np.linalg.det(inverse)))

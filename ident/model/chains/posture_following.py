@@ -30,7 +30,7 @@ _AIM = 0.5              # the same, aimed at
 _LEAST = 1e-8           # part of a unit of the known joints; no step is shorter
 _FAR = 1e3              # rad, or characteristic lengths, that a chain is followed
 _NEWTON = 12            # steps of Newton's method; from a prediction it takes three
-_RANK = 1e-8            # singular values below are none
+RANK = 1e-8            # singular values below are none
 
 
 class PostureError(InputError):
@@ -76,13 +76,16 @@ class Branch:
         """
         m, home = self.mechanism, np.zeros((1, self.mechanism.n))
         G = self.jacobian(home)[0]
-        rank, rank_all = (int(np.linalg.matrix_rank(part, tol=_RANK)) for part in (G[:, self.solved], G))
+        rank, rank_all = (int(np.linalg.matrix_rank(part, tol=RANK)) for part in (G[:, self.solved], G))
         if rank < len(self.solved):
             condition = float(self.condition(home)[0])
+            rigid = [j for j in self.solved if j not in m.springs]
+            told = len(rigid) < len(self.solved) and int(np.linalg.matrix_rank(G[:, rigid], tol=RANK)) == len(rigid)
+            loose = next((m.names[j] for j in self.solved if j in m.springs), "")
+            cause = (f"elastic joints, {loose} for one, are free: equilibrium finds where they rest, simulate how they move"
+                     if told else "a closure is missing, one of them has a drive, or this posture is singular")
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
-                               f"number {condition:.1e}): a closure is missing, one of them has a drive, or this posture is "
-                               f"singular; the joints are "
-                               f"{self._names(self.solved)}", condition)
+                               f"number {condition:.1e}): {cause}; the joints are {self._names(self.solved)}", condition)
         if rank_all > rank:
             raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "
                              f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given")

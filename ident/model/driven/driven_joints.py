@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import ClosedMotion, branch_of, closed_loads, closed_rates
+from stribeck.ident.model.chains.closed_chain import ClosedMotion, branch_of, closed_loads, closed_rates, swinging_joints
 from stribeck.ident.model.chains.posture_following import Branch
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque
 from stribeck.ident.model.driven.passive_joints import rubs, with_friction
@@ -45,13 +45,17 @@ def driven_joints(whole: Mechanism) -> Mechanism:
     Raises
     ------
     InputError
-        If it has no drive, or more drives than degrees of freedom.
+        If it has no drive, more drives than degrees of freedom, or elastic joints that its loops leave free.
     PostureError
         If its driven joints do not determine the posture at q = 0, or its loops do not close there.
     """
     drives = list(whole.active)
     if not drives:
         raise InputError(f"{whole.name}: every joint is passive; a joint needs a drive to be moved")
+    if swinging := swinging_joints(whole):
+        raise InputError(f"{whole.name}: elastic joints, {whole.names[swinging[0]]} for one, move by themselves, so that its "
+                         "drives do not tell the posture, as those of an arm must; leave out the springs of the model, or give "
+                         "its file to stribeck loads and simulate, which take it as it is")
     _ = branch_of(whole, drives).home
     return Mechanism(
         whole.name, tuple(whole.names[j] for j in drives), (-1,) * len(drives), whole.prismatic[drives], whole.axis[drives],

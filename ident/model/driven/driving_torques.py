@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops
+from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops, swinging_joints
+from stribeck.ident.model.chains.rest import set_off
 from stribeck.ident.model.driven.ball_friction import cut_balls, tree_balls
 from stribeck.ident.model.dynamics import kinematics
-from stribeck.ident.model.elastic_joints import equilibrium, spring_torque
+from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch
@@ -134,7 +135,7 @@ def _rubbed(balance: ForceBalance, found: ClosedLoads) -> tuple[Array, Array]:
 
 
 def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
-    """One state of any mechanism from its driven joints: loops are closed, passive joints of a tree hang at rest.
+    """One state of any mechanism from its driven joints: loops are closed, elastic and hanging joints are at rest.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
     PostureError
         If the posture cannot be reached or is singular.
     InputError
-        If a tree with passive joints shall move, which would swing, or has no stable posture at rest near q = 0; if
-        numbers overflow.
+        If a mechanism with elastic or hanging joints shall move, which would swing, or has no stable posture at rest near
+        q = 0; if numbers overflow.
     """
     wanted = [np.asarray(value, dtype=float) for value in (q, dq, ddq)]
     try:
@@ -180,20 +181,20 @@ def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
 
 def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Driving]:
     """As `drive`; overflow is not looked for."""
-    known = list(mechanism.active)
-    positions, velocities, accelerations = wanted = [q[None], dq[None], ddq[None]]
-    if mechanism.closures:
-        motion = close_loops(mechanism, positions, velocities, accelerations)
+    swinging = swinging_joints(mechanism)
+    if not swinging and mechanism.closures:
+        motion = close_loops(mechanism, q[None], dq[None], ddq[None])
         return motion.q[0], closed_driving_torque(mechanism, motion)
-    whole = [np.zeros((1, mechanism.n)) for _ in wanted]
-    for value, full in zip(wanted, whole, strict=True):
-        full[:, known] = value
-    if mechanism.passive:
-        if np.any(wanted[1]) or np.any(wanted[2]):
-            raise InputError(f"{mechanism.name} has passive joints, {mechanism.names[mechanism.passive[0]]} for one, which swing "
-                             "when it moves; its loads are those at rest (simulate moves it)")
-        whole[0] = equilibrium(mechanism, whole[0][0])[None]
-    return whole[0][0], driving_torque(mechanism, *whole)
+    if not swinging:
+        return q, driving_torque(mechanism, q[None], dq[None], ddq[None])
+    if np.any(dq) or np.any(ddq):
+        raise InputError(f"{mechanism.name} has passive joints, {mechanism.names[swinging[0]]} for one, which swing when it "
+                         "moves: one state does not tell how; its loads are those at rest, or along a motion (--motion)")
+    still, _ = set_off(mechanism, q, dq)
+    posture, nothing = still[None], np.zeros((1, mechanism.n))
+    if mechanism.closures:
+        return still, closed_driving_torque(mechanism, ClosedMotion(posture, nothing, nothing, np.ones(1)))
+    return still, driving_torque(mechanism, posture, nothing, nothing)
 
 
 def refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:

@@ -6,9 +6,12 @@ A joint whose law jumps at zero velocity sticks there while what would move it i
 without smoothing): its acceleration is zero and friction is what holds it. Steps end where a joint comes to rest or
 breaks loose, so that within each the motion is smooth. Spherical and universal joints do not stick: below 1e-6 rad/s
 their friction falls with their speed, and a load that it could hold creeps.
+
+Where the motion of the drives is prescribed (`prescribed_motion`), their torques are unknowns and the other joints swing.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,11 +19,16 @@ from scipy.optimize import brentq
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import close_loops
-from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
+from stribeck.ident.model.chains.closed_chain import ClosedLoads, branch_of, telling_joints
+from stribeck.ident.model.chains.internal_forces import InternalForces
+from stribeck.ident.model.chains.local_coordinates import LocalCoordinates, Prescribed
+from stribeck.ident.model.chains.rest import set_off
+from stribeck.ident.model.driven.driving_torques import Driving
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations, Torque
 from stribeck.ident.model.driven.smooth_motion import RADAU, SmoothMotion, Step
 from stribeck.ident.model.driven.sticking import SLACK, ways
+from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
@@ -57,7 +65,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ForwardMotion:
-    """Motion of a mechanism under driving torques.
+    """Motion of a mechanism, and what acts in it.
 
     Attributes
     ----------
@@ -71,6 +79,12 @@ class ForwardMotion:
         Work of the drives, and what friction and the damping of springs have taken, since the first time [J].
     events : tuple of Event
         Joints that stopped or broke loose.
+    friction : ndarray, shape (N, n)
+        Torques of friction, what holds joints that stick among them [N·m or N].
+    loads : JointLoads
+        Of the tree's joints under the cut-joint forces.
+    force, moment : ndarray, shape (N, closures, 3)
+        On link a of each closure from its link b [N, N·m].
     """
 
     t: Array
@@ -82,6 +96,10 @@ class ForwardMotion:
     rubbed: Array
     damped: Array
     events: tuple[Event, ...]
+    friction: Array
+    loads: JointLoads
+    force: Array
+    moment: Array
 
 
 def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
@@ -104,8 +122,9 @@ def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: Array
         A tree or closed chain; friction and springs as it states. A law's static level is also what breaks a joint loose.
     torque : callable
         Driving torques of time, positions and velocities: ``torque(t, q, dq)``, shape (n,); the passive joints' are ignored.
-    q, dq : array_like, shape (n,) or, of a closed chain, (k,)
-        Where and how fast it starts: all joints, or the driven ones alone, whose loops are then closed.
+    q, dq : array_like, shape (n,) or (k,)
+        Where and how fast it starts: all joints, or the driven ones alone. Then loops are closed, and elastic joints and those
+        of a tree that hang start in balance, at rest (`rest.set_off`).
     t : array_like, shape (N,)
         Times, increasing [s].
     corners : array_like, shape (m,), optional
@@ -121,13 +140,53 @@ def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: Array
         If a shape does not fit, a value is not finite, times do not increase, friction and loads find no balance, or joints
         that stick share a load that is not determined.
     """
-    times = np.asarray(t, dtype=float)
-    if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-        raise InputError(f"t has shape {times.shape}, finite times that increase are needed, (N,) [s]")
-    if not 0.0 < tolerance < 1.0:
-        raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
-    start = _closed(mechanism, q, dq)
-    return _Simulation(MotionEquations(mechanism, torque), times, np.asarray(corners, dtype=float), tolerance).run(*start)
+    simulation = _Simulation(MotionEquations(mechanism, torque), t, corners, tolerance)
+    return simulation.run(*_closed(mechanism, q, dq))
+
+
+def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike], t: ArrayLike, q: ArrayLike | None = None,
+                      dq: ArrayLike | None = None, corners: ArrayLike = (), tolerance: float = TOLERANCE) -> ForwardMotion:
+    """Motion of all joints where that of the drives is given, and the driving torques that it takes (inverse dynamics).
+
+    What the drives do not tell moves by itself: elastic joints, and joints of a tree that hang (rheonomic constraints).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A tree or closed chain; friction and springs as it states.
+    drives : callable
+        Positions, velocities and accelerations of the k driven joints at times (N,): ``drives(t)``, shape (3, N, k).
+    t : array_like, shape (N,)
+        Times, increasing [s].
+    q, dq : array_like, shape (n,), optional
+        Where and how fast all joints start; default: what the drives do not tell is in balance, at rest (`rest.set_off`).
+    corners, tolerance
+        As in `forward_motion`.
+
+    Raises
+    ------
+    PostureError, InputError
+        As `forward_motion`.
+    """
+    led = Prescribed(mechanism.active, lambda times: np.asarray(drives(times), dtype=float))
+    nothing = np.zeros(mechanism.n)
+    simulation = _Simulation(MotionEquations(mechanism, lambda t, q, dq: nothing, led), t, corners, tolerance)
+    first = led.motion(np.append(simulation.times, 0.0)[:1])
+    if first.shape != (3, 1, len(led.joints)) or not np.isfinite(first).all():
+        raise InputError(f"drives(t) of one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
+                         f"needed: positions, velocities, accelerations of {', '.join(mechanism.names[j] for j in led.joints)}")
+    position, velocity = first[:2, 0]
+    return simulation.run(*(set_off(mechanism, position, velocity) if q is None or dq is None else _closed(mechanism, q, dq)))
+
+
+def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
+    """Torques, friction and loads along a motion, cut-joint forces among them."""
+    if not mechanism.closures:
+        return Driving(motion.tau, motion.friction, motion.loads)
+    branch = branch_of(mechanism, telling_joints(mechanism))
+    internal = InternalForces.of(branch, kinematics(mechanism, motion.q, motion.dq), branch.jacobian(motion.q))
+    told = internal.hide(motion.loads, motion.force, motion.moment)
+    return Driving(motion.tau, motion.friction, told[0], ClosedLoads(motion.tau, *told, branch.condition(motion.q)))
 
 
 def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
@@ -143,13 +202,12 @@ def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLi
 
 def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
     """A state of all joints that closes the loops."""
-    if not m.closures:
-        return single("q", q, m)[0], single("dq", dq, m)[0]
     position, velocity = (np.asarray(value, dtype=float) for value in (q, dq))
     if position.shape == velocity.shape == (len(m.active),) != (m.n,):
-        found = close_loops(m, position[None], velocity[None])
-        return found.q[0], found.dq[0]
+        return set_off(m, position, velocity)
     position, velocity = single("q", q, m)[0], single("dq", dq, m)[0]
+    if not m.closures:
+        return position, velocity
     place = LocalCoordinates(m, position, np.zeros(m.n, dtype=bool))
     posture, B, _ = place.place(np.zeros((1, place.k)), np.zeros((1, place.r)))
     closing = place.unit * (B[0] @ place.rates(velocity))
@@ -164,10 +222,15 @@ def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
 class _Simulation:
     """A motion that is being followed, and what is noted of it."""
 
-    def __init__(self, equations: MotionEquations, times: Array, corners: Array, tolerance: float) -> None:
+    def __init__(self, equations: MotionEquations, t: ArrayLike, corners: ArrayLike, tolerance: float) -> None:
+        times, corners = np.asarray(t, dtype=float), np.asarray(corners, dtype=float)
+        if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
+            raise InputError(f"t has shape {times.shape}, finite times that increase are needed, (N,) [s]")
+        if not 0.0 < tolerance < 1.0:
+            raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
         self.equations, self.times, self.tolerance = equations, times, tolerance
         m, N = equations.m, len(times)
-        self.q, self.dq, self.ddq, self.tau = np.empty((4, N, m.n))
+        self.acting: list[Forces] = []
         self.work, self.taken = np.zeros((N, 3)), np.zeros(3)
         self.events: list[Event] = []
         self.corners = np.unique(np.append(corners[np.isfinite(corners)], times[-1:]))
@@ -177,22 +240,28 @@ class _Simulation:
 
     def run(self, q: Array, dq: Array) -> ForwardMotion:
         """The whole motion."""
-        if len(self.times):
-            self._follow(float(self.times[0]), q, dq)
+        self._follow(q, dq)
         driven, rubbed, damped = self.work.T
-        return ForwardMotion(self.times, self.q, self.dq, self.ddq, self.tau, driven, rubbed, damped, tuple(self.events))
+        N = len(self.times)
+        rows = {name: np.concatenate([getattr(forces, name) for forces in self.acting])[:N]
+                for name in ("q", "dq", "ddq", "driven", "friction", "force", "moment")}
+        loads = JointLoads(*(np.concatenate([getattr(forces.loads, one.name) for forces in self.acting])[:N]
+                             for one in fields(JointLoads)))
+        return ForwardMotion(self.times, rows["q"], rows["dq"], rows["ddq"], rows["driven"], driven, rubbed, damped,
+                             tuple(self.events), rows["friction"], loads, rows["force"], rows["moment"])
 
-    def _follow(self, t: float, q: Array, dq: Array) -> None:
+    def _follow(self, q: Array, dq: Array) -> None:
         """Step after step, from event to event."""
+        t = float(self.times[0]) if len(self.times) else 0.0
         way, forces = ways(self.equations, t, q, dq, dq == 0.0)
-        self.q[0], self.dq[0], self.ddq[0], self.tau[0] = q, dq, forces.ddq[0], forces.driven[0]
+        self.acting.append(_held(forces, way))
         motion, h = SmoothMotion(self.equations, t, q, dq, way, self.tolerance), _FIRST
-        while motion.t < self.times[-1]:
+        while self.noted < len(self.times):
             stop = float(self.corners[np.searchsorted(self.corners, motion.t, side="right")])
             step, h = self._step(motion, h, stop - motion.t)
             part = self._until(motion, step)
             step = part or step
-            self._note(step)
+            self._note(motion.way, step)
             if part:
                 motion, h = self._resumed(motion, step), min(h, max(step.h, _FIRST))
             else:
@@ -212,8 +281,11 @@ class _Simulation:
             wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
         if motion.jammed:
             raise self.equations.no_balance(motion.t)
-        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: the torque jumps with "
-                         "time, position or velocity there, or the mechanism comes to a dead point; make the torque continuous")
+        led = self.equations.prescribed.joints
+        cause = ("the drives' motion jumps there, or leads to where the loops stop closing" if led else
+                 "the torque jumps with time, position or velocity there, or the mechanism comes to a dead point; make it "
+                 "continuous")
+        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: {cause}")
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
         """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""
@@ -268,8 +340,9 @@ class _Simulation:
         m, jumps, t = self.equations.m, self.equations.rubbing.jumps, step.t + step.h
         q, dq = step.forces.q[-1], step.forces.dq[-1]
         resting = jumps & (np.abs(dq) <= _AT_REST * self.equations.unit)
-        place = LocalCoordinates(m, q, resting)
-        dq = self.equations.unit * (place.T @ place.rates(dq))
+        place = self.equations.about(q, resting)
+        still = np.zeros((1, place.k))
+        dq = place.motion(np.array([t]), still, place.rates(dq)[None], still, np.zeros((1, place.r)))[1][0]
         way, _ = ways(self.equations, t, q, dq, resting)
         changed = np.flatnonzero(way != motion.way)
         self.events += [Event(t, m.names[j], "sticks" if way[j] == 0.0 else "turns back" if motion.way[j] else "breaks loose")
@@ -280,7 +353,7 @@ class _Simulation:
                              f"t = {t:g} s, as under a torque that jumps with position or velocity; make the torque continuous")
         return SmoothMotion(self.equations, t, q, dq, way, self.tolerance)
 
-    def _note(self, step: Step) -> None:
+    def _note(self, way: Array, step: Step) -> None:
         """Motion at the wanted times within a step, and what drives and friction have done."""
         f = step.forces
         power = np.stack((np.sum(f.driven * f.dq, axis=1), np.sum(f.friction * f.dq, axis=1) + f.rubbed,
@@ -290,8 +363,13 @@ class _Simulation:
         if self.noted > first:
             rows = slice(first, self.noted)
             theta = np.clip((self.times[rows] - step.t) / step.h, 0.0, 1.0)
-            self.q[rows], self.dq[rows], self.ddq[rows] = step.between(theta)
+            nearest = np.abs(theta[:, None] - RADAU.c).argmin(axis=1)
+            self.acting.append(_held(self.equations.settled(step.place, way, self.times[rows], *step.at(theta),
+                                                            step.slopes.J[nearest]), way))
             self.work[rows] = self.taken + step.total(power, theta)
-            for row in range(first, self.noted):
-                self.tau[row] = self.equations.drives(float(self.times[row]), self.q[row], self.dq[row])
         self.taken = self.taken + step.total(power, np.ones(1))[0]
+
+
+def _held(forces: Forces, way: Array) -> Forces:
+    """The same with what holds joints that stick told as friction."""
+    return replace(forces, friction=forces.friction + np.where(way == 0.0, forces.lacking, 0.0))

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.internal_forces import InternalForces
-from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
+from stribeck.ident.model.chains.local_coordinates import NOTHING, LocalCoordinates, Prescribed
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, on_links
 from stribeck.ident.model.chains.posture_following import Branch
 from stribeck.ident.model.driven.ball_friction import balls_rub, cut_balls, tree_balls
@@ -95,14 +95,18 @@ class Slopes:
 
 
 class MotionEquations:
-    """Equations of a mechanism under driving torques ``torque(t, q, dq)``."""
+    """Equations of a mechanism under driving torques ``torque(t, q, dq)``, or whose drives' motion is prescribed."""
 
-    def __init__(self, m: Mechanism, torque: Torque) -> None:
-        self.m, self.torque, self.rubbing = m, torque, Rubbing(m)
+    def __init__(self, m: Mechanism, torque: Torque, prescribed: Prescribed = NOTHING) -> None:
+        self.m, self.torque, self.rubbing, self.prescribed = m, torque, Rubbing(m, prescribed.joints), prescribed
         self.tree = replace(m, closures=())
         self.balls = balls_rub(m)
         self.undriven = np.array(m.passive, dtype=int)
         self.unit = LocalCoordinates(m, np.zeros(m.n), np.ones(m.n, dtype=bool)).unit
+
+    def about(self, q: Array, still: NDArray[np.bool_]) -> LocalCoordinates:
+        """Local coordinates about a posture while joints stand still."""
+        return LocalCoordinates(self.m, q, still, self.prescribed)
 
     def forces(self, place: LocalCoordinates, way: Array, t: Array, y: Array, u: Array, x: Array, w: Array,
                share: float = 1.0) -> Forces:
@@ -124,15 +128,11 @@ class MotionEquations:
         share : float
             Of friction that acts.
         """
-        m, a, mu = self.m, x[:, :place.k], x[:, place.k:]
-        q, B, inverse = place.place(y, w)
-        dq = self.unit * np.einsum("nik,nk->ni", B, u)
-        ddq = self.unit * np.einsum("nik,nk->ni", B, a)
-        external, rubbed, pose, force, moment = None, np.zeros(len(q)), None, *np.zeros((2, len(q), 0, 3))
-        if m.closures:
-            run, pose = place.runaway(q, dq, inverse)
-            ddq = ddq + run
-            force, moment = cut_wrenches(m, pose, (mu @ place.U.T) / place.branch.row_unit)
+        m, led = self.m, list(self.prescribed.joints)
+        q, dq, ddq, inverse, pose = place.motion(t, y, u, x[:, :place.k], w)
+        external, rubbed, force, moment = None, np.zeros(len(q)), *np.zeros((2, len(q), len(m.closures), 3))
+        if pose is not None:
+            force, moment = cut_wrenches(m, pose, (x[:, place.k:] @ place.U.T) / place.branch.row_unit)
             external = on_links(m, pose, force, moment)
             if self.balls:
                 moments, power = cut_balls(m, pose, force, CREEP)
@@ -143,10 +143,12 @@ class MotionEquations:
             friction += share * tree_balls(m, kinematics(m, q, dq) if pose is None else pose, loads.force, CREEP)
         driven = self._driven(t, q, dq)
         lacking = driven - loads.tau - spring_torque(m, q, dq) - friction
+        driven[:, led] -= lacking[:, led]
+        lacking[:, led] = 0.0
         return Forces(q, dq, ddq, lacking, friction, driven, loads, force, moment, rubbed, inverse)
 
     def drives(self, t: float, q: Array, dq: Array) -> Array:
-        """Driving torques in a state, shape (n,); passive joints have none."""
+        """Driving torques in a state, shape (n,); passive joints have none, nor those whose motion is prescribed."""
         driven = single("torque", self.torque(t, q, dq), self.m)[0].copy()
         driven[self.undriven] = 0.0
         return driven
@@ -224,6 +226,21 @@ class MotionEquations:
                 return (x, forces) if slopes.proper else None
             x, before = x + change, moved
         return None
+
+    def settled(self, place: LocalCoordinates, way: Array, t: Array, y: Array, u: Array, x: Array, w: Array, J: Array) -> Forces:
+        """Forces in states as in `forces`, whose unknowns nearly obey the equations: these are corrected, with slopes J nearby.
+
+        J has shape (N, k + r, k + r).
+        """
+        before = np.inf
+        for _ in range(_NEWTON):
+            forces = self.forces(place, way, t, y, u, x, w)
+            change = np.linalg.solve(J, self.rows(place, forces)[..., None])[..., 0]
+            moved = float(np.abs(change).max(initial=0.0)) / max(1.0, float(np.abs(x).max(initial=0.0)))
+            if moved <= _SETTLED or not moved < before:
+                break
+            x, before = x + change, moved
+        return forces
 
     def _refuse_undetermined(self, place: LocalCoordinates, forces: Forces) -> None:
         """Friction of loads that rigid bodies do not determine is none; the question arises in overconstrained chains only."""

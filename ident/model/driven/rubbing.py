@@ -18,7 +18,7 @@ _ONWARDS = np.array([5.0, -10.0, 10.0, -5.0, 1.0])      # weights of f(0), f(w),
 
 
 class Rubbing:
-    """Friction laws of a mechanism's joints.
+    """Friction laws of a mechanism's joints; of those whose motion is prescribed drives overcome it, so that they never stick.
 
     Attributes
     ----------
@@ -33,14 +33,14 @@ class Rubbing:
         If friction goes with a normal load whose bearing is unknown.
     """
 
-    def __init__(self, m: Mechanism) -> None:
+    def __init__(self, m: Mechanism, prescribed: tuple[int, ...] = ()) -> None:
         for j, stated in m.friction.items():
             if stated.load == "normal" and m.bearings[j] is None:
                 raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
         self.m = m
         self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")
         self.jumps: NDArray[np.bool_] = np.array([j in m.friction and bool(self._law(j, np.array([_REST]), np.ones(1))[0] > 0.0)
-                                                  for j in range(m.n)])
+                                                  and j not in prescribed for j in range(m.n)])
 
     def friction(self, dq: Array, way: Array, loads: JointLoads) -> Array:
         """Friction of all joints that do not stick, shape (N, n) [N·m or N].

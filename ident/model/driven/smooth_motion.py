@@ -17,6 +17,8 @@ from stribeck.ident.model.driven.radau import Radau
 
 RADAU = Radau(7)
 _TURNS = 12             # of Newton's method in a step
+_MANY = 30              # slopes to be found; fewer cost little, and those of the step before are not tried
+_SLOW = 0.2             # of the change before, with slopes of another step; then they are too old
 _ENOUGH = 1e-3          # error of Newton's method, as a part of the tolerance
 _BALANCED = 1e-11       # of the greatest torque, and N or N·m, that may be lacking at a point of a step
 _FAR = 0.3              # rad, or characteristic lengths, from where local coordinates are taken anew
@@ -63,13 +65,16 @@ class Step:
 
     def between(self, theta: Array) -> tuple[Array, Array, Array]:
         """Motion of all joints at parts of the step, (N, n) each."""
-        unit, a = self.place.unit, self.X[:, :self.place.k]
+        y, u, x, w = self.at(theta)
+        return self.place.motion(self.t + self.h * theta, y, u, x[:, :self.place.k], w)[:3]
+
+    def at(self, theta: Array) -> tuple[Array, Array, Array, Array]:
+        """Coordinates, their velocities, unknowns and w at parts of the step, (N, ...) each."""
+        a = self.X[:, :self.place.k]
         y = self.y + self.h * theta[:, None] * self.u + self.h**2 * RADAU.through(theta, 2) @ a
         u = self.u + self.h * RADAU.through(theta, 1) @ a
-        q, B, inverse = self.place.place(y, RADAU.through(theta) @ self.W)
-        dq = unit * np.einsum("nik,nk->ni", B, u)
-        ddq = unit * np.einsum("nik,nk->ni", B, RADAU.through(theta) @ a)
-        return q, dq, ddq + self.place.runaway(q, dq, inverse)[0] if self.place.r else ddq
+        weights = RADAU.through(theta)
+        return y, u, weights @ self.X, weights @ self.W
 
     def total(self, rate: Array, theta: Array) -> Array:
         """Integral of what has a rate at the points, shape (s, ...), from the start to parts of the step, (N, ...)."""
@@ -97,7 +102,7 @@ class SmoothMotion:
 
     def _settle(self, q: Array, dq: Array, ddq: Array | None) -> None:
         """Local coordinates about a posture, and what acts there."""
-        self.place = LocalCoordinates(self.equations.m, q, self.equations.rubbing.jumps & (self.way == 0.0))
+        self.place = self.equations.about(q, self.equations.rubbing.jumps & (self.way == 0.0))
         self.place.refuse_singular()
         start = None if ddq is None else np.concatenate((self.place.rates(ddq), np.zeros(self.place.r)))
         self.y, self.u, self.w = np.zeros(self.place.k), self.place.rates(dq), np.zeros(self.place.r)
@@ -106,15 +111,18 @@ class SmoothMotion:
 
     def step(self, h: float, longer: Step | None = None) -> Step | None:
         """A step of length h from here, perhaps as a part of a longer one; None where Newton's method does not find it."""
-        if longer is not None:
-            found = self._solve(h, longer, longer.slopes)
+        near = longer or self.guess
+        many = 3 * self.place.k + self.place.r > _MANY
+        if near is not None and (longer is not None or (many and near.place is self.place)):
+            found = self._solve(h, near, near.slopes)
             if found is not None:
                 return found
-        return self._solve(h, longer or self.guess, None)
+        return self._solve(h, near, None)
 
     def _solve(self, h: float, guess: Step | None, slopes: Slopes | None) -> Step | None:
         """The step by simplified Newton: slopes are those at the predicted points."""
         X, W = self._predicted(h, guess)
+        slow = 1.0 if slopes is None else _SLOW
         times, (s, size), k, before, lacked = self.t + h * RADAU.c, X.shape, self.place.k, np.inf, np.inf
         try:
             if slopes is None:
@@ -131,7 +139,7 @@ class SmoothMotion:
                 change = lu_solve(lu, rows.ravel(), check_finite=False).reshape(s, size)
                 moved = h * np.abs(change[:, :k]).max(initial=0.0) / (1.0 + np.abs(u).max(initial=0.0))
                 off = np.abs(rows).max(initial=0.0)
-                if not moved + off < np.inf or (turn > 1 and moved > before and moved > _ENOUGH * self.tolerance):
+                if not moved + off < np.inf or (turn > 1 and moved > slow * before and moved > _ENOUGH * self.tolerance):
                     return None
                 balanced = off <= _BALANCED * (1.0 + np.abs(forces.loads.tau).max()) or 0.3 * lacked < off <= rounded
                 lacked = off
@@ -187,8 +195,8 @@ class SmoothMotion:
 
     def _is_far(self) -> bool:
         """Whether the posture is so far from that of the local coordinates that they are to be taken anew."""
-        B = self.place.place(self.y[None], self.w[None].copy())[1][0]
-        return bool(np.abs(self.y).max() > _FAR or np.linalg.norm(B - self.place.T) > _TURNED)
+        turned = self.place.directions(self.t, self.y, self.w) - self.place.T[:, :self.place.k]
+        return bool(np.abs(self.y).max() > _FAR or np.linalg.norm(turned) > _TURNED)
 
 
 def _matrix(h: float, slopes: Slopes) -> Array:

@@ -29,7 +29,7 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDA
     resting = jumps & resting
     way = np.where(jumps & ~resting, np.sign(dq), 0.0)
     for _ in range(4 * m.n + 1):
-        place = LocalCoordinates(m, q, jumps & (way == 0.0))
+        place = equations.about(q, jumps & (way == 0.0))
         if place.shared:
             return _together(equations, t, q, dq, way, place)
         _, forces = equations.balance(place, way, t, dq)
@@ -54,9 +54,9 @@ def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Ar
     Joints that hold one motion of the mechanism between them, as all joints of a crank mechanism that reverses, let go together,
     each at its level, if the mechanism then moves. Joints at a dead point, which the mechanism passes, turn back.
     """
-    m = equations.m
-    free = LocalCoordinates(m, q, np.zeros(m.n, dtype=bool))
-    U, S, _ = np.linalg.svd(free.T - stuck.T @ (stuck.T.T @ free.T), full_matrices=False)
+    free = equations.about(q, np.zeros(equations.m.n, dtype=bool))
+    moving, held_back = free.T[:, :free.k], stuck.T[:, :stuck.k]
+    U, S, _ = np.linalg.svd(moving - held_back @ (held_back.T @ moving), full_matrices=False)
     held = int((S > _GAINED).sum())
     trials = [sense * np.sign(U[:, 0]) * (np.abs(U[:, 0]) > _GAINED) for sense in (1.0, -1.0)] if held == 1 else []
     if not held:
@@ -64,7 +64,7 @@ def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Ar
         trials = [sense * np.sign(equations.balance(free, turning, t, dq)[1].ddq[0]) for sense in (1.0, -1.0)]
     for trial in trials:
         sliding = np.where(stuck.still, trial, way)
-        place = LocalCoordinates(m, q, equations.rubbing.jumps & (sliding == 0.0))
+        place = equations.about(q, equations.rubbing.jumps & (sliding == 0.0))
         if not place.shared:
             forces = equations.balance(place, sliding, t, dq)[1]
             moved = sliding * forces.ddq[0] / equations.unit

@@ -21,9 +21,9 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
     """MuJoCo specification of a mechanism in natural coordinates; of a closed chain with its loops.
 
     Coincident joints without mass between them share a body, as those of a universal joint do; else each joint has a body that is
-    called after it. A spherical closure is a ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along
-    its axis where the rest of the chain does not keep that from tilting. Motors at the driven joints of a closed chain say which
-    those are.
+    called after it. A rotor on the ground, with an inertia about its axis alone, is an armature. A spherical closure is a
+    ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along its axis where the rest of the chain does
+    not keep that from tilting. Motors at the driven joints of a closed chain say which those are.
 
     Parameters
     ----------
@@ -43,9 +43,10 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
         body.name = mechanism.names[j]
         body.explicitinertial = True
         body.mass = max(float(mechanism.mass[j]), LEAST)
-        body.ipos, body.fullinertia = mechanism.com[j], _moments(mechanism.inertia[j])
+        rotor = _rotor(mechanism, j)
+        body.ipos, body.fullinertia = mechanism.com[j], _moments((rotor == 0.0) * mechanism.inertia[j])
         kind = mujoco.mjtJoint.mjJNT_SLIDE if mechanism.prismatic[j] else mujoco.mjtJoint.mjJNT_HINGE
-        joint = body.add_joint(name=mechanism.names[j], type=kind, axis=mechanism.axis[j])
+        joint = body.add_joint(name=mechanism.names[j], type=kind, axis=mechanism.axis[j], armature=rotor)
         if np.isfinite(mechanism.position[j]).all():
             joint.limited, joint.range = mujoco.mjtLimited.mjLIMITED_TRUE, mechanism.position[j]
         bodies.append(body)
@@ -62,6 +63,13 @@ def _shares(m: Mechanism, j: int) -> bool:
     parent = m.parent[j]
     return bool(m.mass[parent] == 0.0 and not m.inertia[parent].any() and not m.origin[j].any()
                 and m.parent.count(parent) == 1 and all(parent not in closure.links for closure in m.closures))
+
+
+def _rotor(m: Mechanism, j: int) -> float:
+    """Inertia of a rotor on the ground, which is no body for MuJoCo but a joint's armature; 0 of other links [kg·m²]."""
+    about = float(m.axis[j] @ m.inertia[j] @ m.axis[j])
+    alone = np.allclose(m.inertia[j], about * np.outer(m.axis[j], m.axis[j]), rtol=0.0, atol=LEAST)
+    return about if m.mass[j] == 0.0 and m.parent[j] < 0 and not m.prismatic[j] and alone else 0.0
 
 
 def _moments(inertia: Array) -> Array:

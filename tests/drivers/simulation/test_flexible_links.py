@@ -12,8 +12,9 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.dynamics import kinematics, mass_matrix
-from stribeck.ident.model.elastic_joints import elastic_joint, equilibrium, flexible_link
+from stribeck.ident.model.elastic_joints import elastic_joint, flexible_link
 from stribeck.ident.model.mechanism import Spring
 
 GRAVITY = 9.81

@@ -1,5 +1,6 @@
 """Elastic joints against rigid dynamics and Spong's frequencies; flexible links against Euler-Bernoulli beams."""
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +9,17 @@ import pytest
 from scipy.linalg import eigh
 
 from stribeck import load_mechanism
+from stribeck.ident.arm.built_in import built_in_mechanisms
 from stribeck.ident.errors import InputError, ModelError
-from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins, joint_wrenches, mass_matrix
-from stribeck.ident.model.elastic_joints import elastic_joint, equilibrium, flexible_link
+from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads, swinging_joints
+from stribeck.ident.model.chains.loop_geometry import gap
+from stribeck.ident.model.chains.rest import equilibrium
+from stribeck.ident.model.driven.driving_torques import drive
+from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins, joint_wrenches, kinematics, mass_matrix
+from stribeck.ident.model.elastic_joints import elastic_joint, flexible_link
+from stribeck.ident.model.files.mechanism_toml import mechanism_from_table
 from stribeck.ident.model.loads import joint_loads
-from stribeck.ident.model.mechanism import Ball, Bearing, Follower, JointFriction, Mechanism, Spring
+from stribeck.ident.model.mechanism import Ball, Bearing, Closure, Follower, JointFriction, Mechanism, Spring
 from tests.judges import HAND
 
 # the flexible link of Zhang and Zhao, Electronics 12 (2023) 2038, Table 1: 1.5 kg, 0.8 m, density 2740, E = 207 GPa
@@ -294,8 +301,63 @@ def written(folder, text):
     return path
 
 
-def test_a_closed_chain_is_not_made_elastic() -> None:
-    chain = load_mechanism("three-loop-chain")
-    for made in (lambda: elastic_joint(chain, "1''", Spring(600.0)), lambda: flexible_link(chain, "1''", [0.1, 0.0, 0.0], EI)):
-        with pytest.raises(ModelError, match=r"joint 1'' cannot be made elastic.*closures do not determine"):
-            made()
+class TestClosedChains:
+    @pytest.mark.parametrize("crank", [-0.5, 0.4, 1.0])
+    def test_a_crank_on_a_spring_rests_where_the_rigid_chain_needs_the_spring_s_torque(self, crank: float) -> None:
+        """The torque of the rigid chain at the link's place, by cut-joint forces, is the spring's and the drive's."""
+        rigid = replace(load_mechanism("three-loop-chain"), friction={})
+        m = elastic_joint(rigid, "1''", Spring(40.0), 0.01)
+        assert swinging_joints(m) == (m.names.index("1'' spring"),)
+        q = equilibrium(m, [crank])
+        link = close_loops(rigid, [[q[0] + q[1]]])
+        torque = closed_loads(rigid, link).tau[0, 0]
+        assert abs(torque) > 0.1
+        assert -40.0 * q[1] == pytest.approx(torque, rel=1e-10)
+        np.testing.assert_allclose(q[2:], link.q[0, 1:], rtol=0, atol=1e-12)
+        posture, driving = drive(m, [crank], [0.0], [0.0])
+        np.testing.assert_allclose(posture, q, rtol=0, atol=1e-12)
+        assert driving.tau[0, 0] == pytest.approx(torque, rel=1e-10)
+        assert driving.closed is not None
+        np.testing.assert_allclose(driving.closed.force, closed_loads(rigid, link).force, rtol=1e-9, atol=1e-9)
+
+    def test_a_flexible_link_in_a_chain_is_the_file_s(self) -> None:
+        """The file's pieces and hinges are those that `flexible_link` makes of P3's rods; softer here, so that they count."""
+        m, whole = with_rigid_links(), load_mechanism("flexible-parallel")
+        stiff, softer, drives = m, 0.03, [0.3, -0.2, 0.1]
+        whole = replace(whole, springs={j: Spring((softer if whole.names[j].startswith("link") else 1.0) * spring.stiffness)
+                                        for j, spring in whole.springs.items()})
+        for k in "123":
+            tip = m.origin[m.names.index(f"wrist{k}")]
+            m = flexible_link(m, f"flexure{k}b", tip, softer * 2.07e11 * np.pi * 0.01475**4 / 4.0, 2)
+        assert m.n == whole.n
+        at = [m.names.index(f"platform.{axis}") for axis in "xyz"]
+        places = [equilibrium(robot, drives)[at] for robot in (m, whole, stiff)]
+        bent = np.linalg.norm(places[0] - places[2])
+        assert bent > 1e-5
+        np.testing.assert_allclose(places[0], places[1], rtol=0, atol=1e-2 * bent)
+
+    def test_a_closure_stands_at_the_tip_of_a_flexible_link(self) -> None:
+        """It ties the last piece, whose origin is half a segment before the tip, and stays closed where it was."""
+        ends = np.array([[LENGTH, 0.0, 0.0], [LENGTH, 0.0, 0.0]])
+        ball = Closure("ball", "spherical", (0, -1), ends, np.array([0.0, 0.0, 1.0]))
+        bent = flexible_link(replace(rod(), closures=(ball,)), "clamp", [LENGTH, 0.0, 0.0], EI, 8)
+        assert bent.closures[0].links == (bent.names.index("clamp 8b"), -1)
+        np.testing.assert_allclose(bent.closures[0].points, [[LENGTH / 16.0, 0.0, 0.0], [LENGTH, 0.0, 0.0]])
+        np.testing.assert_allclose(gap(bent, kinematics(bent, np.zeros((1, bent.n)))), 0.0, rtol=0, atol=1e-15)
+
+
+def with_rigid_links() -> Mechanism:
+    """P3's robot whose long links are rigid: the mechanism's file with its hinges taken out."""
+    path = built_in_mechanisms()["flexible-parallel"]
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    for joint in table["joints"]:
+        if joint["name"].startswith("wrist"):
+            k = joint["name"][-1]
+            joint["parent"], joint["origin"] = f"flexure{k}b", [4.0 * value for value in joint["origin"]]
+        elif joint["name"].startswith("flexure") and joint["name"].endswith("b"):
+            e = np.array(joint["com"]) / np.linalg.norm(joint["com"])
+            inertia = 0.000163 * np.outer(e, e) + (0.000163 / 2.0 + MASS * LENGTH**2 / 12.0) * (np.eye(3) - np.outer(e, e))
+            joint |= {"mass": MASS, "com": (LENGTH / 2.0 * e).tolist(),
+                      "inertia": [float(inertia[place]) for place in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]}
+    table["joints"] = [joint for joint in table["joints"] if not joint["name"].startswith("link")]
+    return mechanism_from_table(table, path)

@@ -9,7 +9,8 @@ import pytest
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.model.chains.closed_chain import close_loops
-from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
+from stribeck.ident.model.chains.rest import equilibrium
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque, drive, driving_torque
 from stribeck.ident.model.loads import joint_loads
 from tests.places import DATA
 
@@ -48,6 +49,38 @@ class TestTorques:
             assert json.loads(done.out)["largest"][m.names[j]] == pytest.approx(np.abs(exact[:, j]).max(), rel=1e-5)
         assert "q.link1" in found
         assert "tau.link1" not in found
+
+    def test_of_a_tree_whose_passive_joints_swing(self, cli, write):
+        """Drives at rest hold the arm in its balance; moving, they make it swing; the whole motion takes the same torques."""
+        m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.4, 41)
+        way = {"q__shoulder": 0.3 * t**3, "q__elbow": -0.2 * t**3, "q__wrist": 0.0 * t}
+        done = cli("simulate", "flexible-arm", "--motion", write("m.csv", t=t, **way), "-o", "one.csv")
+        assert done.code == 0, done.err
+        assert "swinging  4 joints without a drive, from balance at rest; most shoulder spring" in done.out
+        one = pd.read_csv("one.csv")
+        rest = equilibrium(m, np.zeros(m.n))
+        hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
+        for j in m.active:
+            assert one[f"tau.{m.names[j]}"][0] == pytest.approx(hold[j], abs=1e-6)
+        assert cli("simulate", "flexible-arm", "--motion", "one.csv", "-o", "two.csv").code == 0
+        np.testing.assert_allclose(pd.read_csv("two.csv")[one.columns], one, rtol=0, atol=1e-9)
+
+    def test_of_an_elastic_closed_chain(self, cli, write):
+        """P3's robot: torques and loads along a motion agree, and the whole motion takes the same torques."""
+        m, t = load_mechanism("flexible-parallel"), np.linspace(0.0, 0.1, 11)
+        way = {f"q__drive{k}": size * t**3 for k, size in ((1, 5.0), (2, -2.0), (3, 1.0))}
+        file = write("m.csv", t=t, **way)
+        done = cli("simulate", "flexible-parallel", "--motion", file, "-o", "one.csv", "--json")
+        assert done.code == 0, done.err
+        told = json.loads(done.out)
+        assert len(told["swinging"]) == 21
+        assert told["energy_error"] < 1e-7
+        one, rest = pd.read_csv("one.csv"), equilibrium(m, np.zeros(3))
+        np.testing.assert_allclose(one.loc[0, [f"q.{name}" for name in m.names]], rest, rtol=0, atol=1e-12)
+        assert cli("loads", "flexible-parallel", "--motion", "one.csv", "-o", "loads.csv").code == 0
+        loads = pd.read_csv("loads.csv")
+        np.testing.assert_allclose(loads[one.columns], one, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(loads["torque.drive1"], one["tau.drive1"].abs(), rtol=0, atol=1e-8)
 
     def test_friction_of_a_calibration(self, cli, write):
         calibration = Calibration.load(DATA / "golden" / "calibration.toml")
@@ -99,16 +132,14 @@ class TestMotion:
         assert found["q.hinge"][0] == 0.9
 
     def test_of_elastic_joints_from_their_balance(self, cli, write):
-        """The flexible arm, held by the torques of its rest, stays at rest; its passive joints are sagged from the start."""
-        from stribeck.ident.model.elastic_joints import equilibrium
-
-        m = load_mechanism("flexible-arm")
-        rest = equilibrium(m, np.zeros(m.n))
-        hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
-        file = write("hold.csv", t=[0.0, 0.5], **{f"tau__{m.names[j]}": [hold[j]] * 2 for j in m.active})
-        assert cli("simulate", "flexible-arm", "--torque", file).code == 0
-        found = pd.read_csv("flexible-arm.simulated.csv")
-        np.testing.assert_allclose(found[[f"q.{name}" for name in m.names]], [rest] * 2, rtol=0, atol=1e-9)
+        """Held by the torques of their rest they stay there; passive joints are sagged from the start."""
+        for name in ("flexible-arm", "flexible-parallel"):
+            m = load_mechanism(name)
+            rest, driving = drive(m, *np.zeros((3, 3)))
+            file = write(f"{name}.csv", t=[0.0, 0.5], **{f"tau__{m.names[j]}": [driving.tau[0, j]] * 2 for j in m.active})
+            assert cli("simulate", name, "--torque", file).code == 0
+            found = pd.read_csv(f"{name}.simulated.csv")
+            np.testing.assert_allclose(found[[f"q.{joint}" for joint in m.names]], [rest] * 2, rtol=0, atol=1e-9)
 
     def test_an_arm_s_loads_along_a_motion(self, cli, write):
         m, t = load_mechanism("lab6"), np.linspace(0.0, 1.0, 21)
@@ -134,7 +165,12 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["simulate", "planar-3-prr", "--torque", good], "no column tau.slider1, tau.slider2, tau.slider3"),
         (["simulate", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--q and --dq say where a motion under --torque starts"),
         (["simulate", "planar-3-prr", "--motion", good, "-o", good], "good.csv exists; choose another --out"),
-        (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "passive joints, shoulder spring"),
+        (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "no column q.elbow, q.wrist"),
+        (["simulate", "flexible-arm", "--motion", write("some.csv", t=t, **{"q__flexure 1": still})],
+         "columns q.shoulder spring, q.elbow spring, q.flexure 2 are missing, but other passive joints have theirs"),
+        (["simulate", "flexible-parallel", "--motion", write("one.csv", t=still[:1], **dict.fromkeys(
+            [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], 0.0))], "one.csv: one row, but"),
+        (["loads", "flexible-parallel", "--dq", "1,0,0"], "spring1 for one, which swing when it moves"),
         (["loads", "planar-3-prr", "-o", "x.csv"], "--out is for loads along a motion"),
         (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion says the posture"),
         (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),

@@ -118,3 +118,8 @@ def test_models_differ_by_masses_and_by_loops() -> None:
 def test_drives_that_do_not_determine_the_posture(passive: tuple[int, ...], words: str) -> None:
     with pytest.raises(InputError, match=words):
         driven_joints(replace(load_mechanism("planar-3-prr"), passive=passive))
+
+
+def test_a_chain_with_elastic_joints_is_no_arm() -> None:
+    with pytest.raises(InputError, match=r"elastic joints, spring1 for one, move by themselves.*stribeck loads and simulate"):
+        driven_joints(load_mechanism("flexible-parallel"))

@@ -8,11 +8,11 @@ import pytest
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.ball_friction import ball_moment
 from stribeck.ident.model.driven.driving_torques import drive, driving_torque
 from stribeck.ident.model.driven.forward_simulation import acceleration, simulate
 from stribeck.ident.model.dynamics import inverse_dynamics
-from stribeck.ident.model.elastic_joints import equilibrium
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Ball, Bearing, JointFriction, Mechanism, Spring
 from tests.places import DATA

@@ -12,11 +12,12 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops
 from stribeck.ident.model.chains.loop_geometry import gap
+from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import acceleration, forward_motion, simulate
 from stribeck.ident.model.driven.radau import Radau
 from stribeck.ident.model.dynamics import kinematics
-from stribeck.ident.model.elastic_joints import equilibrium, flexible_link
+from stribeck.ident.model.elastic_joints import flexible_link
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.mechanism import Bearing, JointFriction, Mechanism, Spring
 

@@ -377,10 +377,3 @@ class TestRefusals:
         sliding = tree(5)
         with pytest.raises(ModelError, match="hinges only, but joint0 slides"):
             constraint_rank(sliding, np.zeros(sliding.n), "projected")
-
-
-def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "maximal.md").read_text(encoding="utf-8")
-    code, after = page.split("```python\n")[1].split("```\n")
-    exec(compile(code, "maximal.md", "exec"), {})
-    assert after.strip().startswith("\n    ".join(capsys.readouterr().out.splitlines()))

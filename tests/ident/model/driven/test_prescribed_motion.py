@@ -1,0 +1,192 @@
+"""Motion and driving torques where the drives' motion is given: closed forms, energy, the forward and the rigid problem judge."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import make_interp_spline
+
+from benchmarks.flexible_parallel import circle, moved, stiffened
+from benchmarks.mujoco_chains import against_mujoco
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
+from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops, closed_loads
+from stribeck.ident.model.chains.loop_geometry import gap
+from stribeck.ident.model.chains.rest import equilibrium
+from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
+from stribeck.ident.model.driven.forward_simulation import ForwardMotion, acting, forward_motion, prescribed_motion
+from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.elastic_joints import elastic_joint
+from stribeck.ident.model.energy import mechanical_energy
+from stribeck.ident.model.mechanism import JointFriction, Mechanism, Spring
+
+
+def swing(size: list[float], w: float) -> Callable[[Array], Array]:
+    """Drives that set off from rest: size (1 - cos w t)."""
+    A = np.array(size)
+
+    def motion(t: Array) -> Array:
+        c, s = np.cos(w * t)[:, None], np.sin(w * t)[:, None]
+        return np.stack((A * (1.0 - c), A * w * s, A * w**2 * c))
+
+    return motion
+
+
+def setting_off(size: list[float], w: float) -> Callable[[Array], Array]:
+    """The same without a jump of the acceleration: size (w t - sin w t)."""
+    A = np.array(size)
+
+    def motion(t: Array) -> Array:
+        c, s = np.cos(w * t)[:, None], np.sin(w * t)[:, None]
+        return np.stack((A * (w * t[:, None] - s), A * w * (1.0 - c), A * w**2 * s))
+
+    return motion
+
+
+def off_balance(m: Mechanism, motion: ForwardMotion) -> float:
+    """Energy less work at most, over the greatest of energy and work."""
+    energy = mechanical_energy(m, motion.q, motion.dq)
+    off = energy - energy[0] - motion.driven + motion.rubbed + motion.damped
+    return float(np.abs(off).max() / max(np.ptp(energy), np.abs(motion.driven).max()))
+
+
+def test_a_link_on_a_spring_swings_in_closed_form():
+    """J (th'' + x'') = -K x behind a drive that goes as A (1 - cos w t); the drive feels its rotor and the spring."""
+    J, B, K, A, w = 0.6, 0.05, 40.0, 0.3, 5.0
+    rod = Mechanism("rod", ("drive",), (-1,), np.array([False]), np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)), np.array([2.0]),
+                    np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.zeros(3), np.array([[-9.0, 9.0]]), (None,))
+    m, t = elastic_joint(rod, "drive", Spring(K), B), np.linspace(0.0, 2.0, 41)
+    motion = prescribed_motion(m, swing([A], w), t)
+    n = np.sqrt(K / J)
+    x = A * w**2 / (w**2 - n**2) * (np.cos(w * t) - np.cos(n * t))
+    np.testing.assert_allclose(motion.q[:, 1], x, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(motion.tau[:, 0], B * A * w**2 * np.cos(w * t) - K * x, rtol=0, atol=1e-6)
+    assert off_balance(m, motion) < 1e-8
+
+
+def test_a_drive_rubs_with_the_way_it_is_led():
+    """Dry friction of a prescribed drive is in its torque, changes sign where the drive turns back, and moves nothing else."""
+    m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.5, 26)
+    rubbing = replace(m, friction={0: JointFriction("coulomb-viscous", "none", {"coulomb": 3.0, "viscous": 0.5})})
+    free, rubbed = (prescribed_motion(one, swing([0.05, -0.1, 0.0], 8.0), t) for one in (m, rubbing))
+    np.testing.assert_allclose(rubbed.q, free.q, rtol=0, atol=1e-9)
+    speed = free.dq[:, 0]
+    friction = np.outer(3.0 * np.sign(speed) + 0.5 * speed, np.eye(m.n)[0])
+    np.testing.assert_allclose(rubbed.tau - free.tau, friction, rtol=0, atol=1e-6)
+    assert (np.sign(speed) < 0.0).any()
+    assert rubbed.events == ()
+
+
+def test_a_tree_with_given_swings_takes_the_same_torques():
+    """The torques of the whole motion, as the recursion gives them, are those found with it; passive joints need none."""
+    m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.6, 31)
+    motion = prescribed_motion(m, swing([0.1, -0.1, 0.1], 4.0), t)
+    driving = driving_torque(m, motion.q, motion.dq, motion.ddq)
+    np.testing.assert_allclose(motion.tau, driving.tau, rtol=0, atol=1e-9)
+    swinging = driving.loads.tau[:, list(m.passive)]
+    springs = np.array([[spring.stiffness, spring.damping] for spring in m.springs.values()])
+    held = springs[:, 0] * motion.q[:, list(m.springs)] + springs[:, 1] * motion.dq[:, list(m.springs)]
+    np.testing.assert_allclose(swinging, -held, rtol=0, atol=1e-9)
+    assert off_balance(m, motion) < 1e-8
+
+
+def test_an_elastic_joint_that_rubs_sticks_and_breaks_loose():
+    """What friction holds in it counts as friction, and energy is in balance over all events."""
+    m = load_mechanism("flexible-arm")
+    j = m.names.index("flexure 1")
+    m = replace(m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.05, "viscous": 0.0})})
+    motion = prescribed_motion(m, swing([0.1, -0.1, 0.05], 6.0), np.linspace(0.0, 0.4, 41))
+    assert {event.what for event in motion.events} >= {"breaks loose", "sticks"}
+    assert {event.joint for event in motion.events} == {"flexure 1"}
+    np.testing.assert_array_less(np.abs(motion.friction[:, j]), 0.05 + 1e-9)
+    stuck = motion.dq[:, j] == 0.0
+    assert stuck.any()
+    assert (np.abs(motion.friction[stuck, j]) < 0.049).any()
+    assert motion.rubbed[-1] > 1e-4
+    assert off_balance(m, motion) < 1e-8
+
+
+class TestElasticChains:
+    def test_energy_is_in_balance_and_loops_stay_closed(self):
+        """P3's robot: 24 degrees of freedom, three of them led."""
+        m, t = load_mechanism("flexible-parallel"), np.linspace(0.0, 0.2, 9)
+        drives = setting_off([0.2, -0.1, 0.05], 4.0)
+        motion = prescribed_motion(m, drives, t)
+        for found, wanted in zip((motion.q, motion.dq, motion.ddq), drives(t), strict=True):
+            np.testing.assert_array_equal(found[:, list(m.active)], wanted)
+        np.testing.assert_allclose(motion.q[0], equilibrium(m, np.zeros(3)), rtol=0, atol=1e-12)
+        assert off_balance(m, motion) < 1e-8
+        assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
+        again = closed_driving_torque(m, ClosedMotion(motion.q, motion.dq, motion.ddq, np.ones(len(t))))
+        found = acting(m, motion)
+        np.testing.assert_allclose(found.tau, again.tau, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.loads.bending, again.loads.bending, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.closed.force, again.closed.force, rtol=0, atol=1e-9)
+
+    @pytest.mark.parametrize("name", ["flexible-parallel", "crank on a spring"])
+    def test_mujoco_moves_it_likewise_under_torques(self, name):
+        """It deviates the less the stiffer its closures are. For a second: `python -m benchmarks flexible_parallel`."""
+        m = (elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01) if name == "crank on a spring" else
+             load_mechanism(name))
+        errors = against_mujoco(m, 0.1, ((5e-4, 2e-2), (2e-4, 2e-3)))
+        assert errors[0] < 1e-3
+        assert errors[1] < errors[0] / 20.0
+
+    def test_the_torques_give_the_motion_back(self):
+        """Inverse, then forward."""
+        m = elastic_joint(replace(load_mechanism("three-loop-chain"), friction={}), "1''", Spring(60.0, 0.1), 0.01)
+        t = np.linspace(0.0, 0.4, 81)
+        motion = prescribed_motion(m, swing([0.3], 4.0), t)
+        torque = make_interp_spline(t, motion.tau, 5)
+        back = forward_motion(m, lambda t, q, dq: torque(t), [0.0], [0.0], t)
+        np.testing.assert_allclose(back.q, motion.q, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(back.loads.radial, motion.loads.radial, rtol=0, atol=1e-4)
+        assert np.ptp(motion.q[:, 1]) > 1e-3
+
+    def test_stiff_springs_take_the_rigid_chain_s_torques(self):
+        """Once its start is forgotten, the torque differs from the rigid chain's as one over stiffness."""
+        rigid = replace(load_mechanism("three-loop-chain"), friction={})
+        t, drives = np.linspace(0.6, 1.0, 9), swing([0.3], 6.0)
+        wanted = closed_loads(rigid, close_loops(rigid, *drives(t))).tau[:, 0]
+        off = []
+        for K in (1e3, 1e4):
+            m = elastic_joint(rigid, "1''", Spring(K, 0.02 * K), 0.0)
+            motion = prescribed_motion(m, drives, np.concatenate(([0.0], t)))
+            off.append(np.abs(motion.tau[1:, 0] - wanted).max())
+        assert off[0] < 0.05 * np.abs(wanted).max()
+        assert off[1] == pytest.approx(off[0] / 10.0, rel=0.2)
+
+    def test_a_chain_that_its_drives_determine_takes_the_torques_of_the_inverse_problem(self):
+        """Nothing swings: sliders of the 3-PRR, which rub by their normal load."""
+        m, t = load_mechanism("planar-3-prr"), np.linspace(0.05, 0.5, 10)
+        drives = swing([0.03, 0.02, -0.02], 3.0)
+        motion = prescribed_motion(m, drives, t)
+        wanted = closed_driving_torque(m, close_loops(m, *drives(t)))
+        np.testing.assert_allclose(motion.tau, wanted.tau, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9)
+        assert np.abs(wanted.friction).max() > 1.0
+
+    def test_trends_of_p3(self):
+        """On P3's circle torque and deviation grow with speed, and deviation falls with stiffness; whole turns: benchmark."""
+        t = np.linspace(0.0, 1.1, 12)
+        torque, off = np.empty((2, 3))
+        for k, (stiffness, speed) in enumerate(((600.0, 2.0), (600.0, 4.0), (2400.0, 2.0))):
+            m = stiffened(load_mechanism("flexible-parallel"), stiffness)
+            motion, wanted = moved(m, speed, t, 1e-5), circle(m, t, speed)
+            torque[k] = np.abs(motion.tau).max()
+            off[k] = np.linalg.norm((motion.q - wanted.q)[:, :3], axis=1).max()
+        assert torque[1] > 1.02 * torque[0]
+        assert off[1] > off[0]
+        assert off[0] / off[2] == pytest.approx(4.0, rel=0.05)
+
+    def test_a_motion_of_another_shape_is_refused(self):
+        with pytest.raises(InputError, match=r"has shape \(3, 1, 2\), finite numbers of shape \(3, 1, 3\) are needed: .* drive3"):
+            prescribed_motion(load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5])
+
+    def test_what_leads_out_of_reach_is_refused(self):
+        """The crank can be led to 1.5792 rad; a spring behind it would give way."""
+        m = replace(load_mechanism("three-loop-chain"), friction={})
+        with pytest.raises(InputError, match=r"the loops cannot be closed near a posture|where the loops stop closing"):
+            prescribed_motion(m, swing([4.0], 3.0), [0.0, 0.5])
