@@ -2,11 +2,13 @@
 
 See `durbin_wu_hausman`. The law's nonlinear parameters are held; its linear ones, inertia, scale of the torque and difference between
 the directions are told by instruments: the same columns along the commanded motion. Bias counts where it is beyond chance and moves a
-parameter by half of its interval's half width or more; the fit then takes the estimates by instruments.
+parameter by half of its interval's half width or more; the fit then takes the estimates by instruments. It is worth a word where it
+is beyond the interval.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from stribeck.ident.log.motion.motion_points import Motion
 
 CLEAN, BIASED, UNTESTED = "clean", "biased", "not tested"
 LEVEL = 0.01            # chance that a joint without bias is called biased
-MATTERS = 0.5           # of the half width of a parameter's interval, from which bias counts
+MATTERS, NAMED = 0.5, 1.0       # of the half width of a parameter's interval, from which bias counts, and is worth a word
 _WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
 
 
@@ -40,15 +42,28 @@ class ClosedLoop:
         Least F of the first stages.
     contrasts : dict of str to Contrast
         Estimates of each linear parameter side by side.
-    biased : tuple of str
-        Parameters of which bias counts.
+    asked : tuple of str
+        Parameters whose columns may go with the error.
+    biased, named : tuple of str
+        Those of which bias counts, and is worth a word.
     """
 
     verdict: str
     note: str = ""
     first_stage: float | None = None
     contrasts: Mapping[str, Contrast] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
     biased: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a calibration keeps of it."""
+        parameters = {name: {"least_squares": one.least_squares, "instruments": one.instruments, "std_error": one.std_error,
+                             "p": one.p} for name in self.asked for one in (self.contrasts[name],)}
+        return {"verdict": self.verdict, **({"note": self.note} if self.note else {}),
+                **({"biased": list(self.biased)} if self.biased else {}),
+                **({} if self.first_stage is None else {"first_stage": self.first_stage, "parameters": parameters})}
 
     def corrected(self, fit: FitResult) -> FitResult:
         """A fit by least squares as instruments have it, where it is biased.
@@ -92,19 +107,21 @@ def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
     if found is None:
         return ClosedLoop(CLEAN, "the measured motion is the commanded one")
     if found.first_stage < _WEAK:
-        return ClosedLoop(UNTESTED, "the joint follows its reference too loosely", found.first_stage, found.contrasts)
-    biased = tuple(name for name in found.asked if found.contrasts[name].p < LEVEL
-                   and abs(found.contrasts[name].bias) > MATTERS * _half_width(_parameter(fit, name)))
-    return ClosedLoop(BIASED if biased else CLEAN, "", found.first_stage, found.contrasts, biased)
+        return ClosedLoop(UNTESTED, "the joint follows its reference too loosely", found.first_stage, found.contrasts,
+                          found.asked)
+    biased, named = (tuple(name for name in found.asked if found.contrasts[name].p < LEVEL
+                           and abs(found.contrasts[name].bias) > part * _half_width(_parameter(fit, name)))
+                     for part in (MATTERS, NAMED))
+    return ClosedLoop(BIASED if biased else CLEAN, "", found.first_stage, found.contrasts, found.asked, biased, named)
 
 
 def loop_findings(joint: str, test: ClosedLoop, fit: FitResult) -> tuple[Finding, ...]:
-    """A word where least squares are biased; `fit` is as instruments have it."""
-    if test.verdict != BIASED:
+    """A word where least squares are biased beyond their intervals; `fit` is as instruments have it."""
+    if not test.named:
         return ()
     said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instruments {now.value:.4g} ± "
                      f"{now.half_width or 0.0:.2g}{'' if now.unit == '1' else f' {now.unit}'}"
-                     for name in test.biased for now in (_parameter(fit, name),))
+                     for name in test.named for now in (_parameter(fit, name),))
     return (Finding(joint, "closed loop", f"{joint}: noise of positions, or torque that the model lacks, goes round the control loop "
                     f"and biases least squares: {said}. The calibration takes the instruments, which follow the commanded motion. "
                     "Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
