@@ -1,4 +1,4 @@
-"""One joint in a closed loop: how often bias is named that is none, bias that matters is named, and intervals then hold the truth."""
+"""One joint in a closed loop: how often bias is named that is none or that matters, and whether intervals then hold the truth."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -85,7 +85,8 @@ def judged(row: Row, seeds: range) -> list[dict[str, Any]]:
         except FitError:                    # of a joint whose noise hides where it turns
             continue
         assert told.loop is not None
-        found.append({"verdict": told.loop.verdict, "named": bool(told.loop.named), "before": _against(plain, row.loop), "after": _against(told, row.loop)})
+        found.append({"verdict": told.loop.verdict, "named": bool(told.loop.named), "before": _against(plain, row.loop),
+                      "after": _against(told, row.loop)})
     return found
 
 
@@ -126,21 +127,22 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
             own = [one[when][name] for one in found if name in one[when]]
             out[f"{when} {name}"] = (float(np.median([off for off, _ in own])), float(np.mean([holds for _, holds in own])))
     far = [any(abs(off) > _FAR for off, _ in one["before"].values()) for one in found]
-    out["far"], out["far_named"] = sum(far), sum(one["named"] for one, is_far in zip(found, far, strict=True) if is_far)
+    out["far"], out["far_named"] = sum(far), sum(one["named"] for one, so in zip(found, far, strict=True) if so)
     return out
 
 
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
-    lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; Coulomb-viscous law, "
-             "`--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % intervals.", "",
-             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half widths "
-             "off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |", "|" + "---|" * 8]
+    lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; Coulomb-viscous "
+             "law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % intervals.", "",
+             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half "
+             "widths off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |",
+             "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])
         cells = ["; ".join(f"{row[f'{when} {name}'][0]:+.2f}, {100.0 * row[f'{when} {name}'][1]:.0f}" for name in ASKED)
                  for when in ("before", "after")]
         lines.append(f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} ({100.0 * low:.1f} to "
-                     f"{100.0 * high:.1f}) | {100.0 * row['corrected'] / row['logs']:.1f} | {row['untested']} | {row['far_named']} of "
-                     f"{row['far']} | {cells[0]} | {cells[1]} |")
+                     f"{100.0 * high:.1f}) | {100.0 * row['corrected'] / row['logs']:.1f} | {row['untested']} | {row['far_named']} "
+                     f"of {row['far']} | {cells[0]} | {cells[1]} |")
     return "\n".join(lines)

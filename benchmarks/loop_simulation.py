@@ -1,7 +1,7 @@
 """One joint under a sampled PD controller that sees noisy, coarse positions; many logs at once. Nothing of it is the package's.
 
-Torque is held from sample to sample, and what is logged of it is the mean of both samples about a position. Between samples velocity
-goes in small steps, in which dry friction is implicit: it stops what it can stop.
+Torque is held from sample to sample, and what is logged of it is the mean of both samples about a position. Between samples
+velocity goes in small steps, in which dry friction is implicit: it stops what it can stop.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,8 @@ class Loop:
             positions[:, k], torques[:, k], before = measured, torque, measured
             for _ in range(steps):
                 dry = self.coulomb * (levels[every, number] + self.ripple * np.sin(30.0 * q))
-                free = dq + h / self.inertia * (torque + pushes[:, k] - self.offset + self.gravity * np.cos(q) - self.viscous * dq)
+                driven = torque + pushes[:, k] - self.offset + self.gravity * np.cos(q)
+                free = dq + h / self.inertia * (driven - self.viscous * dq)
                 dq = np.sign(free) * np.maximum(np.abs(free) - h / self.inertia * dry, 0.0)
                 q = q + h * dq
             number = np.minimum(number + (dq * way < 0.0), _PASSES - 1)

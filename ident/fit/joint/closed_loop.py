@@ -1,9 +1,9 @@
 """Whether what goes round the control loop biases the fit of a joint's general motion, by the motion that was commanded.
 
-See `durbin_wu_hausman`. The law's nonlinear parameters are held; its linear ones, inertia, scale of the torque and difference between
-the directions are told by instruments: the same columns along the commanded motion. Bias counts where it is beyond chance and moves a
-parameter by half of its interval's half width or more; the fit then takes the estimates by instruments. It is worth a word where it
-is beyond the interval.
+See `durbin_wu_hausman`. The law's nonlinear parameters are held; its linear ones, inertia, scale of the torque and difference
+between the directions are told by instruments: the same columns along the commanded motion. Bias counts where it is beyond chance
+and moves a parameter by half of its interval's half width or more; the fit then takes the estimates by instruments. It is worth a
+word where it is beyond the interval.
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.motion_points import Motion
+from stribeck.ident.log.strokes import REST_TOLERANCE
 
 CLEAN, BIASED, UNTESTED = "clean", "biased", "not tested"
 LEVEL = 0.01            # chance that a joint without bias is called biased
@@ -95,7 +96,7 @@ def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
     """Hold a fit of general motion against instruments along the motion that was commanded, at the same points."""
     data, law = fit.data, law_named(fit.law)
     assert data is not None
-    if np.ptp(commanded.q) == 0.0:
+    if np.ptp(commanded.q) < REST_TOLERANCE:
         return ClosedLoop(UNTESTED, "the reference stands still while the joint moves")
     at = {name: fit.values[name] for name in law.nonlinear}
     load = None if data.load is None else commanded.loads[fit.load]
@@ -122,9 +123,9 @@ def loop_findings(joint: str, test: ClosedLoop, fit: FitResult) -> tuple[Finding
     said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instruments {now.value:.4g} ± "
                      f"{now.half_width or 0.0:.2g}{'' if now.unit == '1' else f' {now.unit}'}"
                      for name in test.named for now in (_parameter(fit, name),))
-    return (Finding(joint, "closed loop", f"{joint}: noise of positions, or torque that the model lacks, goes round the control loop "
-                    f"and biases least squares: {said}. The calibration takes the instruments, which follow the commanded motion. "
-                    "Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
+    return (Finding(joint, "closed loop", f"{joint}: noise of positions, or torque that the model lacks, goes round the control "
+                    f"loop and biases least squares: {said}. The calibration takes the instruments, which follow the commanded "
+                    "motion. Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
 
 
 def _parameter(fit: FitResult, name: str) -> Parameter:

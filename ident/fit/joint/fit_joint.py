@@ -190,8 +190,8 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
                     whole: bool = True, reference: Log | None = None) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
 
-    With `doubts`, what the model's torque may be beside what it is, is fitted along. `whole`: see `fit_motion`. With a `reference`,
-    the same log along the motion that was commanded, bias by what goes round the control loop is found and taken out.
+    With `doubts`, what the model's torque may be beside what it is, is fitted along. `whole`: see `fit_motion`. With a
+    `reference`, the same log along the motion that was commanded, bias by the closed loop is found and taken out.
 
     Raises
     ------

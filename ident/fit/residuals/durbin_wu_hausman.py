@@ -1,27 +1,27 @@
 r"""Least squares held against instruments: the test of Durbin, Wu and Hausman, in the form of a regression.
 
 In a closed loop noise of positions, and torque that the model lacks, reach both sides of the equation of motion
-:math:`\tau = X \theta + e`: columns X of the measured motion may go with the error e, and least squares are then biased however long
-the log. Columns Z along the motion that was commanded do not go with e. What is left of X after least squares over Z,
+:math:`\tau = X \theta + e`: columns X of the measured motion may go with the error e, and least squares are then biased however
+long the log. Columns Z along the motion that was commanded do not go with e. What is left of X after least squares over Z,
 
 .. math:: V = X - Z (Z^T Z)^{-1} Z^T X, \qquad \tau = X \theta + V \gamma + \varepsilon
 
-holds all of X that may go with e. Fitted along, it makes :math:`\theta` the estimate by instruments (two-stage least squares), and
-:math:`\gamma` differs from zero where least squares are biased. Both estimates differ by
+holds all of X that may go with e. Fitted along, it makes :math:`\theta` the estimate by instruments (two-stage least squares),
+and :math:`\gamma` differs from zero where least squares are biased. Both estimates differ by
 
 .. math:: d = -(X^T X)^{-1} X^T V \gamma
 
-which is judged parameter by parameter with the covariance that leaves out one pass at a time: a joint test of all :math:`\gamma` has
-no power where passes are few, and calls trifles where they are many.
+which is judged parameter by parameter with the covariance that leaves out one pass at a time: a joint test of all :math:`\gamma`
+has no power where passes are few, and calls trifles where they are many.
 
 An estimate by instruments is less sure: by the part of its column that they do not tell (partial R², Shea), and by the error
 e that it leaves. The first stage is judged by its F, with errors that are shared within a pass.
 
 References
 ----------
-Hausman, Econometrica 46 (1978) 1251; Janot, Vandanjon and Gautier, IEEE Trans. Control Syst. Technol. 22 (2014) 132, and IEEE ICRA
-(2013) 2956; Shea, Rev. Economics and Statistics 79 (1997) 348; Montiel Olea and Pflueger, J. Business and Economic Statistics 31
-(2013) 358, for weak instruments.
+Hausman, Econometrica 46 (1978) 1251; Janot, Vandanjon and Gautier, IEEE Trans. Control Syst. Technol. 22 (2014) 132, and IEEE
+ICRA (2013) 2956; Shea, Rev. Economics and Statistics 79 (1997) 348; Montiel Olea and Pflueger, J. Business and Economic
+Statistics 31 (2013) 358, for weak instruments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,7 +102,8 @@ def compare(data: FitPoints, law: Law, at: Mapping[str, float], instruments: Map
     at : mapping of str to float
         Its nonlinear parameters, which are held.
     instruments : mapping of str to ndarray, shape (N,)
-        By the names of the columns that may go with the error. Others are their own instruments, but those that are known beforehand.
+        By the names of the columns that may go with the error. Others are their own instruments, but for those that are known
+        beforehand.
     """
     points = data.condensed()
     grid = {name: np.array([at[name]]) for name in law.nonlinear}

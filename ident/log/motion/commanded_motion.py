@@ -1,12 +1,12 @@
 r"""The motion that follows from what was commanded alone: it knows nothing of the noise of positions and torques.
 
-Each joint follows its position reference late, and else as a linear filter does. The delay and then the taps make velocities most alike
-in the whole log:
+Each joint follows its position reference late, and else as a linear filter does. The delay and then the taps make velocities most
+alike in the whole log:
 
 .. math:: \dot q(t) \approx \dot q_{cmd}(t - \lambda) + \sum_k a_k\, \dot q_{cmd}(t - k \delta)
 
-Some forty numbers, of thousands of samples, hold next to nothing of their noise. The velocity set-point that a tracker sends is no
-reference: it holds the measured position.
+Some forty numbers, of thousands of samples, hold next to nothing of their noise. The velocity set-point that a tracker sends is
+no reference: it holds the measured position.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def _reference(run: Run, t: Array) -> Array | None:
 def _following(log: Log, references: Sequence[Array], j: int) -> Following:
     """Delay and taps of a joint."""
     step = max(log.dt, 1.0 / (_TAPS * log.bandwidth))
-    lags = step * np.arange(-round(_EARLY / step), round(_LATE / step) + 1)
+    lags = np.arange(-round(_EARLY / step), round(_LATE / step) + 1, dtype=float) * step
     parts = []
     for part, reference in zip(log.stretches, references, strict=True):
         every = slice(None, None, max(1, len(part.t) // _LOOKED))
@@ -87,8 +87,11 @@ def _following(log: Log, references: Sequence[Array], j: int) -> Following:
         return np.concatenate([np.interp(t[every] - lag, t, told) for t, told, every, _ in parts])
 
     goal = np.concatenate([dq for *_, dq in parts])
-    late = minimize_scalar(lambda lag: float(np.sum((goal - after(lag)) ** 2)),
-                           bounds=_around(lags, [float(np.sum((goal - after(lag)) ** 2)) for lag in lags]), method="bounded").x
+
+    def off(lag: float) -> float:
+        return float(np.sum((goal - after(lag)) ** 2))
+
+    late = minimize_scalar(off, None, _around(lags, [off(lag) for lag in lags]), method="bounded").x
     rows = np.column_stack([after(lag) for lag in lags])
     taps = np.linalg.lstsq(rows, goal - after(late), rcond=_RANK)[0]
     return Following(np.append(lags, late), np.append(taps, 1.0))
