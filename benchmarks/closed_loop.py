@@ -112,7 +112,9 @@ def _against(joint: JointFit, loop: Loop) -> dict[str, tuple[float, bool]]:
     found = {}
     for name in ASKED:
         entry: Parameter | None = joint.fit.parameters.get(name, joint.gravity.get(name))
-        if entry is not None and entry.value is not None and entry.half_width and entry.low is not None and entry.high is not None:
+        if entry is not None and entry.value is not None and entry.half_width:
+            assert entry.low is not None
+            assert entry.high is not None
             true = getattr(loop, name)
             found[name] = ((entry.value - true) / entry.half_width, entry.low <= true <= entry.high)
     return found
@@ -121,7 +123,8 @@ def _against(joint: JointFit, loop: Loop) -> dict[str, tuple[float, bool]]:
 def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures of a row."""
     out: dict[str, Any] = {"logs": len(found), "named": sum(one["named"] for one in found),
-                           "corrected": sum(one["verdict"] == BIASED for one in found), "untested": sum(one["verdict"] == UNTESTED for one in found)}
+                           "corrected": sum(one["verdict"] == BIASED for one in found),
+                           "untested": sum(one["verdict"] == UNTESTED for one in found)}
     for when in ("before", "after"):
         for name in ASKED:
             own = [one[when][name] for one in found if name in one[when]]
@@ -133,16 +136,17 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
-    lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; Coulomb-viscous "
-             "law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % intervals.", "",
+    lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; "
+             "Coulomb-viscous law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % intervals.", "",
              "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half "
              "widths off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |",
              "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])
+        corrected = 100.0 * row["corrected"] / row["logs"]
         cells = ["; ".join(f"{row[f'{when} {name}'][0]:+.2f}, {100.0 * row[f'{when} {name}'][1]:.0f}" for name in ASKED)
                  for when in ("before", "after")]
         lines.append(f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} ({100.0 * low:.1f} to "
-                     f"{100.0 * high:.1f}) | {100.0 * row['corrected'] / row['logs']:.1f} | {row['untested']} | {row['far_named']} "
+                     f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} "
                      f"of {row['far']} | {cells[0]} | {cells[1]} |")
     return "\n".join(lines)
