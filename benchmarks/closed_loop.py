@@ -147,6 +147,6 @@ def table(figures: list[dict[str, Any]]) -> str:
         cells = ["; ".join(f"{row[f'{when} {name}'][0]:+.2f}, {100.0 * row[f'{when} {name}'][1]:.0f}" for name in ASKED)
                  for when in ("before", "after")]
         lines.append(f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} ({100.0 * low:.1f} to "
-                     f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} "
-                     f"of {row['far']} | {cells[0]} | {cells[1]} |")
+                     f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} of {row['far']} "
+                     f"| {cells[0]} | {cells[1]} |")
     return "\n".join(lines)
