@@ -137,7 +137,8 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
     lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; "
-             "Coulomb-viscous law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % intervals.", "",
+             "Coulomb-viscous law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % "
+             "intervals.", "",
              "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half "
              "widths off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |",
              "|" + "---|" * 8]
