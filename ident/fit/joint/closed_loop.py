@@ -89,7 +89,7 @@ class ClosedLoop:
         return moved_out(replace(entry, value=value, low=low, high=high), one.wider, least)
 
 
-NO_COMMANDS = ClosedLoop(UNTESTED, "no position references (q_cmd) in the log")
+NO_COMMANDS = ClosedLoop(UNTESTED, "no position references (q_cmd) in the log, or a closed chain")
 
 
 def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:

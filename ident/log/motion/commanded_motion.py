@@ -43,7 +43,12 @@ class Following:
 
 
 def commanded(log: Log) -> Log | None:
-    """The log with the motion that follows from its references in place of the measured one; None where a run has none."""
+    """The log with the motion that follows from its references in place of the measured one.
+
+    None where a run has no references, or the arm is a closed chain, which may not reach every place near the measured one.
+    """
+    if any(part.mechanism.chain is not None for part in log.stretches):
+        return None
     references = [_reference(part.run, part.t) for part in log.stretches]
     known = [one for one in references if one is not None]
     if len(known) < len(references):
@@ -77,7 +82,7 @@ def _reference(run: Run, t: Array) -> Array | None:
 def _following(log: Log, references: Sequence[Array], j: int) -> Following:
     """Delay and taps of a joint."""
     step = max(log.dt, 1.0 / (_TAPS * log.bandwidth))
-    lags = np.arange(-round(_EARLY / step), round(_LATE / step) + 1, dtype=float) * step
+    lags = np.arange(-max(1, round(_EARLY / step)), max(1, round(_LATE / step)) + 1, dtype=float) * step
     parts = []
     for part, reference in zip(log.stretches, references, strict=True):
         every = slice(None, None, max(1, len(part.t) // _LOOKED))

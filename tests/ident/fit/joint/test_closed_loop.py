@@ -110,7 +110,7 @@ def test_references_that_the_joint_does_not_follow_test_nothing() -> None:
 @pytest.mark.parametrize(("told", "verdict", "note"), [
     ("rest", "not tested", "the reference stands still while the joint moves"),
     ("measured", "clean", "the measured motion is the commanded one"),
-    ("none", "not tested", "no position references (q_cmd) in the log")])
+    ("none", "not tested", "no position references (q_cmd) in the log, or a closed chain")])
 def test_what_cannot_be_tested_is_said(told: str, verdict: str, note: str) -> None:
     run = runs(_SOFT)[0]
     signals = dict(run.signals)

@@ -62,6 +62,16 @@ def test_there_is_none_without_references(told: float | None) -> None:
     assert commanded(recorded(signals)) is None
 
 
+@pytest.mark.parametrize("rate", [5.0, 25.0])
+def test_a_slow_log_is_no_trouble(rate: float) -> None:
+    _, _, signals = followed()
+    every = round(RATE / rate)
+    t, slow = np.arange(len(signals["q"]))[::every] / RATE, {name: values[::every] for name, values in signals.items()}
+    told = commanded(filtered([log(t, slow)], [pendulum()], 1.0))
+    assert told is not None
+    assert np.isfinite(told.stretches[0].ddq).all()
+
+
 def test_one_run_without_references_is_enough() -> None:
     _, _, signals = followed()
     t = np.arange(len(signals["q"])) / RATE
