@@ -82,8 +82,7 @@ def _z1() -> Iterator[str]:
     second = z1_run(slice(2350, None))
     found = [*z1_position_errors(_plain(z1_run(), "model"), _plain(second, "model"))]
     *_, (_, *alone) = z1_position_errors(*(_plain(_by_least_squares(log), "model") for log in (z1_run(), second)))
-    found.append(("the same, by least squares", *alone))
-    rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in found]
+    rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in (*found, ("the same, by least squares", *alone))]
     yield "Joint 2's published damping is the upper bound of its authors' search."
     yield ("By motion: MuJoCo at 1 ms with the recorded set points and gains, root mean square error of the position, mean of "
            "six joints. In the last column stribeck's friction and offset were fitted to the other half of the log. Masses and "
