@@ -23,7 +23,7 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 
 ASKED = ("coulomb", "viscous", "inertia")
-_AT_ONCE = 20           # logs that are simulated together
+_AT_ONCE = 50           # logs that are simulated together
 _FAR = 2.0              # half widths off, from which bias should be named
 _G = 9.81
 
@@ -138,9 +138,7 @@ def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
     lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; "
              "Coulomb-viscous law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % "
-             "intervals. Soft and stiff loops that nothing disturbs have inertia 0.1 to 0.2 % too small by the differences "
-             "that derivatives are taken by, and coarse encoders let the joint chatter about its reversals: instruments share "
-             "both.", "",
+             "intervals. Where encoders are coarse intervals miss the truth by what instruments share, too.", "",
              "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half "
              "widths off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |",
              "|" + "---|" * 8]

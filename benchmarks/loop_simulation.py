@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_STEPS = 2000.0         # a second, at least
+_STEPS = 4000.0         # a second, at least
 _HERTZ = np.array([0.11, 0.27, 0.43, 0.71])
 _PASSES = 500
 
@@ -73,8 +73,8 @@ class Loop:
                 dry = self.coulomb * (levels[every, number] + self.ripple * np.sin(30.0 * q))
                 driven = torque + pushes[:, k] - self.offset + self.gravity * np.cos(q)
                 free = dq + h / self.inertia * (driven - self.viscous * dq)
-                dq = np.sign(free) * np.maximum(np.abs(free) - h / self.inertia * dry, 0.0)
-                q = q + h * dq
+                before_step, dq = dq, np.sign(free) * np.maximum(np.abs(free) - h / self.inertia * dry, 0.0)
+                q = q + 0.5 * h * (before_step + dq)
             number = np.minimum(number + (dq * way < 0.0), _PASSES - 1)
             way = np.where(dq == 0.0, way, np.sign(dq))
         acting = 0.5 * (torques + np.column_stack((torques[:, :1], torques[:, :-1])))
