@@ -146,14 +146,14 @@ def table(figures: list[dict[str, Any]]) -> str:
              "| states in the band |",
              "|" + "---|" * 8]
     for row in figures:
-        low, high = _interval(row["alarms"], row["joints"])
+        low, high = interval(row["alarms"], row["joints"])
         lines.append(f"| {row['truth']} | {row['law']} | {row['trips']} | {row['size'] or '-'} | {row['wander'] or '-'} | "
                      f"{row['joints']} | {100 * row['alarms'] / row['joints']:.1f} % ({100 * low:.1f} to {100 * high:.1f}) | "
                      + ("-" if row["held"] is None else f"{100 * row['held']:.0f} %") + " |")
     return "\n".join(lines)
 
 
-def _interval(count: int, of: int) -> tuple[float, float]:
+def interval(count: int, of: int) -> tuple[float, float]:
     """Of Clopper and Pearson, for a share."""
     return (float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0,
             float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0)

@@ -5,7 +5,7 @@ The logs lie beside the project (see `real_logs`); those that are missing are sa
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ def _emps() -> Iterator[str]:
            "motor's voltage. Its viscous friction differs between the directions, published 166.7 and 240.4 N·s/m.")
     yield _compared(emps_run(), EMPS, "joint")
     halves = [_plain(emps_run(*ends), "joint").joints["carriage"].parameters["coulomb"] for ends in ((0.0, 12.4), (12.4, np.inf))]
+    yield _loop(emps_run(), "joint")
     yield "Coulomb friction of each half of the log alone, four passes each: " + " and ".join(map(_figure, halves)) + " N."
 
 
@@ -77,8 +78,11 @@ def _z1() -> Iterator[str]:
            "commanded. Published are parameters that made MuJoCo's motion most like the measured one. Links are the "
            "authors' here, too (`--inertia trust`).")
     yield _compared(z1_run(), Z1, "model")
-    rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in z1_position_errors(
-        _plain(z1_run(), "model"), _plain(z1_run(slice(2350, None)), "model"))]
+    yield _loop(z1_run(), "model")
+    second = z1_run(slice(2350, None))
+    found = [*z1_position_errors(_plain(z1_run(), "model"), _plain(second, "model"))]
+    *_, (_, *alone) = z1_position_errors(*(_plain(_by_least_squares(log), "model") for log in (z1_run(), second)))
+    rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in (*found, ("the same, by least squares", *alone))]
     yield "Joint 2's published damping is the upper bound of its authors' search."
     yield ("By motion: MuJoCo at 1 ms with the recorded set points and gains, root mean square error of the position, mean of "
            "six joints. In the last column stribeck's friction and offset were fitted to the other half of the log. Masses and "
@@ -107,6 +111,24 @@ def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
                     f"{_law(chosen)}{_misfit(auto, name)} | {chosen.held_out_rmse:.3g} | "
                     f"{'-' if theirs.error is None else f'{theirs.error:.3g}'} |")
     return "\n".join(rows)
+
+
+def _loop(log: Run, motion: str) -> str:
+    """A row a joint: what instruments say of least squares, with the law of the published figures."""
+    tests = _plain(log, motion).fit["closed_loop"]
+    rows = ["Least squares against instruments, which follow the recorded references (`closed loop`):", "",
+            "| joint | verdict | beyond chance and half an interval | Coulomb: least squares, instruments | viscous | inertia |",
+            "|---|---|---|---|---|---|"]
+    for name, test in tests.items():
+        cells = [f"{one['least_squares']:.4g}, {one['instruments']:.4g}" for key in ("coulomb", "viscous", "inertia")
+                 for one in (test["parameters"][key],)]
+        rows.append(f"| {name} | {test['verdict']} | {', '.join(test.get('biased', ())) or '-'} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _by_least_squares(log: Run) -> Run:
+    """Without its references, by which bias is found."""
+    return replace(log, signals={name: values for name, values in log.signals.items() if name != "q_cmd"})
 
 
 def _plain(log: Run, motion: str) -> Calibration:

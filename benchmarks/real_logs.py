@@ -22,10 +22,10 @@ TX40_COUPLING = 32.0    # motor 6 moves with axis 5
 def emps_run(since: float = 0.0, until: float = np.inf) -> Run:
     """The Electro-Mechanical Positioning System, whose force is its motor's voltage."""
     log = loadmat(LOGS / "emps" / "DATA_EMPS.mat")
-    t, q, volts = (log[name].ravel() for name in ("t", "qm", "vir"))
+    t, q, told, volts = (log[name].ravel() for name in ("t", "qm", "qg", "vir"))
     rows = (t >= since) & (t < until)
     return Run(Path("emps"), _START, load_arm("emps"), (), ("carriage",), t[rows], np.zeros(rows.sum(), dtype=int),
-               {"q": q[rows, None], "tau": EMPS_FORCE * volts[rows, None]})
+               {"q": q[rows, None], "tau": EMPS_FORCE * volts[rows, None], "q_cmd": told[rows, None]})
 
 
 def tx40_run() -> Run:
@@ -49,13 +49,14 @@ def z1_log() -> Mapping[str, Array]:
 def z1_run(rows: slice = slice(None)) -> Run:
     """The Unitree Z1 with the torques that its controller commanded."""
     log = z1_log()
-    return as_run(LOGS / "z1" / "z1.xml", log["time"][rows], log["dof_pos"][rows], log["des_dof_torque"][rows])
+    return as_run(LOGS / "z1" / "z1.xml", log["time"][rows], log["dof_pos"][rows], log["des_dof_torque"][rows],
+                  log["des_dof_pos"][rows])
 
 
-def as_run(model: Path, t: Array, q: Array, tau: Array) -> Run:
-    """A log of which nothing is known but the arm's model."""
+def as_run(model: Path, t: Array, q: Array, tau: Array, told: Array | None = None) -> Run:
+    """A log of which nothing is known but the arm's model, with position references where it has some."""
     names = load_mechanism(model).names
     arm = ArmFile(Path(f"{model.stem}.toml"), model.stem, model, (0.0, 0.0, -9.81), "as logged", Tool(), Workspace(),
                   DriverTable(), {name: JointTable() for name in names}, {})
     return Run(Path(model.stem), _START, arm, (), names, t - t[0], np.zeros(len(t), dtype=int),
-               {"q": q, "tau": tau})
+               {"q": q, "tau": tau, **({} if told is None else {"q_cmd": told})})

@@ -21,7 +21,8 @@ UNITS = {
     "temperature": {"°C": 1.0, "degC": 1.0},
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # what a torque signal may be in where a torque constant is known
-SIGNALS = ("q", "dq", "tau", "temperature")
+SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd")
+_AS = {"q_cmd": "q"}                    # signals in the units of another
 SLIDES = {"m", "mm", "m/s", "mm/s", "N", "kN"}      # units of joints that slide
 _SPELLED = {            # units as people write them, see `known_spelling`; what is not here letter by letter is not known
     spelling: unit for unit, spellings in {
@@ -115,7 +116,7 @@ def without_units(name: str, joints: Iterable[str] = ()) -> str:
 
 def known_units(signal: str) -> dict[str, float]:
     """Units that a column of the signal may be in."""
-    return {**UNITS[signal], **(CURRENTS if signal == "tau" else {})}
+    return {**UNITS[_AS.get(signal, signal)], **(CURRENTS if signal == "tau" else {})}
 
 
 def known_spelling(text: str, known: Iterable[str]) -> str | None:
@@ -209,7 +210,7 @@ def check_motions(columns: Sequence[ColumnMap], mechanism: Mechanism) -> None:
         Names joint and unit.
     """
     for entry in columns:
-        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal in ("q", "dq", "tau"):
+        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal in ("q", "dq", "tau", "q_cmd"):
             slides = bool(mechanism.prismatic[mechanism.names.index(str(entry.joint))])
             if slides != (entry.unit in SLIDES):
                 raise InputError(f"column {entry.column!r}: {entry.joint} {'slides' if slides else 'turns'}, {entry.unit} is a "
@@ -310,8 +311,8 @@ def _factor(signal: str, unit: str | None, entry: str) -> float:
     """Factor to SI of a unit of the signal, or of a number."""
     if unit is None:
         return 1.0
-    if unit in UNITS[signal]:
-        return UNITS[signal][unit]
+    if unit in (units := UNITS[_AS.get(signal, signal)]):
+        return units[unit]
     if not _is_number(unit):
         known = known_units(signal)
         raise InputError(f"column {entry!r}: {unknown_unit(unit, known)}; a factor such as [35.15 N/V] works too")

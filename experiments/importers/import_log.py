@@ -55,6 +55,7 @@ class _Log:
     tau: Array
     temperature: Array | None
     notes: tuple[str, ...]
+    q_cmd: Array | None = None
 
 
 def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
@@ -125,7 +126,8 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     columns = [with_factor(entry, constants[str(entry.joint)]["value"]) if entry.current and str(entry.joint) in constants
                else entry for entry in columns]
     if coupled is not None:
-        log = replace(log, q=coupled.of_joints(log.q), dq=coupled.of_joints(log.dq), tau=coupled.torque_of_joints(log.tau))
+        log = replace(log, q=coupled.of_joints(log.q), dq=coupled.of_joints(log.dq), tau=coupled.torque_of_joints(log.tau),
+                      q_cmd=None if log.q_cmd is None else coupled.of_joints(log.q_cmd))
     _check_units(log, arm, mechanism)
     origin = {"log": Path(table.source).name, "sha256": _digest(Path(table.source)), "torque_signal": signal,
               "columns": {entry.target: _described(entry, table.names) for entry in columns}, "notes": list(log.notes),
@@ -182,22 +184,25 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     clock = signal("t", (None,))
     assert clock is not None
     t = clock[:, 0]
-    q, dq, tau, temperature = (signal(name) for name in ("q", "dq", "tau", "temperature"))
+    q, dq, tau, temperature, told = (signal(name) for name in ("q", "dq", "tau", "temperature", "q_cmd"))
     assert q is not None
     assert tau is not None
-    wraps = unwrap(q, begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP), mechanism)
+    pieces = begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP)
+    wraps = unwrap(q, pieces, mechanism)
+    if told is not None:
+        unwrap(told, pieces, mechanism)
     limits, amperes = limits_of_motors(arm.limits(mechanism), coupled), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
     keep, notes = with_sense(t, q, tau, limits.velocity, most, table.source)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
-        dq, temperature = (None if values is None else values[keep] for values in (dq, temperature))
+        dq, temperature, told = (None if values is None else values[keep] for values in (dq, temperature, told))
     tables = [arm.joint(name) for name in mechanism.names]
     sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
     q *= sign
     q += zero
     tau *= sign
-    dq = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq
+    dq, told = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq, None if told is None else sign * told + zero
     if len(t) > 1 and not np.isfinite(t).any():
         column = next(column for entry, column in found.items() if entry.target == "t")
         raise InputError(f"{table.source}: column {column!r} holds no times that can be read; numbers can, and dates as "
@@ -215,7 +220,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
     check_leaps(q, t, segment, mechanism, table.source)
-    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps))
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps), told)
 
 
 def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
@@ -299,7 +304,7 @@ def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: 
                 sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
                                      None if log.temperature is None else log.temperature[row], status,
                                      None if raw is None else raw[row])
-                writer.sample(sample, unknown, unknown, int(log.segment[row]))
+                writer.sample(sample, unknown if log.q_cmd is None else log.q_cmd[row], unknown, int(log.segment[row]))
     except BaseException as error:          # half of a log is no log
         rmtree(folder, ignore_errors=True)
         if isinstance(error, RecordingFailed):

@@ -16,6 +16,7 @@ from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.late_torque import ringing_joints
 from stribeck.ident.log.health.points_health import check_reading, check_scale
+from stribeck.ident.log.motion.commanded_motion import commanded
 from stribeck.ident.log.signal_checks import dead_torques
 
 Fit = Callable[[], JointFit]
@@ -72,10 +73,11 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIne
 def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
     """Fits of general motion, each held against the joint's round trips where there are any."""
     log = reduced.log(chosen.runs, reduced.mechanisms)
+    reference = commanded(log)
     dead = {name for run in chosen.runs for name in dead_torques(run)}
     joints, findings = _fitted({name: partial(
         identify_motion, log, reduced.mechanism, name, reduced.options, inertia.doubts.get(name),
-        not reduced.motors.moves(reduced.mechanism.transmission, name))
+        not reduced.motors.moves(reduced.mechanism.transmission, name), reference)
         for name in reduced.mechanism.names if name not in dead}, reduced)
     points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else reduced.points
     beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced, TRUSTED).items() if name in joints}, reduced)

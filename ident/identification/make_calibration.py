@@ -1,6 +1,6 @@
 """Last stage: the calibration written down."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, identified
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, stated_friction
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
@@ -32,9 +33,15 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
     """The calibration, with what holds joints at rest beside what slides."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
-                        None if inertia.fit is None else identified(inertia.fit), inertia.passive)
+                        None if inertia.fit is None else _links(inertia.fit, judged.joints), inertia.passive)
     made = replace(made, motors=reduced.motors)
     return _with_breakaway(made, chosen, reduced.mechanism)
+
+
+def _links(fit: InertialFit, joints: Mapping[str, JointFit]) -> IdentifiedInertia:
+    """The links, in doubt as far as the closed loop biases joints that carry them."""
+    biased = [name for name, joint in joints.items() if joint.loop is not None and joint.loop.named]
+    return identified(fit).doubted(fit.base, fit.prior.mechanism, biased)
 
 
 def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,
@@ -52,6 +59,8 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))
                                                        for name, joint in joints.items() if joint.fit.lack_of_fit}) else {}),
+           **({"closed_loop": {name: joint.loop.record for name, joint in joints.items() if joint.loop is not None}}
+              if general else {}),
            "versions": versions_of("stribeck", "numpy", "scipy", "lmfit", "mujoco")}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),

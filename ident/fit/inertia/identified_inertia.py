@@ -1,7 +1,7 @@
 """The links' inertia as a calibration keeps it: what each link is taken for, and what the torques told of it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,6 +69,18 @@ class IdentifiedInertia:
         apart = {name: abs(one.value - values[name]) / one.std_error for name, one in self.parameters.items()
                  if one.value is not None and one.std_error and one.verdict != "unidentifiable"}
         return {name: values[name] for name in sorted(apart, key=lambda name: -apart[name]) if apart[name] > _NORMAL}
+
+    def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str]) -> "IdentifiedInertia":
+        """The same where the closed loop biases least squares of some joints: what these carry is known weakly at best."""
+        rows = [mechanism.tree.names.index(name) for name in biased]
+        carried = np.any(mechanism.tree.carries[rows], axis=0)
+        note = f"by least squares, which the closed loop biases for {', '.join(biased)}"
+        parameters = dict(self.parameters)
+        for name, column in zip(base.names, base.independent, strict=True):
+            one = parameters[name]
+            if carried[int(column) // PER_LINK] and one.verdict == "identified":
+                parameters[name] = replace(one, verdict="weak", note=f"{one.note}; {note}")
+        return replace(self, parameters=parameters)
 
     def of(self, mechanism: Mechanism) -> Mechanism:
         """The model with these links.

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from scipy.linalg import svd
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
@@ -148,7 +149,7 @@ class InertialFit:
         others = [found for joint, found in self.information.items() if joint != name]
         (covariance, _), (_, mean) = self._spread(others), self._spread(others, held=True)
         root = np.linalg.cholesky(covariance + _ROUNDING * np.diag(np.diag(covariance)))
-        U, size, _ = np.linalg.svd(slopes @ root, full_matrices=False)
+        U, size, _ = svd(slopes @ root, full_matrices=False, lapack_driver="gesvd")      # the other one may not converge
         keep = size > _MATTERS * noise
         centre = slopes @ (mean - self.y) if name else np.zeros(len(slopes))
         return ModelDoubt(centre, U[:, keep] * size[keep])

@@ -12,6 +12,7 @@ from stribeck.ident.fit.choice.selection import NOWHERE, select
 from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
+from stribeck.ident.fit.joint.closed_loop import NO_COMMANDS, ClosedLoop, closed_loop, loop_findings
 from stribeck.ident.fit.joint.directions import differing, directions, even_residuals, gear_note, offset_finding
 from stribeck.ident.fit.joint.general_motion import DELAY, beside_friction, fit_motion, law_torque, motion_points
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
@@ -33,6 +34,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import opposing
+from stribeck.ident.log.motion.commanded_motion import along
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.reduction.round_trips import round_trips
@@ -61,6 +63,7 @@ class JointFit:
     findings: tuple[Finding, ...] = ()
     torque_scale: float | None = None
     directional: str = "none"
+    loop: ClosedLoop | None = None          # of general motion
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
@@ -184,10 +187,11 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
 
 
 def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options, doubts: Doubts | None = None,
-                    whole: bool = True) -> JointFit:
+                    whole: bool = True, reference: Log | None = None) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
 
-    With `doubts`, what the model's torque may be beside what it is, is fitted along. `whole`: see `fit_motion`.
+    With `doubts`, what the model's torque may be beside what it is, is fitted along. `whole`: see `fit_motion`. With a
+    `reference`, the same log along the motion that was commanded, bias by the closed loop is found and taken out.
 
     Raises
     ------
@@ -212,6 +216,8 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
     selected, fit = tested()
     if options.law == "auto" and len(offered) > 1 and any(misfit.over in (GROWTH, "load") for misfit in fit.lack_of_fit):
         selected, fit = tested(WITH_LOADED_VISCOUS)
+    loop = NO_COMMANDS if reference is None else closed_loop(fit, along(motion, reference, mechanism.names))
+    fit = loop.corrected(fit)
     points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
     sign = np.sign(motion.view(np.sign(motion.dq)))
     fit = replace(fit, residual=(sign * fit.residual)[rows])
@@ -222,12 +228,13 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), None,
-                    (*misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
+                    (*loop_findings(name, loop, fit, doubts is not None),
+                     *misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
                      *place_finding(name, selected, float(points["odd"].median()), motion.q[motion.points]),
                      Finding(name, "motion", motion.left_out), *_undecided(name, fit),
                      *directions(name, fit.directional, fit, fit.nuisance),
                      *offset_finding(name, fit.nuisance, float(points["odd"].median()))),
-                    directional=fit.directional)
+                    directional=fit.directional, loop=loop)
 
 
 def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:

@@ -15,7 +15,7 @@ References
 Gautier, IEEE ICRA (1997) 3279; Janot, Gautier and Brunot, Nonlinear System Identification Benchmarks (2019).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +41,11 @@ RIGID = ("model", "joint")
 _SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
 DELAY = 0.005           # s; torque signals lag by milliseconds
 _BOTH = 0.1             # part of the points that each direction needs before directions are compared
+OF_MOTION: Mapping[str, Callable[[Motion], Array]] = {      # what is fitted along and follows the motion's derivatives
+    "inertia": lambda motion: motion.view(motion.ddq),
+    "scale": lambda motion: motion.view(motion.rigid),
+    "delay": lambda motion: -motion.view(np.gradient(motion.rigid, motion.dt)),
+    "viscous_difference": lambda motion: motion.view(np.abs(motion.dq))}
 ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
 
 
@@ -84,7 +89,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     """
     if rigid not in RIGID:
         raise unknown_name("rigid-body torque", rigid, RIGID)
-    ways = {"none": {}, "viscous": {"viscous_difference": motion.view(np.abs(motion.dq))}}
+    ways = {"none": {}, "viscous": {"viscous_difference": OF_MOTION["viscous_difference"](motion)}}
     if directional not in ("auto", *ways):
         raise unknown_name("directional", directional, ("auto", *ways))
     if rigid == "joint" and motion.others_move:
@@ -211,11 +216,10 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
     if rigid == "joint":
         swings = not motion.prismatic and np.ptp(gravity) > 0.0
         turning = {"gravity_sin": motion.view(np.sin(motion.q)), "gravity_cos": motion.view(np.cos(motion.q))} if swings else {}
-        return {"inertia": motion.view(motion.ddq), **turning, **offset}
+        return {"inertia": OF_MOTION["inertia"](motion), **turning, **offset}
     rest = motion.view(motion.tau - motion.rigid)
-    scale = {"scale": motion.view(motion.rigid)} if np.ptp(gravity) > _SHOWS * np.ptp(rest) else {}
-    delay = {"delay": -motion.view(np.gradient(motion.rigid, motion.dt))}
-    return {**scale, **delay, "inertia": motion.view(motion.ddq), **offset}     # what the model and a stated rotor lack of it
+    names = (*(("scale",) if np.ptp(gravity) > _SHOWS * np.ptp(rest) else ()), "delay", "inertia")
+    return {**{name: OF_MOTION[name](motion) for name in names}, **offset}      # inertia: what the model and a stated rotor lack
 
 
 def check_sign(data: FitPoints) -> None:

@@ -36,7 +36,7 @@ def _wider(fit: FitResult, shown: Sequence[Tested]) -> FitResult:
         return fit
     found = [factors(fit, test) for test in own]
     factor = {name: max(one.get(name, 1.0) for one in found) for name in fit.names}
-    parameters = {name: _moved_out(entry, factor.get(name, 1.0)) for name, entry in fit.parameters.items()}
+    parameters = {name: moved_out(entry, factor.get(name, 1.0)) for name, entry in fit.parameters.items()}
     scale = np.array(list(factor.values()))
     assert fit.data is not None
     known = fit.further_error
@@ -63,14 +63,14 @@ def factors(fit: FitResult, test: Tested) -> dict[str, float]:
     return found
 
 
-def _moved_out(entry: Parameter, factor: float) -> Parameter:
+def moved_out(entry: Parameter, factor: float, least: float = 0.0) -> Parameter:
     """A parameter whose interval reaches so many times as far to either side."""
     if factor == 1.0 or entry.value is None or entry.low is None or entry.high is None:
         return entry
     low, high = (entry.value + factor * (end - entry.value) for end in (entry.low, entry.high))
     word = entry.verdict if entry.verdict in ("at bound", "unidentifiable") else verdict(entry.value, low, high)
     error = None if entry.std_error is None else factor * entry.std_error
-    return replace(entry, std_error=error, low=max(0.0, low), high=high, verdict=word)
+    return replace(entry, std_error=error, low=max(least, low), high=high, verdict=word)
 
 
 def _deviation(test: Tested, speeds: Array) -> Array:

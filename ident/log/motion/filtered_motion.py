@@ -83,15 +83,18 @@ def _by_model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Ar
 class Log:
     """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz].
 
-    Positions, or velocities where these were recorded, are filtered for a `cutoff` [Hz]; they and accelerations may show what
-    happens so long before or after it happened: `blur` [s].
+    Positions, or velocities where these were recorded, were filtered at their own `cutoff` [Hz] before.
     """
 
     stretches: tuple[Stretch, ...]
     dt: float
     bandwidth: float
-    blur: float
     cutoff: float
+
+    @property
+    def blur(self) -> float:
+        """Filtered positions, velocities and accelerations may show what happens so long before or after it happened [s]."""
+        return _DIFFERENCES * self.dt + _SETTLED / self.cutoff
 
 
 def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
@@ -121,8 +124,7 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
-    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth,
-               _DIFFERENCES * dt + _SETTLED / cutoff, cutoff)
+    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth, cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:

@@ -674,6 +674,30 @@ class TestPage:
             assert (DOCS / target).exists(), target
 
 
+def told(folder):
+    """A log with references beside the positions, one of them in degrees."""
+    return csv(folder / "log.csv", (*COLUMN_NAMES, "told1", "told2"),
+               np.column_stack((T, Q, TAU, np.degrees(Q[:, 0] + 0.1), Q[:, 1])))
+
+
+class TestReferences:
+    """Commanded positions, which are named and never guessed."""
+
+    def test_they_have_unit_sign_and_zero_of_the_positions(self, make_arm, tmp_path):
+        arm = make_arm({"joints": {"turn": {"direction": -1, "zero_offset": 0.2}}})
+        columns = parse_columns([*COLUMNS, "q_cmd.turn=told1[deg]", "q_cmd.lift=told2"], NAMES)
+        run = load_run(import_log(open_log(told(tmp_path)), arm, columns, tmp_path / "campaign"), SIGNALS)
+        np.testing.assert_allclose(run.signals["q_cmd"] - run.signals["q"], np.tile([-0.1, 0.0], (ROWS, 1)), atol=1e-14)
+        assert run.record["import"]["columns"]["q_cmd.turn"]["unit"] == "deg"
+
+    def test_without_them_there_are_none(self, bring, tmp_path):
+        assert np.isnan(bring(csv(tmp_path / "log.csv")).signals["q_cmd"]).all()
+
+    def test_a_joint_that_turns_is_not_told_in_mm(self, bring, tmp_path):
+        with pytest.raises(InputError, match=r"'told2': lift turns, mm is a unit of a joint that slides"):
+            bring(told(tmp_path), (*COLUMNS, "q_cmd.lift=told2[mm]"))
+
+
 class TestMotors:
     """Columns of motors that move several joints."""
 
@@ -686,6 +710,13 @@ class TestMotors:
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-15)
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-14)
         assert run.record["import"]["at_motors"]
+
+    def test_so_do_their_references(self, make_arm, tmp_path):
+        arm = make_arm({"transmission": {"lift": {"turn": 0.5}}})
+        columns = parse_columns([*COLUMNS, "q_cmd.turn=told1[deg]", "q_cmd.lift=told2"], NAMES)
+        run = load_run(import_log(open_log(told(tmp_path)), arm, columns, tmp_path / "campaign", at_motors=True), SIGNALS)
+        np.testing.assert_allclose(run.signals["q_cmd"], np.column_stack((Q[:, 0] + 0.1, Q[:, 1] - 0.5 * (Q[:, 0] + 0.1))),
+                                   atol=1e-14)
 
     def test_without_a_transmission_there_are_none(self, arm, tmp_path):
         path = csv(tmp_path / "log.csv")

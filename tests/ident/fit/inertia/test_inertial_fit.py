@@ -12,6 +12,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.fit_inertia import contradicted, fit_inertia
+from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
@@ -53,6 +54,20 @@ def test_combinations_that_torques_tell_are_covered() -> None:
         assert 0.03 < fit.scatter.of_masses < 0.4
     assert np.mean(np.abs(errors) < 1.96) >= 0.85
     assert np.sqrt(np.mean(np.square(errors))) < 1.4
+
+
+def test_what_joints_carry_that_the_closed_loop_biases_is_known_weakly_at_best() -> None:
+    model = load_mechanism("lab6")
+    fit, _ = fit_inertia(filtered([recorded(CASES[0])], [model]), model, model.names)
+    sure = identified(fit)
+    unsure = sure.doubted(fit.base, model, ["j5"])
+    changed = {name for name, one in sure.parameters.items() if unsure.parameters[name] != one}
+    assert changed == {name for name, one in sure.parameters.items() if name[:2] in ("j5", "j6") and one.verdict == "identified"}
+    assert changed
+    for name in changed:
+        assert unsure.parameters[name].verdict == "weak"
+        assert "the closed loop biases for j5" in unsure.parameters[name].note
+    assert sure.doubted(fit.base, model, []) == sure
 
 
 def test_friction_is_that_of_the_truth_in_spite_of_wrong_masses() -> None:
