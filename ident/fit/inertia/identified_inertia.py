@@ -71,9 +71,13 @@ class IdentifiedInertia:
         return {name: values[name] for name in sorted(apart, key=lambda name: -apart[name]) if apart[name] > _NORMAL}
 
     def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str]) -> "IdentifiedInertia":
-        """The same where the closed loop biases least squares of some joints: what these carry is known weakly at best."""
-        rows = [mechanism.tree.names.index(name) for name in biased]
-        carried = np.any(mechanism.tree.carries[rows], axis=0)
+        """The same where the closed loop biases least squares of some joints: what these carry is known weakly at best.
+
+        A drive of a closed chain moves all its links.
+        """
+        tree = mechanism.link_tree
+        rows = tree.carries[[tree.names.index(name) for name in biased]]
+        carried = np.any(rows if mechanism.chain is None else np.ones_like(rows), axis=0)
         note = f"by least squares, which the closed loop biases for {', '.join(biased)}"
         parameters = dict(self.parameters)
         for name, column in zip(base.names, base.independent, strict=True):
