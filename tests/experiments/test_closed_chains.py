@@ -11,7 +11,6 @@ import mujoco
 import numpy as np
 import pytest
 import tomlkit
-from stribeck.ident.model.chains.driven_joints import driven_joints
 
 from stribeck import Calibration, Feedforward
 from stribeck.experiments.calibrate import calibrate
@@ -26,6 +25,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 from stribeck.ident.model.chains.closed_chain import close_loops
+from stribeck.ident.model.driven.driven_joints import driven_joints
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
@@ -195,10 +195,30 @@ def test_a_strangers_mistakes(cli: Callable[..., Any], tmp_path: Path, arguments
     assert not Path("out").exists()
 
 
-def test_inertia_of_a_closed_chain_is_refused_by_name(crank: Path, cli: Callable[..., Any]) -> None:
+def test_links_of_a_closed_chain_are_told_by_round_trips(crank: Path, cli: Callable[..., Any]) -> None:
     outcome = cli("fit", crank, "--inertia", "fit", "--out", "heavy")
-    assert outcome.code == 2
-    assert "is a closed chain, the inertia of whose links is not identified yet" in outcome.err
+    assert outcome.code == 0, outcome
+    found = Calibration.load("heavy").model.inertia
+    assert found is not None
+    assert found.told >= 1
+    assert "first moments were fitted to the even parts" in outcome.out
+    assert max(friction_errors(load_arm("three-loop-chain"), Path("heavy")).values()) < 0.03
+
+
+def test_pins_that_rub_are_told_from_the_sliders(tmp_path: Path, small_plans: None, cli: Callable[..., Any]) -> None:
+    """The simulated machine's pins have a radius of 10 mm and a friction coefficient of 0.2."""
+    rubs = {"load": "normal", "bearing": {"pin_radius": 0.01, "friction_arm": 0.01, "bending_arm": 0.02},
+            "coulomb_coefficient": 0.2}
+    arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": 250.0, "simulation/passive": {"pins": rubs}, "passive": {
+        "pins": {"joints": ["link1", "link2", "link3"]}}})
+    outcome = cli("calibrate", arm.path, "--out", "out", "--seed", "1")
+    assert outcome.code == 0, outcome
+    pins = Calibration.load("out").model.passive.classes["pins"].parameters["coulomb_coefficient"]
+    assert pins.low < 0.002 < pins.high
+    assert pins.value == pytest.approx(0.002, rel=0.25)
+    assert "passive   pins, the joints link1, link2 and link3, which have no drive: " in outcome.out
+    assert "Joints without a drive" in Path("out/report.html").read_text(encoding="utf-8")
+    assert max(friction_errors(arm, Path("out")).values()) < 0.05
 
 
 def test_names_of_machines_are_those_of_arm_and_mechanism() -> None:

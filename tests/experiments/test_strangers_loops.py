@@ -9,7 +9,6 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
-from stribeck.ident.model.chains.driven_joints import driven_joints
 
 from stribeck import Calibration, joint_loads, load_mechanism
 from stribeck.experiments.arm_files.assumed_arm import assumed_arm
@@ -17,6 +16,7 @@ from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import JointTable, load_arm
+from stribeck.ident.model.driven.driven_joints import driven_joints
 from tests.looped_urdf import LOOPS, machine
 from tests.model_texts import written
 from tests.places import TEST_ARMS

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stribeck.ident.model.chains.driven_joints import driven_joints
 
 from stribeck import load_mechanism
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import StribeckError
+from stribeck.ident.model.driven.driven_joints import driven_joints
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.files.from_mujoco import natural_coordinates
