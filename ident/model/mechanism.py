@@ -291,6 +291,8 @@ class Mechanism:
         there `tree` has them as joints.
     transmission : Transmission, optional
         How motors move the joints, where each has not its own.
+    sharing : str
+        How the joints of an overconstrained chain share what rigid bodies leave open: "equal", as if all were equally stiff.
     chain : Chain or None
         Where these are the driven joints of a closed chain: what answers for its other joints. Torques, loads, mass matrix and
         accelerations are those of the whole chain; what speaks of every link, or of a tree, refuses it.
@@ -316,6 +318,7 @@ class Mechanism:
     followers: tuple[Follower, ...] = ()
     transmission: Transmission | None = None
     chain: Chain | None = None
+    sharing: Literal["unknown", "equal"] = "unknown"
 
     @property
     def n(self) -> int:

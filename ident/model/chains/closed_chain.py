@@ -49,7 +49,7 @@ class ClosedLoads:
     """Forces in a closed chain.
 
     An overconstrained chain (a planar one with pins, say) may carry loads across its plane on more than one way; how
-    they share is not a matter of rigid bodies. Loads and forces that depend on it are nan.
+    they share is not a matter of rigid bodies. Loads and forces that depend on it are nan, unless `Mechanism.sharing` says how.
 
     Attributes
     ----------
@@ -190,7 +190,11 @@ class ForceBalance:
         tau[:, list(m.passive)] = 0.0
         force, moment = cut_wrenches(m, self.pose, lam / self.branch.row_unit)
         joints = joint_loads(self.tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
-        told = self._internal.hide(joints, force, moment) if hidden else (joints, force, moment)
+        told = joints, force, moment
+        if m.sharing == "equal":
+            told = self._internal.share(*told)
+        elif hidden:
+            told = self._internal.hide(*told)
         return ClosedLoads(tau, *told, self.condition)
 
 

@@ -2,7 +2,7 @@
 
 Where closures say the same thing twice (pins of a planar loop, each of which keeps the links in the plane), forces can
 press one against the other without any joint noticing. If loads act on these ways, how they share depends on
-elasticity and on where the loop was cut; then it is not answered.
+elasticity and on where the loop was cut; then it is not answered, or by a rule that is asked for (`share`).
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, on_links
 from stribeck.ident.model.chains.posture_following import Branch
 from stribeck.ident.model.dynamics import Kinematics
-from stribeck.ident.model.loads import JointLoads
+from stribeck.ident.model.loads import JointLoads, normal_load
 from stribeck.ident.model.mechanism import Mechanism
 
 _FELT = 1e-8            # part of the greatest force or moment that counts
@@ -60,8 +60,7 @@ class InternalForces:
         """Loads of the joints and wrenches at the cuts, nan where they depend on how stiff the joints are."""
         if not self.units.shape[1]:
             return loads, force, moment
-        carried = np.concatenate((np.stack((loads.force, loads.moment / self.length), axis=2),
-                                  np.stack((force, moment / self.length), axis=2)), axis=1)
+        carried = self._carried(loads, force, moment)
         shared = np.einsum("nrjki,nrs->nsjki", self.units, self._reached(carried))
         n = self.mechanism.n
         along = np.einsum("nsjki,nji->nsjk", shared[:, :, :n], self.axis)
@@ -77,6 +76,32 @@ class InternalForces:
                        axial=shown(loads.axial, axial), normal=shown(loads.normal, pressed),
                        force=shown(loads.force, whole[:, :n, :1]), moment=shown(loads.moment, whole[:, :n, 1:]))
         return told, shown(force, whole[:, n:, :1]), shown(moment, whole[:, n:, 1:])
+
+    def share(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
+        """Loads of the joints and wrenches at the cuts if all joints are equally stiff: the least that balance, by squares."""
+        if not self.units.shape[1]:
+            return loads, force, moment
+        carried = self._carried(loads, force, moment)
+        amount = np.einsum("nrjki,njki->nr", self.units, carried)
+        carried = carried - np.einsum("nrjki,nr->njki", self.units, amount)
+        n, m = self.mechanism.n, self.mechanism
+        (f, cut_force), (t, cut_moment) = ((part[:, :n], part[:, n:]) for part in
+                                           (carried[:, :, 0], carried[:, :, 1] * self.length))
+        along, about = (np.einsum("nji,nji->nj", vectors, self.axis) for vectors in (f, t))
+        radial, bending = (np.linalg.norm(vectors - size[..., None] * self.axis, axis=2) for vectors, size in
+                           ((f, along), (t, about)))
+        normal = np.full_like(radial, np.nan)
+        for j, bearing in enumerate(m.bearings):
+            if bearing is not None:
+                normal[:, j] = normal_load(bearing, bool(m.prismatic[j]), bending[:, j], radial[:, j], np.abs(along[:, j]),
+                                           np.abs(about[:, j]))
+        shared = replace(loads, radial=radial, bending=bending, axial=np.abs(along), normal=normal, force=f, moment=t)
+        return shared, cut_force, cut_moment
+
+    def _carried(self, loads: JointLoads, force: Array, moment: Array) -> Array:
+        """Wrenches of the tree's joints and at the cuts, moments over `length`, shape (N, n + closures, 2, 3)."""
+        return np.concatenate((np.stack((loads.force, loads.moment / self.length), axis=2),
+                               np.stack((force, moment / self.length), axis=2)), axis=1)
 
     def _reached(self, carried: Array) -> Array:
         """Internal forces that loads bring about in joints of any stiffness, as a projection of the units, shape (N, r, r).

@@ -102,6 +102,7 @@ class _MechanismTable(BaseModel):
     schema_version: int = Field(alias="schema")
     name: Name
     gravity: Vector = (0.0, 0.0, -9.81)
+    sharing: Literal["unknown", "equal"] = "unknown"
     joints: Annotated[tuple[_JointTable, ...], Field(min_length=1)]
     loops: tuple[_LoopTable, ...] = ()
 
@@ -157,7 +158,7 @@ def mechanism_from_table(table: dict[str, Any], path: Path, gravity: ArrayLike |
         {k: axis.table.spring for k, axis in enumerate(axes) if axis.table.spring},
         {k: _friction(axis.table, path) for k, axis in enumerate(axes) if axis.table.friction},
         tuple(Ball(joint.name, tuple(k for k, axis in enumerate(axes) if axis.table is joint), joint.friction_arm or 0.0)
-              for joint in spec.joints if joint.type in ("universal", "spherical")))
+              for joint in spec.joints if joint.type in ("universal", "spherical")), sharing=spec.sharing)
 
 
 def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[str, int]]:
