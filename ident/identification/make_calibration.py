@@ -34,7 +34,8 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
                         None if inertia.fit is None else _links(inertia.fit, judged.joints), inertia.passive)
-    made = replace(made, motors=reduced.motors)
+    scales = {name: joint.gravity["scale"] for name, joint in made.joints.items() if "scale" in joint.gravity}
+    made = replace(made, motors=reduced.motors.doubted(reduced.mechanism.transmission, scales))
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 

@@ -152,7 +152,7 @@ class InertialFit:
         U, size, _ = svd(slopes @ root, full_matrices=False, lapack_driver="gesvd")      # the other one may not converge
         keep = size > _MATTERS * noise
         centre = slopes @ (mean - self.y) if name else np.zeros(len(slopes))
-        return ModelDoubt(centre, U[:, keep] * size[keep])
+        return ModelDoubt(centre, U[:, keep] * size[keep], self.shared.of_links)
 
 
 def most_likely(information: Iterable[Information], shared: Shared,

@@ -7,11 +7,12 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.transmission import Transmission
 
 INERTIA = "inertia"
+_SCALED = 0.02          # of torque against gravity, from which a joint's scale is not 1
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,44 @@ class MotorFriction:
                 torque[..., k] += float(motor.parameters[INERTIA].value or 0.0) * transmission.of_motors(ddq)[..., k]
         return transmission.torque_of_joints(torque)
 
+    def doubted(self, transmission: Transmission | None, scales: Mapping[str, Parameter]) -> "MotorFriction":
+        """The same where torques of its joints are not to one scale: each tells of the motor in its own.
+
+        Parameters
+        ----------
+        transmission : Transmission, optional
+            Of the arm.
+        scales : mapping of str to Parameter
+            Torque over gravity of the joints that show it.
+        """
+        if transmission is None:
+            return self
+        off = {name: one.value - 1.0 for name, one in scales.items() if one.value is not None and one.half_width is not None
+               and abs(one.value - 1.0) > max(one.half_width, _SCALED)}
+        motors = {}
+        for name, motor in self.motors.items():
+            row = transmission.ratios[transmission.names.index(name)]
+            apart = {joint: off[joint] for joint, ratio in zip(transmission.names, row, strict=True) if ratio and joint in off}
+            motors[name] = motor if not apart else replace(motor, parameters={
+                key: _wider(one, max(map(abs, apart.values())), apart) for key, one in motor.parameters.items()})
+        return replace(self, motors=motors)
+
     def left_out_of(self, log: Log) -> Log:
         """A log with the torques that its joints would have without these motors."""
         return replace(log, stretches=tuple(
             part if (coupled := part.mechanism.transmission) is None
             else replace(part, tau=part.tau - self.torque(coupled, part.dq, part.ddq)) for part in log.stretches))
+
+
+def _wider(one: Parameter, part: float, apart: Mapping[str, float]) -> Parameter:
+    """A parameter with an interval that is wider by a part of it, known weakly at best."""
+    if one.value is None or one.low is None or one.high is None:
+        return one
+    low, high = max(0.0, one.low - part * one.value), one.high + part * one.value
+    word = verdict(one.value, low, high)
+    scaled = " and ".join(f"that of {joint} is {1.0 + off:.2f}" for joint, off in apart.items())
+    return replace(one, low=low, high=high, verdict="weak" if word == "identified" else word,
+                   note=f"torques of its joints are not to one scale against gravity: {scaled}")
 
 
 NO_MOTORS = MotorFriction()

@@ -151,7 +151,8 @@ def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> 
     tau, columns = motion.view(motion.tau), dict(_rigid_columns(motion, rigid))
     prior = {"delay": DELAY} if "delay" in columns else {}
     if doubt is not None:
-        columns.pop("scale", None)
+        if doubt.of_links:
+            columns.pop("scale", None)
         tau = tau - doubt.shift
         columns |= doubt.named
         prior |= dict.fromkeys(doubt.named, 1.0)

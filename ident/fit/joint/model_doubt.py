@@ -23,10 +23,13 @@ class ModelDoubt:
         At the points [N·m or N].
     columns : ndarray, shape (N, r)
         The same.
+    of_links : bool
+        Whether the links' inertia is doubted, and with it what a scale of the model's torque would be.
     """
 
     shift: Array
     columns: Array
+    of_links: bool = True
 
     @classmethod
     def none(cls, points: int) -> "ModelDoubt":
@@ -35,7 +38,8 @@ class ModelDoubt:
 
     def __add__(self, other: "ModelDoubt") -> "ModelDoubt":
         """Both, of causes that have nothing to do with each other."""
-        return ModelDoubt(self.shift + other.shift, np.column_stack((self.columns, other.columns)))
+        return ModelDoubt(self.shift + other.shift, np.column_stack((self.columns, other.columns)),
+                          self.of_links or other.of_links)
 
     @property
     def named(self) -> Mapping[str, Array]:

@@ -57,6 +57,18 @@ def test_general_motion_tells_a_motor_from_its_joints(found: Identification) -> 
         assert own.low <= coulomb <= own.high
 
 
+def test_a_torque_scale_of_one_joint_is_in_the_motors_interval(log: Run) -> None:
+    tau = log.signals["tau"].copy()
+    tau[:, 4] *= 0.85
+    run = coupled(replace(log, signals={**log.signals, "tau": tau}))
+    made = identify([run], Options(motion="model", law="coulomb-viscous", load="torque", inertia="trust")).calibration
+    motor = made.motors.motors["j6"].parameters
+    for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS)):
+        assert motor[name].low <= value <= motor[name].high
+        assert motor[name].verdict == "weak"
+        assert "that of j5 is 0.8" in motor[name].note
+
+
 def test_without_the_transmission_the_wrist_fits_badly(log: Run, found: Identification) -> None:
     plain = identify([log], Options(motion="model", law="coulomb-viscous", load="torque", inertia="trust")).calibration
     assert all(plain.joints[name].held_out_rmse > 3.0 * found.calibration.joints[name].held_out_rmse for name in ("j5", "j6"))
