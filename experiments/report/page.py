@@ -74,8 +74,9 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
         motors={line: report_tables.parameter_rows(motor.parameters) for line, motor in zip(
             words.motor_lines(calibration), calibration.motors.motors.values(), strict=True)},
-        passive={line: report_tables.parameter_rows(one.parameters) for line, one in zip(
-            words.passive_lines(calibration), calibration.model.passive.classes.values(), strict=True)},
+        passive={words.passive_words(name, one) if one.parameters else line: report_tables.parameter_rows(one.parameters)
+                 for line, (name, one) in zip(words.passive_lines(calibration), calibration.model.passive.classes.items(),
+                                              strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],

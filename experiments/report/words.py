@@ -11,6 +11,7 @@ from scipy.special import chdtri
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
+from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.fit.joint.gravity import ASTRAY, TELLS
 from stribeck.ident.laws.law_table import law_named, quantity_named
 from stribeck.ident.laws.parameter import Parameter
@@ -281,11 +282,16 @@ def motor_lines(calibration: Calibration) -> list[str]:
     return lines
 
 
+def passive_words(name: str, one: RubbingJoints) -> str:
+    """Which joints a class of joints without a drive is."""
+    return f"{name}, the joints {listed(one.joints)}, which have no drive"
+
+
 def passive_lines(calibration: Calibration) -> list[str]:
     """Friction of each class of joints of a closed chain that have no drive."""
     lines = []
     for name, one in calibration.model.passive.classes.items():
-        of = f"{name}, the joints {listed(one.joints)}, which have no drive"
+        of = passive_words(name, one)
         if not one.parameters:
             stated = ", ".join(f"{parameter_word(key)} {number(value)}" for key, value in one.friction.items())
             lines.append(f"{of}: friction as the arm file states it: {stated or 'none'}")
