@@ -32,6 +32,8 @@ class ReactionLoads:
         for j, (kind, joint) in enumerate(zip(kinds, joints, strict=True)):
             if kind == "torque":
                 self._counts[j] = (1.0, 0.0, 0.0, 0.0) if self._slides[j] else (0.0, 0.0, 0.0, 1.0)
+            elif kind in ("radial", "axial"):
+                self._counts[j] = (float(kind == "axial"), float(kind == "radial"), 0.0, 0.0)
             elif kind == "bending":
                 self._counts[j] = (0.0, 0.0, 1.0, 0.0)
             elif kind == "normal" and joint.bearing is not None:

@@ -63,7 +63,7 @@ class FlexibleLink(BaseModel):
 class JointTruth(Knobs):
     """Friction of one joint, and its own knobs."""
 
-    load: Literal["none", "torque", "bending", "normal"] = "none"
+    load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "none"
     bearing: Bearing | None = None
     coulomb: NonNegativeFloat = 0.0
     coulomb_coefficient: NonNegativeFloat = 0.0

@@ -13,6 +13,7 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.chains.closed_chain import close_loops, swinging_joints
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import TOLERANCE, ForwardMotion, acting, forward_motion, prescribed_motion
+from stribeck.ident.model.driven.passive_joints import with_friction
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import JointFriction, Mechanism
@@ -21,12 +22,20 @@ from stribeck.ident.model.mechanism import JointFriction, Mechanism
 def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Mechanism:
     """What is simulated of a model: of an arm with closed chains the whole, with friction of a calibration where one is given.
 
+    Links and joints without a drive are then those of the calibration, too; else these rub as the arm file states.
+
     Raises
     ------
     InputError
         If the calibration has a joint that the model lacks, or friction that is not simulated.
     """
-    whole = mechanism if mechanism.chain is None else mechanism.chain.whole
+    if calibration is not None:
+        mechanism = calibration.with_inertia(mechanism)
+    whole, chain = mechanism, mechanism.chain
+    if chain is not None:
+        whole = with_friction(chain.whole, chain.classes) if chain.classes else chain.whole
+        if calibration is None and chain.classes:
+            whole = replace(whole, friction={**chain.whole.friction, **whole.friction})
     if calibration is None:
         return whole
     if calibration.motors.motors:

@@ -282,6 +282,11 @@ def motor_lines(calibration: Calibration) -> list[str]:
     return lines
 
 
+def _one_sided(parameter: Parameter) -> str:
+    """Value and half width; of one that may be zero, what it is at most."""
+    return plus_minus(parameter) if parameter.low or parameter.high is None else f"at most {number(parameter.high)}"
+
+
 def passive_words(name: str, one: RubbingJoints) -> str:
     """Which joints a class of joints without a drive is."""
     return f"{name}, the joints {listed(one.joints)}, which have no drive"
@@ -296,10 +301,10 @@ def passive_lines(calibration: Calibration) -> list[str]:
             stated = ", ".join(f"{parameter_word(key)} {number(value)}" for key, value in one.friction.items())
             lines.append(f"{of}: friction as the arm file states it: {stated or 'none'}")
             continue
-        told = [f"{parameter_word(key)} {plus_minus(entry)}{'' if entry.unit == '1' else f' {entry.unit}'}"
+        told = [f"{parameter_word(key)} {_one_sided(entry)}{'' if entry.unit == '1' else f' {entry.unit}'}"
+                + (f" of the {one.load} load" if key == "coulomb_coefficient" else "")
                 for key, entry in one.parameters.items() if entry.verdict != "unidentifiable"]
-        grows = "" if "friction_arm" in one.parameters or one.load == "none" else f" (growth with the {one.load} load)"
-        lines.append(f"{of}: {', '.join(told) or 'nothing is told well'}{grows if told else ''}")
+        lines.append(f"{of}: {', '.join(told) or 'nothing is told well'}")
     return lines
 
 

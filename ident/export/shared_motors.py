@@ -42,7 +42,7 @@ def motor_losses(calibration: Calibration, target: str, keeps: bool = False) -> 
 def passive_losses(calibration: Calibration, target: str) -> tuple[str, ...]:
     """What a target lacks of joints of a closed chain that have no drive."""
     named = ", ".join(calibration.model.passive.classes)
-    return (f"{target} has no friction of joints without a drive: that of {named} (model.passive) is lost",) if named else ()
+    return (f"friction of joints without a drive, {named} (model.passive), is not in {target}",) if named else ()
 
 
 def motor_table(calibration: Calibration) -> dict[str, Any]:

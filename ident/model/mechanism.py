@@ -223,6 +223,9 @@ class Chain(Protocol):
     def classes(self) -> tuple[PassiveJoints, ...]:
         """Joints without a drive whose friction is known or sought."""
 
+    def rubbing_rates(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike) -> Array:
+        """Velocities of the joints without a drive whose friction is known or sought, shape (N, k)."""
+
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "Chain":
         """The same chain with other friction of these."""
 

@@ -56,7 +56,20 @@ def changed(mechanism: Mechanism, change: Array) -> Mechanism:
     inertia, (rows, columns) = np.zeros((len(mass), 3, 3)), np.triu_indices(3)
     inertia[:, rows, columns] = inertia[:, columns, rows] = theta[:, 4:]
     inertia -= mass[:, None, None] * _steiner(com)
+    if mechanism.chain is not None:
+        inertia = _possible(inertia, tree.inertia)
     return with_bodies(mechanism, mass, com, inertia)
+
+
+def _possible(inertia: Array, before: Array) -> Array:
+    """Inertias about the centres of mass; one that no body has, though the link had one, is the nearest that a body has."""
+    trace = np.einsum("jaa->j", inertia)[:, None, None] * np.eye(3) / 2.0
+    values, vectors = np.linalg.eigh(trace - inertia)                           # second moments
+    least = np.linalg.eigvalsh(np.einsum("jaa->j", before)[:, None, None] * np.eye(3) / 2.0 - before)[:, 0]
+    wrong = (values[:, 0] < 0.0) & (values[:, 0] < least)
+    moments = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1)
+    nearest = np.einsum("jaa->j", moments)[:, None, None] * np.eye(3) - moments
+    return np.where(wrong[:, None, None], nearest, inertia)
 
 
 def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -> Mechanism:

@@ -27,6 +27,7 @@ from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.laws.stribeck import TUSTIN
 from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS
@@ -173,7 +174,8 @@ def fit_passive_friction(odd: OddParts, law: str = "auto", load: str = "auto") -
     if passive is None:
         return None
     shared = Shared(LinkPrior(odd.mechanism), False, None, passive)
-    y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws_meanwhile(law), load)
+    laws = (*LAWS, TUSTIN.name) if law == "auto" else laws_meanwhile(law)
+    y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws, load)
     about = {name: replace(one, moment=one.moment + one.matrix[:, :len(y)] @ y) for name, one in found.items()}
     return InertialFit(shared, about, Scatter(0.0, 0.0), 0.0)
 

@@ -24,6 +24,7 @@ _STEP = 1e-3            # of y, for slopes
 _NORMAL = 1.96
 _NEWS = 0.7             # deviation over that which is allowed beforehand, above which the data tell next to nothing
 _SMALL = 0.05           # of the friction of its joints, within which a parameter is known whatever it is
+_NOTHING = 1e-9         # of a unit: zero
 _TINY = 1e-12           # of a unit of torque, below which a parameter moves no drive
 
 
@@ -93,13 +94,15 @@ class UnknownPassive:
             own = [k for k, (name, _) in enumerate(self.names) if name == one.name]
             level, parameters = float(y[own].sum()), {}
             for k in own:
-                key, value, half = self.names[k][1], float(y[k]), _NORMAL * float(errors[k])
+                key, value, half = self.names[k][1], float(y[k]) if y[k] > _NOTHING else 0.0, _NORMAL * float(errors[k])
                 low, high = max(0.0, value - half), value + half
                 word, note = verdict(value, low, high), ""
                 if errors[k] > _NEWS:
                     word, note = "unidentifiable", "the motion tells next to nothing of it"
                 elif half < _SMALL * level:
-                    word = "identified"         # small, and told to be small
+                    word, note = "identified", "small beside the friction of these joints, and told to be so"
+                elif word == "unidentifiable":
+                    note = "its interval holds zero" if low == 0.0 else "its interval is as wide as it"
                 value, error, low, high = (float(self.units[k] * one) for one in (value, errors[k], low, high))
                 parameters[key] = Parameter(value, error, low, high, unit_of(one, key, whole), word, note)
             classes[one.name] = RubbingJoints(one.joints, one.load, parameters)

@@ -145,7 +145,7 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     rest, blur = round(_RESTS / bandwidth / dt), round(log.blur / dt)
     sure = _sure(np.abs(dq) >= least, rest, blur)
     sure &= minimum_filter1d(known, 5)                      # an acceleration reaches two samples to either side
-    for rate in _motor_rates(cuts, column):
+    for rate in _rates_beside(cuts, column):
         sure &= _sure(np.abs(rate) >= _REST * np.quantile(np.abs(rate), 0.999), rest, blur)
     points, seen = _points(np.where(sure & (np.abs(dq) >= least), np.sign(dq), 0.0), begins, bandwidth * dt, border)
     if not len(points):
@@ -165,10 +165,16 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                      if bandwidth < BANDWIDTH else ""), where)
 
 
-def _motor_rates(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Array]:
-    """Velocities of the motors that move this joint and others, shape (M,) each: one that rests pushes either way."""
-    coupled = cuts[0][0].mechanism.transmission
-    if coupled is None:
+def _rates_beside(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Array]:
+    """Velocities of what else this joint moves that rubs, shape (M,) each: a thing that rests pushes either way.
+
+    That are motors that move it and others, and joints of a closed chain without a drive.
+    """
+    mechanism = cuts[0][0].mechanism
+    if mechanism.chain is not None and mechanism.chain.classes:
+        return list(np.concatenate([mechanism.chain.rubbing_rates(mechanism, part.q[rows], part.dq[rows])
+                                    for part, rows in cuts]).T)
+    if (coupled := mechanism.transmission) is None:
         return []
     rates = np.concatenate([coupled.of_motors(part.dq[rows]) for part, rows in cuts])
     return [rates[:, motor] for motor in coupled.motors_of(column)]

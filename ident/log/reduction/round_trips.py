@@ -32,6 +32,9 @@ COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "g
            "bending", "radial", "axial", "normal", "n", "std", "t", "temperature", "reference", "run",
            "width")
 
+_RESTS = 0.05           # of its usual rate over the fastest drive's, below which a joint without a drive counts as at rest
+_USUAL = 0.75           # quantile that is usual
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -103,6 +106,8 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
             bins += found_bins
             if not found_bins:
                 left_out += [(name, stroke.segment, "too few samples") for stroke in (forward, backward)]
+    bins, resting = _sliding(bins, mechanism)
+    left_out += resting
     paired = {stroke.key for stroke in found} - {stroke.key for stroke in alone}
     moves_between = set() if planned else connecting(found, paired, q)
     left_out += [(run.names[stroke.joint], stroke.segment, "no way back at the same place and speed")
@@ -111,6 +116,23 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
     points = _points(run, bins, centre, mean_loads(mechanism, bins, centre, rate), mechanism, planned)
     return Reduction(points, tuple(left_out), tuple(found), centre, rate)
+
+
+def _sliding(bins: Sequence[PositionBin], mechanism: Mechanism) -> tuple[list[PositionBin], list[tuple[str, int, str]]]:
+    """Bins in which all joints without a drive that rub turn, and strokes without any: a joint that rests pushes either way."""
+    chain = mechanism.chain
+    if chain is None or not chain.classes or not bins:
+        return list(bins), []
+    centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
+    rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
+    turns = np.abs(chain.rubbing_rates(mechanism, centre, rate)) / np.abs(rate).max(axis=1)[:, None]
+    slides = (turns > _RESTS * np.quantile(turns, _USUAL, axis=0)).all(axis=1)
+    kept = {stroke.key for bin_, good in zip(bins, slides, strict=True) if good for stroke in (bin_.forward, bin_.backward)}
+    resting = {stroke.key: stroke for bin_, good in zip(bins, slides, strict=True) if not good
+               for stroke in (bin_.forward, bin_.backward) if stroke.key not in kept}
+    why = "a joint without a drive stands still meanwhile and pushes either way"
+    return ([bin_ for bin_, good in zip(bins, slides, strict=True) if good],
+            [(mechanism.names[stroke.joint], stroke.segment, why) for stroke in resting.values()])
 
 
 def round_trips(points: pd.DataFrame) -> Groups:

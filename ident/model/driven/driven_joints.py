@@ -134,6 +134,17 @@ class DrivenChain:
             out[:, :, rows] = self._moved(motion.q, torque_regressor(m, motion.q, motion.dq, motion.ddq)).transpose(1, 2, 0)
         return out.transpose(2, 0, 1)
 
+    def rubbing_rates(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike) -> Array:
+        """See `mechanism.Chain`; of spherical and universal joints of the tree the size; errors as of `posture`."""
+        posture, rates = self._states(driven, q, dq, None)
+        velocity = np.concatenate([closed_rates(self._branch, posture[rows], *rates[:, rows]).dq for rows in blocks(len(posture))]
+                                  or [np.zeros((0, self.whole.n))])
+        parts = {ball.name: list(ball.joints) for ball in self.whole.balls} | {
+            name: [j] for j, name in enumerate(self.whole.names)}
+        found = [np.linalg.norm(velocity[:, parts[joint]], axis=1) if len(parts[joint]) > 1 else velocity[:, parts[joint][0]]
+                 for one in self.classes for joint in one.joints if joint in parts]
+        return np.stack(found, axis=1) if found else np.zeros((len(posture), 0))
+
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "DrivenChain":
         """The same chain with other friction of joints without a drive."""
         return replace(self, classes=tuple(classes))

@@ -42,7 +42,8 @@ def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
             if joint not in (*single, *balls):
                 raise InputError(f"{one.name}: {unknown_name('joint without a drive', joint, (*single, *balls))}")
             if joint in taken:
-                raise InputError(f"{one.name}: {joint} belongs to {taken[joint]} already; each joint has one friction")
+                of = f"belongs to {taken[joint]} already" if taken[joint] != one.name else "is named twice"
+                raise InputError(f"{one.name}: {joint} {of}; each joint has one friction")
             taken[joint] = one.name
             if (joint in balls) != (one.joints[0] in balls):
                 raise InputError(f"{one.name}: {one.joints[0]} and {joint} rub by different laws, as one of them is spherical or "
@@ -57,10 +58,10 @@ def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
 
 
 def single_joints(whole: Mechanism) -> tuple[str, ...]:
-    """Joints of one axis without a drive: no part of one that has several, within which links have neither mass nor inertia."""
+    """Joints of one axis without a drive, as far as a mechanism shows it: a joint of several axes has links of nothing within."""
     nothing = (whole.mass == 0.0) & ~whole.inertia.any(axis=(1, 2))
-    parts = {j for ball in whole.balls for j in ball.joints}
-    parts |= {j for j in whole.passive if nothing[j] or (whole.parent[j] >= 0 and nothing[whole.parent[j]])}
+    within = {j for j in whole.passive if nothing[j]}
+    parts = {j for ball in whole.balls for j in ball.joints} | within | {j for j in whole.passive if whole.parent[j] in within}
     return tuple(whole.names[j] for j in whole.passive if j not in parts)
 
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.parallel import friction_errors
 from benchmarks.parallel_logs import WrongMachine
 from benchmarks.three_prr import Slider, ThreePRR
+from stribeck.experiments.motions.moved_mechanism import moving
 from stribeck.ident.arm.arm_file import PassiveTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
@@ -151,3 +152,33 @@ def test_stated_friction_of_spherical_joints_is_felt() -> None:
     more = inverse_dynamics(rubbing, q, dq) - inverse_dynamics(plain, q, dq)
     assert float(np.sum(more * dq)) > 0.0
     np.testing.assert_allclose(inverse_dynamics(rubbing, q), inverse_dynamics(plain, q), atol=1e-9)
+
+
+def test_joints_that_stand_still_push_either_way() -> None:
+    """All sliders going equal ways, the platform goes along and no pin turns."""
+    m = load_mechanism(WrongMachine(0, pin=0.002).arm)
+    dq = np.array([[0.1, 0.1, 0.1], [0.1, -0.1, 0.1]])
+    still, turning = np.abs(m.chain.rubbing_rates(m, np.zeros((2, 3)), dq))
+    assert still.max() < 1e-12
+    assert turning.min() > 0.1
+
+
+def test_a_link_never_becomes_impossible() -> None:
+    """Sliders are points: what is taken from their inertia leaves none."""
+    m = load_mechanism(load_arm("planar-3-prr"))
+    slider = m.link_tree.names.index("slider1")
+    change = np.zeros(10 * m.link_tree.n)
+    change[[10 * slider + k for k in (4, 7, 9)]] = -1e-5
+    tree = changed(m, change).link_tree
+    assert np.linalg.eigvalsh(tree.inertia[slider])[0] >= 0.0
+    assert tree.mass[slider] == 2.0
+
+
+def test_what_is_simulated_has_the_pins() -> None:
+    """As the arm file states them, or as the calibration found them."""
+    arm = load_arm("planar-3-prr")
+    stated = PassiveTable(("link1", "link2", "link3"), friction={"coulomb_coefficient": 0.002})
+    m = load_mechanism(replace(arm, passive={"pins": stated}))
+    pins = [moving(m).names.index(name) for name in stated.joints]
+    assert all(moving(m).friction[j].parameters["coulomb_coefficient"] == 0.002 for j in pins)
+    assert all(j not in moving(load_mechanism(arm)).friction for j in pins)
