@@ -1,12 +1,14 @@
 r"""Noise of positions in what explains torques, drawn again: what of a slope is noise.
 
 Slopes Y and the model's torque come from measured positions, whose noise is in both (errors in variables). Least squares takes it
-for motion: with Y = Y_0 + dY, and a torque of the model that is off by d,
+for motion: with Y = Y_0 + dY, the joint's own acceleration among its columns, and a torque of the model that is off by d,
 
 .. math:: E[Y^T r] = Y_0^T Y_0\, y - E[dY^T d], \qquad E[Y^T Y] = Y_0^T Y_0 + E[dY^T dY]
 
 so that a direction whose slope is hardly more than noise gets any value. Noise of the same size, added to the positions and
-filtered like them, tells both expectations. Least squares that is compensated for them has the covariance of a sandwich:
+filtered like them, tells both expectations. They are taken from the sums of products before what else a joint has is eliminated:
+its own acceleration has the same noise, and takes most of it. Least squares that is so compensated has the covariance of a
+sandwich:
 
 .. math:: y = G^{-1} (Y^T r + E[dY^T d]), \quad G = Y^T Y - E[dY^T dY], \qquad \mathrm{cov}\, y = G^{-1} (Y^T Y)\, G^{-1}
 
@@ -47,19 +49,17 @@ def _noisier(part: Stretch, log: Log, rng: np.random.Generator) -> Stretch:
     return replace(part, q=q, dq=dq, ddq=ddq, rigid=inverse_dynamics(part.mechanism, q, dq, ddq))
 
 
-def compensated(matrix: Array, moment: Array, noise: Array, cross: Array) -> tuple[Array, Array]:
+def compensated(matrix: Array, noise: Array, moment: Array) -> tuple[Array, Array]:
     """Information and moment of least squares that is compensated for noise in its columns.
 
     Parameters
     ----------
     matrix : ndarray, shape (k, k)
         Y'Y.
-    moment : ndarray, shape (k,)
-        Y'r.
     noise : ndarray, shape (k, k)
-        Expectation of dY'dY.
-    cross : ndarray, shape (k,)
-        Expectation of dY'd.
+        What of it is noise: expectation of dY'dY.
+    moment : ndarray, shape (k,)
+        Y'r, compensated.
     """
     size = np.diag(matrix)
     scale = np.where(size > _RANK * size.max(), 1.0 / np.sqrt(np.maximum(size, 1e-300)), 0.0)
@@ -70,4 +70,4 @@ def compensated(matrix: Array, moment: Array, noise: Array, cross: Array) -> tup
     inverse = scale[:, None] * vectors[:, told] / np.sqrt(values[told])
     noisy, turn = np.linalg.eigh(inverse.T @ noise @ inverse)                   # part of each direction that is noise
     left, root, inverse = np.clip(1.0 - noisy, 0.0, 1.0), root @ turn, inverse @ turn
-    return np.asarray(root * left**2 @ root.T), np.asarray(root @ (left * (inverse.T @ (moment + cross))))
+    return np.asarray(root * left**2 @ root.T), np.asarray(root @ (left * (inverse.T @ moment)))

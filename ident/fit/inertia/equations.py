@@ -17,6 +17,7 @@ from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Informatio
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import Noise
+from stribeck.ident.log.motion.commanded_motion import along
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.model.mechanism import Mechanism
@@ -65,18 +66,16 @@ class Equations:
 
     @cached_property
     def echoes(self) -> dict[str, Array]:
-        """What noise of positions changes slopes and the model's torque by, each time that it is drawn, shape (R, N, k + 1).
+        """What noise of positions changes slopes, the model's torque and the joint's acceleration by, shape (R, N, k + 2).
 
-        Friction of joints without a drive, which goes with directions, hardly changes.
+        Noise is drawn R times. Friction of joints without a drive, which goes with directions, hardly changes.
         """
         found: dict[str, list[Array]] = {name: [] for name in self.motions}
         for log in noisier(self.log):
             slopes = slopes_of(log, self.mechanism, replace(self.shared, passive=None), self.motions)
             for name, motion in self.motions.items():
-                joint = self.mechanism.names.index(name)
-                rigid = [(noisy.rigid - part.rigid)[:, joint] + (noisy.ddq - part.ddq) @ part.run.rotor_inertia()[joint]
-                         for noisy, part in zip(log.stretches, self.log.stretches, strict=True)]
-                change = motion.view(np.concatenate([rigid[k][rows] for k, rows in motion.cuts]))
+                noisy = along(motion, log, self.mechanism.names)
+                change = motion.view(np.column_stack((noisy.rigid - motion.rigid, noisy.ddq - motion.ddq)))
                 own = self.torque_slopes[name].copy()
                 own[:, self.shared.links:self.shared.modelled] = 0.0
                 known = np.insert(slopes[name], [self.shared.links] * (self.shared.modelled - self.shared.links), 0.0, axis=1)

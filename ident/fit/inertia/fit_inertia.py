@@ -1,8 +1,8 @@
 r"""Inertia and friction in one fit.
 
-All joints share the inertial parameters of the links, and some the friction of a motor that moves several (`Shared`); nothing
-else. What one joint's torque tells of them, whatever its
-friction is, has the form of a normal distribution; these add up. Its own friction is fitted with what the others leave open:
+All joints share the inertial parameters of the links, some the friction of a motor that moves several, and the drives of a closed
+chain that of its other joints (`Shared`); nothing else. What one joint's torque tells of these, whatever its own friction is, has
+the form of a normal distribution; the joints' distributions add up. A joint's friction is fitted with what the others leave open:
 
 1. Each joint's information about y (`link_prior`) is that of its equation of motion after least squares over its friction.
 2. How far the model is off is what has the greatest marginal likelihood; the most plausible y follows.

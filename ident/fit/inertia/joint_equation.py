@@ -31,6 +31,7 @@ _BLOCK = 8192           # samples whose regressor is held at once
 _STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
 _UNSEEN = 1e-9          # part of the greatest column below which a direction is none; of the torque, below which a load is
 _FEW = 12               # unknowns with which laws are searched at once
+ACCELERATION = "inertia"        # parameter whose column is the joint's own acceleration
 _OPEN = 0.3             # deviation of y while the data alone shall tell: friction is that of a model not far away
 
 
@@ -181,8 +182,8 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
         What its friction may be, the simplest first.
     noise : Noise, optional
         By which the misfit is measured; default what is found.
-    echoes : ndarray, shape (R, N, k + 1), optional
-        What noise of positions changes slopes by, and last the model's torque, each time that it is drawn.
+    echoes : ndarray, shape (R, N, k + 2), optional
+        What noise of positions changes slopes, the model's torque and the joint's acceleration by, each time that it is drawn.
     load : str
         With which friction grows, where that was asked for.
 
@@ -221,8 +222,8 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
         What its friction may be, the simplest first.
     noise : Noise, optional
         By which the misfit is measured; default what is found.
-    echoes : ndarray, shape (R, N, k), optional
-        What of the slopes is noise, see `informed`.
+    echoes : ndarray, shape (R, N, k + 1), optional
+        What of the slopes, and of the acceleration that `base` has a column of, is noise; see `informed`.
     load : str
         With which friction grows, where that was asked for.
     """
@@ -235,9 +236,10 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
     at = [names.index(name) for name in columns]
     own = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
                                                                           or best.values[name] > 0.0)]
-    total = residual_sums(points, law, best.noise, best.values)
+    sums = residual_sums(points, law, best.noise, best.values)
     prior = np.array([name not in columns for name in points.prior])
-    matrix, moment = _without(total[:points.groups].sum(axis=0) + total[points.groups:][prior].sum(axis=0), at, own)
+    total = sums[:points.groups].sum(axis=0) + sums[points.groups:][prior].sum(axis=0)
+    matrix, moment = _without(total, at, own)
     known = [k for k in own if names[k] in law.parameters(True)]
     wider = float(np.median(spread(best.whole, best.noise, best.values, known).wider)) ** 2 if known else 1.0
     next_ = following([rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)])
@@ -249,9 +251,14 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
     out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction, best.noise, misfit)
     moment = moment + matrix @ found
     if echoes is not None:
-        rows = [best.noise.of_points(base.group).whiten(echo[:, seen], base.group) for echo in echoes]
-        of_noise = np.mean([one.T @ one for one in rows], axis=0)
-        matrix, moment = compensated(matrix, moment, of_noise, of_noise[:, -1])
+        noisy, white = [*at, names.index(ACCELERATION)], best.noise.of_points(base.group)
+        known_by = np.array([*found, best.values[ACCELERATION]])
+        for echo in echoes:
+            part = echo[:, [*seen, -1]]
+            rows = white.whiten(np.column_stack((part, -echo[:, -2] - part @ known_by)), base.group)
+            total[np.ix_([*noisy, -1], [*noisy, -1])] -= rows.T @ rows / len(echoes)
+        left, of_left = _without(total, at, own)
+        matrix, moment = compensated(matrix, matrix - left, of_left + left @ found)
     out.matrix[np.ix_(seen, seen)] = matrix / wider
     out.moment[seen] = moment / wider
     return out

@@ -166,9 +166,9 @@ def reduce_motion(log: Log, joint: str) -> Motion:
 
 
 def _rates_beside(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Array]:
-    """Velocities of what else this joint moves that rubs, shape (M,) each: a thing that rests pushes either way.
+    """Velocities of motors that move this joint and others, and of a closed chain's joints without a drive, shape (M,) each.
 
-    That are motors that move it and others, and joints of a closed chain without a drive.
+    Where one of them rests, its friction pushes either way.
     """
     mechanism = cuts[0][0].mechanism
     if mechanism.chain is not None and mechanism.chain.classes:

@@ -118,13 +118,13 @@ class TestNoise:
         left = 2.0 * motion - 2.0 * noise + off + 0.1 * rng.normal(size=size) + 2.0 * noise
         matrix, moment = slope.T @ slope, slope.T @ left
         dS = np.column_stack((noise, np.zeros(size)))
-        found = np.linalg.solve(*compensated(matrix, moment, dS.T @ dS, dS.T @ -off))
+        found = np.linalg.solve(*compensated(matrix, dS.T @ dS, moment + dS.T @ -off))
         assert np.linalg.solve(matrix, moment)[0] < 1.0
         np.testing.assert_allclose(found, [2.0, 0.0], atol=0.15)
 
     def test_what_is_noise_alone_tells_nothing(self) -> None:
         noise = np.random.default_rng(0).normal(size=(500, 1))
-        matrix, moment = compensated(noise.T @ noise, noise[:, 0] @ noise, noise.T @ noise, np.zeros(1))
+        matrix, moment = compensated(noise.T @ noise, noise.T @ noise, noise[:, 0] @ noise)
         assert abs(matrix[0, 0]) < 1e-9
         assert abs(moment[0]) < 1e-9
 
