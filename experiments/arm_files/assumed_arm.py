@@ -1,6 +1,7 @@
 """A simulated arm where no arm file is given, or one that lacks limits: what is stated, and assumptions, each said."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def assumed_arm(model: Path, folder: Path) -> ArmFile:
 def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
     """A simulated arm with assumptions where its file lacks limits; the same arm where it lacks none.
 
-    The file with these limits and the key `assumed` is written beside a copy of the model into ``arm`` of a folder of results.
+    Largest velocities and torques are the model's where the file states none, as for a bare model. The file with these limits and
+    the key `assumed` is written beside a copy of the model into ``arm`` of a folder of results.
     Meshes stay where the model looks for them.
 
     Raises
@@ -59,7 +61,13 @@ def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
     if arm.driver.kind != "simulated" or not lacking:
         return arm
     refuse_parts(arm.model)
-    limits, said = assumed_limits(mechanism, stated, arm.path.name)
+    rated = _rated(arm.model, mechanism.names)
+    taken = {key: [name for name, limit in zip(mechanism.names, getattr(rated, key), strict=True) if name in lacking.get(key, ())
+                   and np.isfinite(limit)] for key in ("velocity", "torque")}
+    known = replace(stated, **{key: np.where(np.isnan(getattr(stated, key)), getattr(rated, key), getattr(stated, key))
+                               for key in taken})
+    limits, said = assumed_limits(mechanism, known, arm.path.name)
+    said = [*(f"{key} of {', '.join(names)}: the model's" for key, names in taken.items() if names), *said]
     table = tomlkit.parse(arm.path.read_text(encoding="utf-8"))
     table["model"], table["assumed"] = arm.model.name, _lines([*arm.assumed, *said])
     joints = table.setdefault("joints", tomlkit.table(is_super_table=True))
@@ -93,10 +101,8 @@ def _text(model: Path, name: str) -> str:
     mechanism = mechanism_of(model, name, None)
     names = mechanism.names
     refuse_default(model, names)
-    torques, velocities, unknown = rated_torques(model, names), rated_velocities(model), np.full(mechanism.n, np.nan)
-    velocity, torque = (np.array([found.get(joint, np.nan) for joint in names]) for found in (velocities, torques))
     position = np.array([inside(low, high) for low, high in mechanism.position])
-    limits, said = assumed_limits(mechanism, Limits(position, velocity, unknown, torque, unknown, unknown), "the model")
+    limits, said = assumed_limits(mechanism, replace(_rated(model, names), position=position), "the model")
     home = ready_posture(mechanism, limits.position, limits.torque)
     away = ", ".join(f"{joint} at {value:g} {mechanism.position_unit(j)}"
                      for j, (joint, value) in enumerate(zip(names, home, strict=True)) if value)
@@ -119,6 +125,14 @@ def _text(model: Path, name: str) -> str:
             for j, joint in enumerate(names)}}}
     return (f"# Assumed for {model.name}, of which no arm file was given: a simulated arm to try things out with. Before\n"
             "# hardware moves by it, check every value and remove the key `assumed`.\n" + tomlkit.dumps(table))
+
+
+def _rated(model: Path, names: Sequence[str]) -> Limits:
+    """Largest velocities and torques that a URDF or MJCF states, all else unknown."""
+    unknown = np.full(len(names), np.nan)
+    velocity, torque = (np.array([found.get(joint, np.nan) for joint in names])
+                        for found in (rated_velocities(model), rated_torques(model, names)))
+    return Limits(np.full((len(names), 2), np.nan), velocity, unknown, torque, unknown, unknown)
 
 
 def _lines(sentences: Sequence[str]) -> tomlkit.items.Array:

@@ -1,55 +1,20 @@
 """What a mechanism does under torques, and which torques and loads a motion takes, from tables."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BPoly
 
 from stribeck.experiments.motions.motion_table import MotionTable
 from stribeck.ident.arrays import Array
-from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.closed_chain import close_loops, swinging_joints
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import TOLERANCE, ForwardMotion, acting, forward_motion, prescribed_motion
-from stribeck.ident.model.driven.passive_joints import with_friction
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.loads import LOADS
-from stribeck.ident.model.mechanism import JointFriction, Mechanism
-
-
-def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Mechanism:
-    """What is simulated of a model: of an arm with closed chains the whole, with friction of a calibration where one is given.
-
-    Links and joints without a drive are then those of the calibration, too; else these rub as the arm file states.
-
-    Raises
-    ------
-    InputError
-        If the calibration has a joint that the model lacks, or friction that is not simulated.
-    """
-    if calibration is not None:
-        mechanism = calibration.with_inertia(mechanism)
-    whole, chain = mechanism, mechanism.chain
-    if chain is not None:
-        whole = with_friction(chain.whole, chain.classes) if chain.classes else chain.whole
-        if calibration is None and chain.classes:
-            whole = replace(whole, friction={**chain.whole.friction, **whole.friction})
-    if calibration is None:
-        return whole
-    if calibration.motors.motors:
-        raise InputError("friction of motors that move several joints is not simulated")
-    friction, bearings = dict(whole.friction), list(whole.bearings)
-    for name, joint in calibration.joints.items():
-        if name not in whole.names:
-            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration has it")
-        if joint.components or joint.directional != "none":
-            raise InputError(f"joint {name}: friction by components of the load, or that differs between the directions, is not "
-                             "simulated; fit it with a single load and --directional none")
-        j = whole.names.index(name)
-        friction[j], bearings[j] = JointFriction(joint.law, joint.load, joint.values), joint.bearing or bearings[j]
-    return replace(whole, friction=friction, bearings=tuple(bearings))
+from stribeck.ident.model.mechanism import Mechanism
 
 
 @dataclass(frozen=True)

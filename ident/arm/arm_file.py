@@ -225,6 +225,13 @@ class ArmFile:
                 return Transmission.of_matrix(names, stated)
             return Transmission.of_pairs(names, {name: row for name, row in self.transmission.items() if isinstance(row, dict)})
 
+    def rotor_inertia(self, names: tuple[str, ...]) -> Array:
+        """Inertia that rotors add to that of the links, shape (n, n) [kg·m² or kg]; those count that the file states."""
+        tables = [self.joint(name) for name in names]
+        rotors = np.diag([table.rotor_inertia * table.ratio**2 for table in tables])
+        coupled = self.transmission_of(names)
+        return rotors if coupled is None else np.asarray(coupled.ratios.T @ rotors @ coupled.ratios)
+
     def limits(self, mechanism: Mechanism) -> Limits:
         """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""
         tables = [self.joint(name) for name in mechanism.names]

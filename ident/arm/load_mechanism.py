@@ -28,8 +28,9 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 
     Fixed joints are fused. A joint that others move (URDF ``mimic``, MJCF joint equality), such as the second finger
     of a gripper, has no column of its own: it becomes a `Follower`, whose loads its leader's drive carries. A joint's
-    stiffness in an MJCF, with its damping, is a spring across the drive (`Mechanism.springs`). Damping and friction of
-    other joints are not taken from URDF or MJCF: friction is what stribeck identifies.
+    stiffness in an MJCF, with its damping, is a spring across the drive (`Mechanism.springs`). Friction and damping of
+    joints and armatures that a file states, with those of followers, are for driving torques and `simulate`
+    (`Mechanism.friction`, `Mechanism.rotors`): friction is what stribeck identifies.
 
     Parameters
     ----------
@@ -84,9 +85,12 @@ def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mec
                          "take the table out")
     if arm.passive:
         mechanism = _with_passive(arm, mechanism)
+    rotors = arm.rotor_inertia(mechanism.names)
+    if mechanism.rotors is not None:            # they count where the arm file says nothing
+        rotors += mechanism.rotors * (np.diag(rotors) == 0.0)
     own = (arm.joint(name).bearing for name in mechanism.names)
     return replace(mechanism, bearings=tuple(stated or known for stated, known in zip(own, mechanism.bearings, strict=True)),
-                   transmission=arm.transmission_of(mechanism.names))
+                   transmission=arm.transmission_of(mechanism.names), rotors=rotors if rotors.any() else None)
 
 
 def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:

@@ -3,14 +3,15 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
 from stribeck.ident.export.result import Export, number
-from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_losses
+from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
+from stribeck.ident.laws.parameter import Parameter
 
 _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
 
@@ -45,15 +46,22 @@ def to_csv(calibration: Calibration) -> Export:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_ROWS)
-    for name, joint in calibration.joints.items():
-        for parameter, entry in {**joint.parameters, **joint.gravity}.items():
+    for *said, entries in _tables(calibration):
+        for parameter, entry in entries.items():
             figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
-            rows.writerow([name, joint.law, joint.load, joint.directional, parameter, *figures, entry.unit, entry.verdict])
-    for name, motor in calibration.motors.motors.items():
-        for parameter, entry in motor.parameters.items():
-            figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
-            rows.writerow([f"motor of {name}", motor.law, "none", "none", parameter, *figures, entry.unit, entry.verdict])
+            rows.writerow([*said, parameter, *figures, entry.unit, entry.verdict])
     return Export(text.getvalue(), ".csv", ("CSV has no ranges, bearings and correlations of the estimates",))
+
+
+def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapping[str, Parameter]]]:
+    """Whose friction, by which law, load and directions, and its parameters: joints, motors, joints without a drive."""
+    for name, joint in calibration.joints.items():
+        yield name, joint.law, joint.load, joint.directional, {**joint.parameters, **joint.gravity}
+    for name, motor in calibration.motors.motors.items():
+        yield f"motor of {name}", motor.law, "none", "none", motor.parameters
+    for name, one in calibration.model.passive.classes.items():
+        stated = {key: Parameter(value, None, None, None, "", "stated") for key, value in one.friction.items()}
+        yield f"passive {name}", passive_law(one), one.load, "none", {**stated, **one.parameters}
 
 
 def to_ros2(calibration: Calibration) -> Export:
@@ -71,10 +79,12 @@ def to_ros2(calibration: Calibration) -> Export:
             table |= {f"load_range_{part}": list(ends) for part, ends in ranges.items()} if isinstance(
                 ranges, Mapping) else {"load_range": list(ranges)}
         lines += [f"      {_yaml(name)}:", *(f"        {key}: {_yaml(value)}" for key, value in table.items())]
+    for name, passive in calibration.model.passive.classes.items():
+        table = {"passive": list(passive.joints), "law": passive_law(passive), "load": passive.load, **passive.values}
+        lines += [f"      {_yaml(name)}:", *(f"        {key}: {_yaml(value)}" for key, value in table.items())]
     return Export("\n".join(lines) + "\n", ".yaml",
                   ("ROS 2 parameters have no intervals and verdicts, and no model for the loads",
-                   *other_losses(calibration, "ROS 2", offset=False), *motor_losses(calibration, "ROS 2"),
-                   *passive_losses(calibration, "ROS 2")))
+                   *other_losses(calibration, "ROS 2", offset=False), *motor_losses(calibration, "ROS 2")))
 
 
 def to_vendor(calibration: Calibration) -> Export:

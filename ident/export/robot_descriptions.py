@@ -1,6 +1,6 @@
 """Friction written into robot descriptions: URDF, MJCF and SDF, all else of the file untouched."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
 from stribeck.ident.export.result import Export, number
-from stribeck.ident.export.shared_motors import as_tendons, motor_losses, passive_losses
+from stribeck.ident.export.shared_motors import as_tendons, motor_losses, passive_friction, passive_losses
 from stribeck.ident.export.urdf_inertia import bare_arm, with_inertia
 from stribeck.ident.export.xml_markup import (
     Change,
@@ -46,7 +46,7 @@ _ROTORS = ("armature is left at zero: what rotors add, their inertia times the g
 
 
 def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
-    """A URDF with ``<dynamics friction damping>`` of every calibrated joint.
+    """A URDF with ``<dynamics friction damping>`` of every calibrated joint, and of a closed chain's joints without a drive.
 
     Parameters
     ----------
@@ -66,23 +66,25 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
 
     found = elements(text)
 
+    rubbing = _rubbing_joints(calibration, joints)
+
     def changes() -> Iterator[Change]:
-        for name in calibration.joints:
-            near, joint = approximate(calibration.joints[name]), joints[name]
-            values = {"damping": number(near.damping), "friction": number(near.friction)}
+        for name, (friction, damping) in rubbing.items():
+            values, joint = {"damping": number(damping), "friction": number(friction)}, joints[name]
             dynamics = _child(found, joint, "dynamics")
             yield (child_added(text, joint, with_attributes("<dynamics/>", values)) if dynamics is None
                    else attributes_set(text, dynamics, values))
 
     stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
     losses = (*coulomb_viscous_losses(calibration, "URDF"), *motor_losses(calibration, "URDF"),
-              *_kept("URDF", calibration, stated), *_masses("URDF", calibration, into is None))
+              *passive_losses(calibration, "URDF", rubbing), *_kept("URDF", rubbing, stated),
+              *_masses("URDF", calibration, into is None))
     return Export(spliced(text, list(changes())), ".urdf", losses)
 
 
 def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
-    """An MJCF with ``frictionloss`` and ``damping`` of every calibrated joint; a URDF model is converted by MuJoCo, a mechanism
-    file becomes bodies and joints whose loops equality constraints close.
+    """An MJCF with ``frictionloss`` and ``damping`` of every calibrated joint, and of a closed chain's joints without a drive; a
+    URDF model is converted by MuJoCo, a mechanism file becomes bodies and joints whose loops equality constraints close.
 
     Parameters and errors as for `to_urdf`.
     """
@@ -91,27 +93,31 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
-        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration, stated), _ROTORS, _BARE))
+        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration.joints, stated), _ROTORS, _BARE))
     losses = (*losses, *_masses("MJCF", calibration, written=False))
     if into is None and path.suffix.lower() in (".toml", ".urdf"):
         arm = bare_arm(calibration)
-        of_loops = () if arm.chain is None else (_SOFT, *(passive_losses(calibration, "MJCF") or (_STARTS,)))
+        of_passive = (passive_losses(calibration, "MJCF", passive_friction(calibration))
+                      if calibration.model.passive.classes else (_STARTS,))
+        of_loops = () if arm.chain is None else (_SOFT, *of_passive)
         return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))] if calibration.motors.motors else []
-    for name in calibration.joints:
-        near = approximate(calibration.joints[name])
-        changes.append(attributes_set(text, joints[name], {"frictionloss": number(near.friction), "damping": number(near.damping),
-                                                    "solimpfriction": _HARD}))
+    rubbing = _rubbing_joints(calibration, joints)
+    changes += [attributes_set(text, joints[name], {"frictionloss": number(friction), "damping": number(damping),
+                                                    "solimpfriction": _HARD}) for name, (friction, damping) in rubbing.items()]
     usual = _defaults(elements(text))
     stated = {name: {**usual.get(_class_of(joint), {}), **joint.attributes} for name, joint in joints.items()}
-    return Export(spliced(text, changes), ".xml", (*losses, *_kept("MJCF", calibration, stated),
+    return Export(spliced(text, changes), ".xml", (*losses, *passive_losses(calibration, "MJCF", rubbing),
+                                                   *_kept("MJCF", rubbing, stated),
                                                    *(() if "armature" in text else (_ROTORS,))))
 
 
 def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
-    """An SDF with ``<dynamics>`` of every calibrated joint; a URDF or MJCF model is converted to links and joints.
+    """An SDF with ``<dynamics>`` of every calibrated joint, and of a closed chain's joints without a drive.
+
+    A URDF or MJCF model is converted to links and joints.
 
     Parameters and errors as for `to_urdf`.
     """
@@ -129,12 +135,12 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
         text = _text(into, ("sdf",))
         losses = (*losses, *_masses("SDF", calibration, written=False))
     joints = _joints(text, calibration, into, lambda path: path[-1:] == ("model",))
-    found, changes = elements(text), []
-    for name in calibration.joints:
-        near, axis = approximate(calibration.joints[name]), _child(found, joints[name], "axis")
+    found, changes, rubbing = elements(text), [], _rubbing_joints(calibration, joints)
+    for name, (friction, damping) in rubbing.items():
+        axis = _child(found, joints[name], "axis")
         if axis is None:
             raise InputError(f"{into}: joint {name} has no <axis>; is it the same arm?")
-        values = {"damping": number(near.damping), "friction": number(near.friction)}
+        values = {"damping": number(damping), "friction": number(friction)}
         dynamics = _child(found, axis, "dynamics")
         if dynamics is None:
             inner = "".join(f"<{tag}>{value}</{tag}>" for tag, value in values.items())
@@ -153,7 +159,8 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     kept = {name: {one.tag: data[one.inside:one.close].decode().strip() for one in found
                    if one.path[-3:] == ("joint", "axis", "dynamics") and joint.begin < one.begin < joint.end}
             for name, joint in joints.items()}
-    return Export(spliced(text, changes), ".sdf", (*losses, *_kept("SDF", calibration, kept)))
+    return Export(spliced(text, changes), ".sdf", (*losses, *passive_losses(calibration, "SDF", rubbing),
+                                                   *_kept("SDF", rubbing, kept)))
 
 
 def _converted(calibration: Calibration, path: Path) -> str:
@@ -169,17 +176,23 @@ def _converted(calibration: Calibration, path: Path) -> str:
 
 
 def _rubbing(spec: "mujoco.MjSpec", calibration: Calibration) -> str:
-    """A specification with the friction of the calibrated joints."""
-    for name, joint in calibration.joints.items():
-        near, there = approximate(joint), spec.joint(name)
-        there.frictionloss, there.solimp_friction = float(number(near.friction)), HARD
-        damping = float(number(near.damping))
-        there.damping = [damping, 0.0, 0.0] if np.ndim(there.damping) else damping      # a polynomial since MuJoCo 3.7
+    """A specification with the friction of the calibrated joints, and of those without a drive."""
+    for name, (friction, damping) in _rubbing_joints(calibration, [one.name for one in spec.joints]).items():
+        there, viscous = spec.joint(name), float(number(damping))
+        there.frictionloss, there.solimp_friction = float(number(friction)), HARD
+        there.damping = [viscous, 0.0, 0.0] if np.ndim(there.damping) else viscous      # a polynomial since MuJoCo 3.7
     spec.compile()
     text = spec.to_xml()
     if not calibration.motors.motors:
         return str(text)
     return spliced(text, [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))])
+
+
+def _rubbing_joints(calibration: Calibration, there: Collection[str]) -> dict[str, tuple[float, float]]:
+    """Constant and viscous friction of the calibrated joints, and of those without a drive that a file has by name."""
+    near = {name: approximate(joint) for name, joint in calibration.joints.items()}
+    return {**{name: values for name, values in passive_friction(calibration).items() if name in there},
+            **{name: (one.friction, one.damping) for name, one in near.items()}}
 
 
 def _sdf_of(mechanism: Mechanism) -> str:
@@ -270,11 +283,11 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
     return found
 
 
-def _kept(target: str, calibration: Calibration, stated: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+def _kept(target: str, written: Collection[str], stated: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
     """What a file says of the friction of joints that were not calibrated."""
     kept = []
     for name, values in stated.items():
-        own = [f"{key} {values[key]}" for key in _FRICTION if name not in calibration.joints and _is_some(values.get(key, "0"))]
+        own = [f"{key} {values[key]}" for key in _FRICTION if name not in written and _is_some(values.get(key, "0"))]
         kept += [f"{name} ({', '.join(own)})"] * bool(own)
     return (f"joints that were not calibrated keep the {target}'s own friction: {', '.join(kept)}",) if kept else ()
 

@@ -1,6 +1,7 @@
 """Friction that is not that of one drive, in other formats: C code, a tendon of an MJCF, plain data, what is lost elsewhere."""
 
 import inspect
+from collections.abc import Collection
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -10,7 +11,9 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.result import number
 from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
+from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.model.driven.passive_joints import ARM, LAW
 from stribeck.ident.model.transmission import Transmission
 
 _SPEEDS, _SLOWEST = 200, 1e-3       # nodes between the slowest and the fastest speed, and where they begin if that was rest
@@ -39,10 +42,32 @@ def motor_losses(calibration: Calibration, target: str, keeps: bool = False) -> 
                  for name, what in bent.items())
 
 
-def passive_losses(calibration: Calibration, target: str) -> tuple[str, ...]:
-    """What a target lacks of joints of a closed chain that have no drive."""
-    named = ", ".join(calibration.model.passive.classes)
-    return (f"friction of joints without a drive, {named} (model.passive), is not in {target}",) if named else ()
+def passive_friction(calibration: Calibration) -> dict[str, tuple[float, float]]:
+    """Constant and viscous friction of the joints of a closed chain that have no drive and turn or slide about one axis."""
+    return {joint: (one.values.get("coulomb", 0.0), one.values.get("viscous", 0.0))
+            for one in calibration.model.passive.classes.values() if ARM not in one.values for joint in one.joints}
+
+
+def passive_losses(calibration: Calibration, target: str, written: Collection[str] = ()) -> tuple[str, ...]:
+    """What a target lacks of joints of a closed chain that have no drive.
+
+    Of those `written` it has constant and viscous friction.
+    """
+    classes = calibration.model.passive.classes
+    absent = [name for name, one in classes.items() if not set(one.joints) <= set(written)]
+    grows = [name for name, one in classes.items() if name not in absent and one.values.get("coulomb_coefficient")]
+    said = []
+    if absent:
+        said.append(f"friction of joints without a drive, {', '.join(absent)} (model.passive), is not in {target}")
+    if grows:
+        said.append(f"{target} keeps constant and viscous friction of joints without a drive; lost: growth with load "
+                    f"({', '.join(grows)})")
+    return tuple(said)
+
+
+def passive_law(joints: RubbingJoints) -> str:
+    """Name of the law by which joints without a drive rub."""
+    return ARM if ARM in joints.values else LAW
 
 
 def motor_table(calibration: Calibration) -> dict[str, Any]:

@@ -83,10 +83,7 @@ class Run:
 
     def rotor_inertia(self) -> Array:
         """Inertia that the rotors add to that of the links, shape (n, n) [kg·m² or kg]; those count that the arm file states."""
-        tables = [self.arm.joint(name) for name in self.names]
-        rotors = np.diag([table.rotor_inertia * table.ratio**2 for table in tables])
-        coupled = self.arm.transmission_of(self.names)
-        return rotors if coupled is None else np.asarray(coupled.ratios.T @ rotors @ coupled.ratios)
+        return self.arm.rotor_inertia(self.names)
 
     @property
     def duration(self) -> float:

@@ -169,6 +169,11 @@ def bias_force(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
     return inverse_dynamics(mechanism, q, dq, None, external)
 
 
+def rotor_torque(mechanism: Mechanism, ddq: Array) -> Array:
+    """Torques that accelerate the rotors, beside those of the links, shape (N, n) [N·m or N]."""
+    return np.zeros_like(ddq) if mechanism.rotors is None else np.asarray(ddq @ mechanism.rotors)
+
+
 def mass_matrix(mechanism: Mechanism, q: ArrayLike) -> Array:
     """Mass matrix M(q), shape (N, n, n): the torques of unit accelerations without gravity (Eqs. 19-21)."""
     q, n = batch("q", q, mechanism), mechanism.n

@@ -196,6 +196,7 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
         passive=tuple(sorted({*map(moved, m.passive), *range(after, after + k)})),
         springs={**{moved(joint): spring for joint, spring in m.springs.items()}, **dict(enumerate(springs, start=after))},
         friction={moved(joint): friction for joint, friction in m.friction.items()},
+        rotors=None if m.rotors is None else np.insert(np.insert(m.rotors, [after] * k, 0.0, 0), [after] * k, 0.0, 1),
         balls=tuple(replace(ball, joints=tuple(map(moved, ball.joints))) for ball in m.balls),
         closures=tuple(replace(closure, links=(carrier(closure.links[0]), carrier(closure.links[1])),
                                points=closure.points - np.outer(np.equal(closure.links, j), offset)) for closure in m.closures),

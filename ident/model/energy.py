@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array, cross
-from stribeck.ident.model.dynamics import kinematics, with_followers
+from stribeck.ident.model.dynamics import kinematics, rotor_torque, with_followers
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch
 
@@ -13,8 +13,9 @@ def mechanical_energy(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> Arra
     r"""Energy of a tree or closed chain in states of all its joints, shape (N,) [J].
 
     .. math:: E = \sum_j \tfrac12 (m_j \dot c_j^2 + \omega_j \cdot J_j \omega_j) - m_j\, g \cdot c_j + \tfrac12 K_j q_j^2
+              + \tfrac12 \dot q \cdot A \dot q
 
-    Weights count from the base origin, springs from zero deflection.
+    Weights count from the base origin, springs from zero deflection; A is what rotors add.
 
     Parameters
     ----------
@@ -30,4 +31,5 @@ def mechanical_energy(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> Arra
     moving = np.sum((pose.v + cross(pose.w, arm))**2, axis=2) @ tree.mass + np.einsum("nji,jik,njk->n", own, tree.inertia, own)
     weights = np.einsum("nji,j,i->n", pose.origin + arm, tree.mass, tree.gravity)
     springs = sum((spring.stiffness * q[:, j]**2 for j, spring in mechanism.springs.items()), np.zeros(len(q)))
-    return np.asarray(0.5 * (moving + springs) - weights)
+    turning = np.sum(dq * rotor_torque(mechanism, dq), axis=1)
+    return np.asarray(0.5 * (moving + springs + turning) - weights)

@@ -285,7 +285,10 @@ class Mechanism:
     springs : mapping of int to Spring
         Elastic joints; one that is not passive has its spring across its drive.
     friction : mapping of int to JointFriction
-        Friction of joints, where the mechanism's file states it.
+        Friction of joints, where the model's file states it.
+    rotors : ndarray, shape (n, n), or None
+        What rotors add to the inertia of the joints, where the model's file or the arm file states it [kg·m² or kg]: driving
+        torques and simulation take them; what speaks of links (`inverse_dynamics`, `joint_loads`, `mass_matrix`) does not.
     balls : tuple of Ball
         Spherical and universal joints of the tree.
     followers : tuple of Follower
@@ -317,6 +320,7 @@ class Mechanism:
     passive: tuple[int, ...] = ()
     springs: Mapping[int, Spring] = field(default_factory=dict)
     friction: Mapping[int, JointFriction] = field(default_factory=dict)
+    rotors: Array | None = None
     balls: tuple[Ball, ...] = ()
     followers: tuple[Follower, ...] = ()
     transmission: Transmission | None = None
@@ -386,4 +390,5 @@ class Mechanism:
         return replace(self, names=self.names + tuple(follower.name for follower in self.followers),
                        parent=self.parent + tuple(follower.parent for follower in self.followers),
                        position=np.vstack([self.position, np.tile([-np.inf, np.inf], (len(self.followers), 1))]),
+                       rotors=None if self.rotors is None else np.pad(self.rotors, (0, len(self.followers))),
                        bearings=self.bearings + (None,) * len(self.followers), followers=(), transmission=None, **added)

@@ -10,6 +10,7 @@ from stribeck.experiments.cli.common import JsonOption, console, out_option, pri
 
 if TYPE_CHECKING:
     from stribeck.experiments.motions.motion_table import MotionTable
+    from stribeck.experiments.motions.simulated_friction import Moving
     from stribeck.ident.arrays import Array
     from stribeck.ident.model.driven.forward_simulation import ForwardMotion
     from stribeck.ident.model.mechanism import Mechanism
@@ -97,14 +98,14 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
                                                                "start, by commas; default: the file's first row, else "
                                                                "zero.")] = None,
              dq: Annotated[str | None, typer.Option("--dq", help="Their velocities.")] = None,
-             calibration: Annotated[Path | None, typer.Option(help="Friction of this calibration; default: what a mechanism file "
-                                                                   "states.")] = None,
+             calibration: Annotated[Path | None, typer.Option(help="Friction of this calibration; joints that it lacks have what "
+                                                                   "the model's file states.")] = None,
              tolerance: Annotated[float, typer.Option(help="Error of a step of the motion, in rad or lengths, and per "
                                                            "second.")] = 1e-8,
              as_json: JsonOption = False) -> None:
     """Motion under given torques, or torques of a given motion, of arms, closed chains and elastic joints, with friction."""
     from stribeck.experiments.motions.motion_table import read_motion
-    from stribeck.experiments.motions.moved_mechanism import moving
+    from stribeck.experiments.motions.simulated_friction import moving
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.errors import InputError
@@ -113,29 +114,49 @@ def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, UR
         raise InputError("give either --torque FILE or --motion FILE")
     if motion is not None and (q is not None or dq is not None):
         raise InputError("--q and --dq say where a motion under --torque starts; with --motion the file says it")
-    mechanism = moving(load_mechanism(model), None if calibration is None else Calibration.load(calibration))
+    moved = moving(load_mechanism(model), None if calibration is None else Calibration.load(calibration))
+    mechanism = moved.mechanism
     target = out or Path(f"{mechanism.name}.simulated.csv")
     _refuse_existing(target)
     table = read_motion(torque or motion or Path(), mechanism)
     if motion is not None:
-        _torques_of(mechanism, table, target, tolerance, as_json)
+        _torques_of(moved, table, target, tolerance, as_json)
     else:
         from stribeck.experiments.motions.moved_mechanism import motion_under
 
         position, velocity = (None if text is None else _joint_values(text, option, mechanism)
                               for text, option in ((q, "--q"), (dq, "--dq")))
         found = motion_under(mechanism, table, position, velocity, tolerance)
-        _show_motion(mechanism, found, target, as_json)
-    if not mechanism.friction:
-        console(as_json).print("friction  none: the model states none; --calibration FILE takes that of a calibration")
+        _show_motion(moved, found, target, as_json)
 
 
-def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, tolerance: float, as_json: bool) -> None:
+def _show_friction(moved: "Moving") -> None:
+    """Which friction, and which rotors, were simulated."""
+    text, m = console(), moved.mechanism
+    if not moved.friction:
+        text.print("friction  none: the model states none; --calibration FILE takes that of a calibration")
+    for said, names in moved.words().items() if moved.friction else ():
+        text.print(f"friction  {', '.join(names)}: {said}")
+    if m.rotors is not None:
+        text.print("rotors    " + ", ".join(f"{m.names[j]} {m.rotors[j, j]:.4g} {'kg' if m.prismatic[j] else 'kg·m²'}"
+                                            for j in range(m.n) if m.rotors[j, j]))
+
+
+def _acting(moved: "Moving") -> dict[str, object]:
+    """The same for --json."""
+    m = moved.mechanism
+    return {"friction": {name: {"law": stated.law, "load": stated.load, "parameters": dict(stated.parameters),
+                                "source": moved.source[name]} for name, stated in moved.friction.items()},
+            "rotors": {} if m.rotors is None else {m.names[j]: float(m.rotors[j, j]) for j in range(m.n) if m.rotors[j, j]}}
+
+
+def _torques_of(moved: "Moving", table: "MotionTable", target: Path, tolerance: float, as_json: bool) -> None:
     import numpy as np
 
     from stribeck.experiments.motions.motion_table import write_motion
     from stribeck.experiments.motions.moved_mechanism import energy_error, motion_columns, torque_for
 
+    mechanism = moved.mechanism
     found = torque_for(mechanism, table, tolerance)
     write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau))
     largest, rubbed = ({mechanism.names[j]: float(np.abs(values[:, j]).max()) for j in mechanism.active}
@@ -145,7 +166,7 @@ def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, tole
     if as_json:
         swung = {} if error is None else {"swinging": ranges, "energy_error": error}
         print_json({"model": mechanism.name, "rows": len(found.t), "largest": largest, "largest_friction": rubbed, **swung,
-                    "out": str(target)})
+                    **_acting(moved), "out": str(target)})
         return
     text = console()
     for j in mechanism.active:
@@ -155,15 +176,17 @@ def _torques_of(mechanism: "Mechanism", table: "MotionTable", target: Path, tole
         name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
         text.print(f"swinging  {len(ranges)} joints without a drive, from balance at rest; most {name}, {low:.4g} ... {high:.4g}")
         text.print(f"energy    in balance to {error:.0e}")
+    _show_friction(moved)
     text.print(f"wrote     {target}: {len(found.t)} rows")
 
 
-def _show_motion(mechanism: "Mechanism", found: "ForwardMotion", target: Path, as_json: bool) -> None:
+def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json: bool) -> None:
     import numpy as np
 
     from stribeck.experiments.motions.motion_table import write_motion
     from stribeck.experiments.motions.moved_mechanism import energy_error, motion_columns
 
+    mechanism = moved.mechanism
     error = energy_error(mechanism, found)
     write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.tau))
     work = {"drives": float(found.driven[-1]), "friction": float(found.rubbed[-1]), "damping": float(found.damped[-1])}
@@ -172,7 +195,7 @@ def _show_motion(mechanism: "Mechanism", found: "ForwardMotion", target: Path, a
     if as_json:
         print_json({"model": mechanism.name, "rows": len(found.t), "events": [vars(event) for event in found.events],
                     "work_J": work, "energy_error": error, "last": dict(zip(mechanism.names, found.q[-1].tolist(), strict=True)),
-                    "outside_range": [mechanism.names[j] for j in outside], "out": str(target)})
+                    "outside_range": [mechanism.names[j] for j in outside], **_acting(moved), "out": str(target)})
         return
     text = console()
     for j in mechanism.active:
@@ -181,7 +204,7 @@ def _show_motion(mechanism: "Mechanism", found: "ForwardMotion", target: Path, a
                    f"within {way.min():.6g} and {way.max():.6g}")
     if found.events:
         counts = {what: sum(event.what == what for event in found.events) for what in ("sticks", "breaks loose", "turns back")}
-        text.print(f"friction  {', '.join(f'{what} {count} times' for what, count in counts.items() if count)}; first "
+        text.print(f"events    {', '.join(f'{what} {count} times' for what, count in counts.items() if count)}; first "
                    f"{found.events[0].joint} at {found.events[0].t:.6g} s")
     text.print(f"energy    drives {work['drives']:.6g} J, friction {work['friction']:.6g} J, damping {work['damping']:.6g} J; "
                f"in balance to {error:.0e}")
@@ -190,6 +213,7 @@ def _show_motion(mechanism: "Mechanism", found: "ForwardMotion", target: Path, a
         first = float(found.t[np.argmax((found.q[:, j] < low) | (found.q[:, j] > high))])
         text.print(f"note      {mechanism.names[j]} leaves its range, {low:.4f} to {high:.4f} {place}, at t = {first:g} s; stops "
                    "are not simulated")
+    _show_friction(moved)
     text.print(f"wrote     {target}: {len(found.t)} rows")
 
 

@@ -19,7 +19,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.internal_forces import InternalForces
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, gap_acceleration, on_links
 from stribeck.ident.model.chains.posture_following import RANK, SINGULAR, Branch, PostureError, apply
-from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics
+from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics, rotor_torque
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -182,7 +182,7 @@ class ForceBalance:
     def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None, hidden: bool = True) -> ClosedLoads:
         """As `closed_loads`; with `hidden` false, what rigid bodies do not determine is one of many possible loads, not nan."""
         m, (q, dq, ddq), unit = self.mechanism, (self.motion.q, self.motion.dq, self.motion.ddq), self.branch.unit
-        rest = inverse_dynamics(self.tree, q, dq, ddq, external) + spring_torque(m, q, dq)
+        rest = inverse_dynamics(self.tree, q, dq, ddq, external) + rotor_torque(m, ddq) + spring_torque(m, q, dq)
         if torque is not None:
             rest += batch("torque", torque, m, len(q))
         lam = apply(self._inverse, (rest * unit)[:, self.branch.solved])

@@ -21,7 +21,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.closed_chain import ClosedMotion, branch_of, closed_loads, closed_rates, swinging_joints
 from stribeck.ident.model.chains.posture_following import Branch
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque
-from stribeck.ident.model.driven.passive_joints import rubs, with_friction
+from stribeck.ident.model.driven.passive_joints import rubs, with_friction, without_friction
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.load_arrays import JointLoads
@@ -60,7 +60,8 @@ def driven_joints(whole: Mechanism) -> Mechanism:
     return Mechanism(
         whole.name, tuple(whole.names[j] for j in drives), (-1,) * len(drives), whole.prismatic[drives], whole.axis[drives],
         whole.origin[drives], whole.mass[drives], whole.com[drives], whole.inertia[drives], whole.gravity, whole.position[drives],
-        tuple(whole.bearings[j] for j in drives), chain=DrivenChain(whole))
+        tuple(whole.bearings[j] for j in drives), rotors=None if whole.rotors is None else whole.rotors[np.ix_(drives, drives)],
+        chain=DrivenChain(whole))
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class DrivenChain:
     Attributes
     ----------
     whole : Mechanism
-        With closures; of its friction nothing is taken.
+        With closures; of its friction and rotors nothing is taken.
     classes : tuple of PassiveJoints
         Joints without a drive whose friction counts.
     """
@@ -191,7 +192,8 @@ class DrivenChain:
         bearings = list(self.whole.bearings)
         for j, bearing in zip(self.whole.active, driven.bearings, strict=True):
             bearings[j] = bearing
-        return with_friction(replace(self.whole, gravity=driven.gravity, bearings=tuple(bearings)), self.classes)
+        m = replace(self.whole, gravity=driven.gravity, bearings=tuple(bearings), rotors=None)
+        return with_friction(without_friction(m), self.classes)
 
     @cached_property
     def _branch(self) -> Branch:

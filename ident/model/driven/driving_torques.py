@@ -18,7 +18,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops, swinging_joints
 from stribeck.ident.model.chains.rest import set_off
 from stribeck.ident.model.driven.ball_friction import cut_balls, tree_balls
-from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.dynamics import kinematics, rotor_torque
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -71,7 +71,7 @@ def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Array
     Parameters
     ----------
     mechanism : Mechanism
-        A tree; friction and springs as it states.
+        A tree; friction, springs and rotors as it states.
     q, dq, ddq : array_like, shape (N, n)
         Motion of all joints.
     external : array_like, shape (N, n + k, 6), optional
@@ -81,8 +81,8 @@ def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Array
     friction = joint_friction(mechanism, dq, loads)
     if any(ball.friction_arm for ball in mechanism.balls):
         friction += tree_balls(mechanism, kinematics(mechanism, q, dq), loads.force)
-    q, dq = (batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq)))
-    tau = loads.tau + friction + spring_torque(mechanism, q, dq)
+    q, dq, ddq = (batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq), ("ddq", ddq)))
+    tau = loads.tau + rotor_torque(mechanism, ddq) + friction + spring_torque(mechanism, q, dq)
     tau[:, list(mechanism.passive)] = 0.0
     return Driving(tau, friction, loads)
 
@@ -93,7 +93,7 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     Parameters
     ----------
     mechanism : Mechanism
-        With closures; friction as it states.
+        With closures; friction and rotors as it states.
     motion : ClosedMotion
         From `close_loops`.
     external : array_like, shape (N, n, 6), optional

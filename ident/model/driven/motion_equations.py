@@ -1,10 +1,10 @@
 r"""Equations of motion with friction, springs and closed loops, for many states at once (P0, Eqs. 22, 42, 52, 56).
 
-.. math:: M \ddot q + h + K q + D \dot q + \tau_f(\dot q, N(\ddot q, \lambda)) - G^T \lambda - \tau_d = 0
+.. math:: (M + A) \ddot q + h + K q + D \dot q + \tau_f(\dot q, N(\ddot q, \lambda)) - G^T \lambda - \tau_d = 0
 
 in local coordinates: the unknowns of a state are the accelerations of the coordinates and the multipliers of the
-closing conditions, and the equations are the rows of the joints that may move. Loads and friction are unknowns'
-functions like everything else; no iteration between them is nested.
+closing conditions, and the equations are the rows of the joints that may move; A is what rotors add. Loads and friction
+are unknowns' functions like everything else; no iteration between them is nested.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from stribeck.ident.model.chains.posture_following import Branch
 from stribeck.ident.model.driven.ball_friction import balls_rub, cut_balls, tree_balls
 from stribeck.ident.model.driven.driving_torques import refuse_undetermined
 from stribeck.ident.model.driven.rubbing import Rubbing
-from stribeck.ident.model.dynamics import kinematics
+from stribeck.ident.model.dynamics import kinematics, rotor_torque
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -142,7 +142,7 @@ class MotionEquations:
         if self.balls:
             friction += share * tree_balls(m, kinematics(m, q, dq) if pose is None else pose, loads.force, CREEP)
         driven = self._driven(t, q, dq)
-        lacking = driven - loads.tau - spring_torque(m, q, dq) - friction
+        lacking = driven - loads.tau - rotor_torque(m, ddq) - spring_torque(m, q, dq) - friction
         driven[:, led] -= lacking[:, led]
         lacking[:, led] = 0.0
         return Forces(q, dq, ddq, lacking, friction, driven, loads, force, moment, rubbed, inverse)

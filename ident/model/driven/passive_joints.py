@@ -4,7 +4,7 @@ A joint of one axis rubs by Coulomb's law with a load, and viscously; a spherica
 (`ball_friction`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stribeck.ident.errors import InputError, unknown_name
@@ -66,18 +66,30 @@ def single_joints(whole: Mechanism) -> tuple[str, ...]:
 
 
 def with_friction(whole: Mechanism, classes: Sequence[PassiveJoints]) -> Mechanism:
-    """The chain with the friction of these joints and no other."""
-    friction, arms = dict[int, JointFriction](), dict[str, float]()
+    """The chain with the friction of these joints; the others rub as it states."""
+    friction, arms = dict(whole.friction), dict[str, float]()
     for one in classes:
         parameters = {name: one.values.get(name, 0.0) for name in parameters_of(one, whole)}
         for joint in one.joints:
             if ARM in parameters:
                 arms[joint] = parameters[ARM]
-            elif any(parameters.values()):
+            else:
                 friction[whole.names.index(joint)] = JointFriction(LAW, one.load, parameters)
-    return replace(whole, friction=friction,
-                   balls=tuple(replace(ball, friction_arm=arms.get(ball.name, 0.0)) for ball in whole.balls),
-                   closures=tuple(replace(closure, friction_arm=arms.get(closure.name, 0.0)) for closure in whole.closures))
+    rubbing = {j: stated for j, stated in friction.items() if any(stated.parameters.values())}
+    return replace(_with_arms(whole, arms), friction=rubbing)
+
+
+def without_friction(whole: Mechanism, joints: Sequence[int] | None = None) -> Mechanism:
+    """The chain without the friction of these joints, and of spherical and universal ones; default: without any."""
+    bare = range(whole.n) if joints is None else joints
+    return replace(_with_arms(whole, dict.fromkeys(_balls(whole), 0.0)),
+                   friction={j: stated for j, stated in whole.friction.items() if j not in bare})
+
+
+def _with_arms(whole: Mechanism, arms: Mapping[str, float]) -> Mechanism:
+    """The chain with these friction arms of spherical and universal joints."""
+    return replace(whole, balls=tuple(replace(ball, friction_arm=arms.get(ball.name, ball.friction_arm)) for ball in whole.balls),
+                   closures=tuple(replace(one, friction_arm=arms.get(one.name, one.friction_arm)) for one in whole.closures))
 
 
 def rubs(whole: Mechanism) -> bool:

@@ -14,6 +14,7 @@ from stribeck.ident.model.loads import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 
 _REST = 1e-300          # velocity at which a law shows its jump
+_NO_JUMP = 1e-200       # N or N·m; what viscous friction has there
 _ONWARDS = np.array([5.0, -10.0, 10.0, -5.0, 1.0])      # weights of f(0), f(w), ... f(4 w) that continue a law to f(-w)
 
 
@@ -39,8 +40,8 @@ class Rubbing:
                 raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
         self.m = m
         self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")
-        self.jumps: NDArray[np.bool_] = np.array([j in m.friction and bool(self._law(j, np.array([_REST]), np.ones(1))[0] > 0.0)
-                                                  and j not in prescribed for j in range(m.n)])
+        self.jumps: NDArray[np.bool_] = np.array([j in m.friction and j not in prescribed and bool(
+            self._law(j, np.array([_REST]), np.ones(1))[0] > _NO_JUMP) for j in range(m.n)])
 
     def friction(self, dq: Array, way: Array, loads: JointLoads) -> Array:
         """Friction of all joints that do not stick, shape (N, n) [N·m or N].

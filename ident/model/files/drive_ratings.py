@@ -18,8 +18,10 @@ def rated_torques(model: Path, joints: Iterable[str]) -> dict[str, float]:
     """Largest torque of each joint that a URDF (effort) or MJCF states [N·m or N].
 
     An MJCF does by the joint's ``actuatorfrcrange``, an actuator's ``forcerange`` times its gear, or a motor's ``ctrlrange``
-    times gain and gear; where it states several, the least counts.
+    times gain and gear; where it states several, the least counts. A mechanism file states none.
     """
+    if model.suffix.lower() == ".toml":
+        return {}
     compiled = model_spec(model).compile()
     stated: dict[int, list[float]] = {}
     for limited in np.flatnonzero(compiled.jnt_actfrclimited).tolist():

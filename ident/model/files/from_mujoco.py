@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import ModelError
+from stribeck.ident.laws.coulomb_viscous import COULOMB_VISCOUS
 from stribeck.ident.model.chains.rounded_axes import ROUNDED, without_rounding
 from stribeck.ident.model.files.link_inertia import NO_MASS, second_moment
 from stribeck.ident.model.files.mimic_joints import leaders_of
 from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.files.mujoco_loops import close_at_zero, closures_of, driven, loop_constraints
 from stribeck.ident.model.files.stated_loops import StatedChain, closures_of_tables
-from stribeck.ident.model.mechanism import Closure, Follower, Mechanism, Spring
+from stribeck.ident.model.mechanism import Closure, Follower, JointFriction, Mechanism, Spring
 
 if TYPE_CHECKING:
     import mujoco
@@ -84,13 +85,14 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
             raise ModelError(f"{name}: joint {names[j]} sits on joint {names[parent[j]]}, which has no drive of its own; "
                              "such linkages are not supported")
     _warn_of_forces(name, model, own, owner, closed=bool(closures))
+    springs = {} if closures else _springs(model, own)
     place = {-1: -1, **{j: k for k, j in enumerate([*own, *leaders])}}
     followers = tuple(Follower(names[j], place[leader], ratio, shift, place[parent[j]], bool(slides[j]), axis[j], origin[j],
                                float(mass[j]), com[j], inertia[j]) for j, (leader, ratio, shift) in leaders.items())
     return Mechanism(name, tuple(names[j] for j in own), tuple(place[parent[j]] for j in own), slides[own], axis[own],
                      origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
                      (None,) * len(own), closures, tuple(j for j in own if j not in drives),
-                     {} if closures else _springs(model, own), followers=followers)
+                     springs, _friction(model, own, leaders, springs), _rotors(model, own, leaders), followers=followers)
 
 
 def _without_rounding(axis: Array, slides: NDArray[np.bool_], closures: Sequence[Closure],
@@ -123,6 +125,31 @@ def _springs(model: "mujoco.MjModel", own: Sequence[int]) -> dict[int, Spring]:
             if model.jnt_stiffness[j] > 0.0 and not _odd_spring(model, j)}
 
 
+def _friction(model: "mujoco.MjModel", own: Sequence[int], leaders: Mapping[int, tuple[int, float, float]],
+              springs: Mapping[int, Spring]) -> dict[int, JointFriction]:
+    """``frictionloss`` and ``damping`` of the joints (URDF ``dynamics``), where they rub; springs have the damping of theirs."""
+    coulomb = _with_followers(model.dof_frictionloss, own, leaders, 1)
+    viscous = _with_followers(model.dof_damping, own, leaders, 2)
+    viscous[list(springs)] = 0.0
+    return {k: JointFriction(COULOMB_VISCOUS.name, "none", {"coulomb": float(coulomb[k]), "viscous": float(viscous[k])})
+            for k in np.flatnonzero((coulomb > 0.0) | (viscous > 0.0)).tolist()}
+
+
+def _rotors(model: "mujoco.MjModel", own: Sequence[int], leaders: Mapping[int, tuple[int, float, float]]) -> Array | None:
+    """``armature`` of the joints, as `Mechanism.rotors`."""
+    armature = _with_followers(model.dof_armature, own, leaders, 2)
+    return np.diag(armature) if armature.any() else None
+
+
+def _with_followers(values: Array, own: Sequence[int], leaders: Mapping[int, tuple[int, float, float]], power: int) -> Array:
+    """Values of the joints, each with those of its followers times a power of the ratio (power of what they take is the same)."""
+    out = np.array(values[list(own)], dtype=float)
+    for follower, (leader, ratio, _) in leaders.items():
+        if leader >= 0:
+            out[own.index(leader)] += abs(ratio) ** power * values[follower]
+    return out
+
+
 def _odd_spring(model: "mujoco.MjModel", j: int) -> bool:
     """Whether a joint has a spring that `Spring` cannot represent."""
     return _set(model, "jnt_stiffnesspoly", j) or bool(
@@ -150,6 +177,8 @@ def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owne
             (odd * (not closed), "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is "
              "not on a joint that follows another can be represented"),
             ([joint[j] for j in lifted], "gravcomp of the links of joints %s is left out: they weigh what they weigh"),
+            ([joint[j] for j in own if _set(model, "dof_dampingpoly", j) and joint[j] not in odd],
+             "damping of joints %s grows with speed; the part in proportion to it is taken alone"),
             (tendons, "springs and dampers of tendons %s are left out")):
         if named:
             _log.warning(f"%s: {text}", name, ", ".join(named))

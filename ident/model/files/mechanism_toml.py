@@ -157,7 +157,7 @@ def mechanism_from_table(table: dict[str, Any], path: Path, gravity: ArrayLike |
         tuple(k for k, axis in enumerate(axes) if axis.table.passive or axis.table.type in _COMPOSITE or axis.table.spring),
         {k: axis.table.spring for k, axis in enumerate(axes) if axis.table.spring},
         {k: _friction(axis.table, path) for k, axis in enumerate(axes) if axis.table.friction},
-        tuple(Ball(joint.name, tuple(k for k, axis in enumerate(axes) if axis.table is joint), joint.friction_arm or 0.0)
+        balls=tuple(Ball(joint.name, tuple(k for k, axis in enumerate(axes) if axis.table is joint), joint.friction_arm or 0.0)
               for joint in spec.joints if joint.type in ("universal", "spherical")), sharing=spec.sharing)
 
 

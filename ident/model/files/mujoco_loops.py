@@ -4,6 +4,7 @@ A ``connect`` is a spherical closure. Two of them between the same links, at dif
 that are not on one line hold all. A ``weld`` is rigid.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from stribeck.ident.model.mechanism import Closure
 if TYPE_CHECKING:
     import mujoco
 
+_log = logging.getLogger(__name__)
 _TRAVEL = 0.02          # m or rad that a drive goes in a step on its way to where loops are to be closed
 CLOSED = 1e-12          # m; what counts as closed
 _NEWTON = 12            # corrections; from one step to the next it takes three
@@ -50,7 +52,8 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
 
     A ball is three hinges about x, y and z; two, where its link would spin idly with three, as a rod between two balls does. The
     free joint of a body that loops tie to others is three slides, ``NAME.x`` on, and three hinges, ``NAME.yaw`` on; others stay.
-    A joint without a name is called as its body.
+    A joint without a name is called as its body. Friction of a ball, which acts about the axis that it turns about, is none of
+    hinges: it is left out, and named.
 
     Parameters
     ----------
@@ -76,6 +79,8 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
     for body in spec.bodies:
         if len(body.joints) == 1 and not body.joints[0].name and body.name not in (joint.name for joint in spec.joints):
             body.joints[0].name = body.name
+    if rubbing := [model.joint(j).name or spec.joints[j].name for j in parts if _rubs(model, int(model.jnt_dofadr[j]))]:
+        _log.warning("%s: friction and damping of joints of several axes are left out: %s", name, ", ".join(rubbing))
     joints = [(body, joint, len(body.joints) - 1 - k) for body in spec.bodies for k, joint in enumerate(body.joints)]
     for j, (body, joint, behind) in enumerate(joints):          # as MuJoCo counts them
         if j in parts:
@@ -86,7 +91,12 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
             for suffix, turns, axis in parts[j]:
                 body.add_joint(name=f"{called}.{suffix}", axis=axis, pos=model.jnt_pos[j],
                                type=mujoco.mjtJoint.mjJNT_HINGE if turns else mujoco.mjtJoint.mjJNT_SLIDE,
-                               limited=mujoco.mjtLimited.mjLIMITED_FALSE, stiffness=0.0, ref=0.0)
+                               limited=mujoco.mjtLimited.mjLIMITED_FALSE, stiffness=0.0, ref=0.0, damping=0.0, frictionloss=0.0,
+                               armature=0.0)
+
+
+def _rubs(model: "mujoco.MjModel", dof: int) -> bool:
+    return bool(model.dof_frictionloss[dof] > 0.0 or model.dof_damping[dof] > 0.0)
 
 
 def _refuse_ball(called: str, has_actuator: bool, is_followed: bool) -> None:

@@ -20,6 +20,9 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
+from stribeck.ident.model.files.drive_ratings import rated_torques
+from tests.looped_urdf import LOOPS, machine
+from tests.model_texts import two_links, written
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
 MJCF = """<mujoco model="two"><compiler angle="radian"/><worldbody>
@@ -122,6 +125,23 @@ class TestLimitsThatAreLacking:
             assert (getattr(limits, key)[known] == getattr(stated, key)[known]).all()
             assert np.isfinite(getattr(limits, key)).all()
         assert (np.isfinite(stated.velocity).sum(), np.isfinite(stated.acceleration).sum()) == (1, 1)
+
+    @pytest.mark.parametrize("chain", [False, True])
+    def test_what_the_model_states_of_drives_counts_where_the_file_is_silent(self, chain, tmp_path):
+        """Effort and velocity of a URDF, of a serial arm and of driven joints in loops alike; what the file states stays."""
+        if chain:
+            path = machine(tmp_path, LOOPS["pin"], tables="[joints.drive]\nvelocity = 1.0\n")
+        else:
+            written(tmp_path, two_links(), "two.urdf")
+            text = 'schema = 1\nname = "two"\nmodel = "two.urdf"\n[joints.shoulder]\nvelocity = 0.5\n'
+            path = written(tmp_path, text, "two.toml")
+        given = load_arm(path)
+        arm, mechanism = completed_arm(given, tmp_path / "out"), load_mechanism(given)
+        limits, rated = arm.limits(mechanism), rated_torques(given.model, mechanism.names)
+        assert limits.torque.tolist() == [rated[name] for name in mechanism.names]
+        assert limits.velocity[0] == given.joint(mechanism.names[0]).velocity
+        assert f"torque of {', '.join(mechanism.names)}: the model's" in arm.assumed
+        assert not any(said.startswith("torque") and "states none" in said for said in arm.assumed)
 
     def test_one_that_lacks_nothing_is_left_alone(self, tmp_path):
         arm = load_arm("lab6")

@@ -95,6 +95,27 @@ class TestTorques:
         expected = calibration.friction(0.5 * t[:, None], np.full((51, 1), 0.5))[:, 0]
         np.testing.assert_allclose(found[1] - found[0], expected, atol=1e-9)
 
+    def test_friction_of_the_model_s_file_counts_where_no_other_is_given(self, cli, write, tmp_path):
+        """A URDF's own is used and named; a calibration's is used in its place."""
+        model, stated = DATA / "golden" / "pendulum.urdf", tmp_path / "pendulum.urdf"
+        stated.write_text(model.read_text(encoding="utf-8").replace("<axis", '<dynamics friction="2" damping="3"/><axis', 1),
+                          encoding="utf-8")
+        t, found = np.linspace(0.0, 1.0, 11), []
+        file = write("m.csv", t=t, q__hinge=0.5 * t, dq__hinge=np.full(11, 0.5), ddq__hinge=np.zeros(11))
+        for path, *more in ((model,), (stated,), (model, "--calibration", DATA / "golden"),
+                            (stated, "--calibration", DATA / "golden")):
+            done = cli("simulate", path, "--motion", file, "-o", f"{len(found)}.csv", *more, "--json")
+            assert done.code == 0, done.err
+            found.append((pd.read_csv(f"{len(found)}.csv")["tau.hinge"].to_numpy(), json.loads(done.out)["friction"]))
+        np.testing.assert_allclose(found[1][0] - found[0][0], 2.0 + 3.0 * 0.5, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found[3][0], found[2][0], rtol=0, atol=1e-12)
+        assert found[0][1] == {}
+        assert found[1][1] == {"hinge": {"law": "coulomb-viscous", "load": "none", "source": "model",
+                                         "parameters": {"coulomb": 2.0, "viscous": 3.0}}}
+        assert found[3][1]["hinge"]["source"] == "calibration"
+        done = cli("simulate", stated, "--motion", file, "-o", "said.csv")
+        assert "friction  hinge: coulomb-viscous: coulomb 2 N·m, viscous 3 N·m·s/rad (model)" in done.out
+
     def test_an_arm_with_loops_has_its_mechanism_s_friction(self, cli, write):
         t = np.linspace(0.0, 1.0, 101)
         file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.parallel import friction_errors
 from benchmarks.parallel_logs import WrongMachine
 from benchmarks.three_prr import Slider, ThreePRR
-from stribeck.experiments.motions.moved_mechanism import moving
+from stribeck.experiments.motions.simulated_friction import moving
 from stribeck.ident.arm.arm_file import PassiveTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
@@ -179,6 +179,7 @@ def test_what_is_simulated_has_the_pins() -> None:
     arm = load_arm("planar-3-prr")
     stated = PassiveTable(("link1", "link2", "link3"), friction={"coulomb_coefficient": 0.002})
     m = load_mechanism(replace(arm, passive={"pins": stated}))
-    pins = [moving(m).names.index(name) for name in stated.joints]
-    assert all(moving(m).friction[j].parameters["coulomb_coefficient"] == 0.002 for j in pins)
-    assert all(j not in moving(load_mechanism(arm)).friction for j in pins)
+    found = moving(m)
+    assert all(found.friction[name].parameters["coulomb_coefficient"] == 0.002 for name in stated.joints)
+    assert all(found.source[name] == "arm file" for name in stated.joints)
+    assert all(name not in moving(load_mechanism(arm)).friction for name in stated.joints)
