@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 NOTHING = StatedChain()
+_TURN, _DEGREES = 2.0 * np.pi, 360.0       # rad; and what a turn is in degrees
 _SAID = 2e-6            # rad by which axes are turned without a word
 _TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
 
@@ -78,6 +79,8 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
         axis, closures = _without_rounding(axis, slides, closures, name)
     origin = data.xanchor - np.where(parent[:, None] >= 0, data.xanchor[parent], 0.0)
     position = np.where(model.jnt_limited.astype(bool)[:, None], model.jnt_range, [-np.inf, np.inf])
+    _warn_of_units(name, {names[j]: position[j] for j in np.flatnonzero(~slides & model.jnt_limited.astype(bool))},
+                   bool(spec.compiler.degree))
     position = position - data.qpos[:, None]
     own = [j for j in range(model.njnt) if j not in leaders]
     for j in own:
@@ -182,6 +185,21 @@ def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owne
             (tendons, "springs and dampers of tendons %s are left out")):
         if named:
             _log.warning(f"%s: {text}", name, ", ".join(named))
+
+
+def _warn_of_units(name: str, ranges: Mapping[str, Array], degrees: bool) -> None:
+    """Name hinges whose ranges look as if degrees were read as radians, or the other way."""
+    if degrees:
+        doubtful = {joint: ends for joint, ends in ranges.items() if 0.0 < np.ptp(ends) < np.radians(2.0 * np.pi)}
+        what = ("are narrower than a turn of radians read as degrees: an MJCF's angles are degrees unless its compiler has "
+                "angle=\"radian\"")
+    else:
+        doubtful = {joint: ends for joint, ends in ranges.items() if 2.0 * _TURN < np.abs(ends).max() <= _DEGREES}
+        what = ("lie beyond two turns, as degrees read as radians do: a URDF's angles are radians, and an MJCF's where its "
+                "compiler has angle=\"radian\"")
+    if doubtful:
+        said = ", ".join(f"{joint} ({low:.4g} to {high:.4g} rad)" for joint, (low, high) in doubtful.items())
+        _log.warning("%s: the ranges of joints %s %s; check the model's unit", name, said, what)
 
 
 def _carriers(model: "mujoco.MjModel") -> tuple[NDArray[np.int_], NDArray[np.int_]]:

@@ -12,6 +12,7 @@ from stribeck.ident.model.driven.driving_torques import driving_torque
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Spring
 from tests.model_texts import BODY, MJCF_BODIES, WORKSHOP, assert_agrees_with_pinocchio, mjcf, written
+from tests.places import TEST_ARMS
 
 
 @pytest.mark.parametrize("kind", MJCF_BODIES)
@@ -67,6 +68,22 @@ def test_forces_of_an_mjcf_that_are_left_out_are_named(joint: str, body: str, mo
     assert load_mechanism(written(tmp_path, text, "robot.xml")).springs == {}
     (warning,) = caplog.messages
     assert said in warning
+
+
+@pytest.mark.parametrize(("angle", "reach", "said"), [
+    ("radian", "-70 70", "left (-70 to 70 rad), right (-70 to 70 rad) lie beyond two turns"),
+    ("degree", "-1.2 1.2", "left (-0.02094 to 0.02094 rad), right (-0.02094 to 0.02094 rad) are narrower than a turn"),
+    ("degree", "-70 70", ""), ("radian", "-1.2 1.2", ""), ("radian", "-12 12", ""), ("degree", "-900 900", ""),
+])
+def test_ranges_in_another_unit_are_named(angle: str, reach: str, said: str, tmp_path: Path,
+                                          caplog: pytest.LogCaptureFixture) -> None:
+    """Cranks of a closed chain, whose drives would else be stopped, or go nowhere, for no reason that anybody sees."""
+    text = (TEST_ARMS / "five-bar.xml").read_text(encoding="utf-8").replace('angle="degree"', f'angle="{angle}"')
+    text = text.replace('range="-150 150"', 'range="-2.9 2.9"' if angle == "radian" else 'range="-150 150"')
+    load_mechanism(written(tmp_path, text.replace('range="-70 70"', f'range="{reach}"'), "bar.xml"))
+    named = [message for message in caplog.messages if "check the model's unit" in message]
+    assert len(named) == bool(said)
+    assert all(said in message for message in named)
 
 
 def test_a_body_that_stands_askew_in_an_mjcf_is_an_arm_under_tilted_gravity(tmp_path: Path, mujoco: ModuleType) -> None:
