@@ -14,6 +14,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 _SPEEDS = 25
+_TRIFLE = 1e-3           # of friction; a smaller misfit is no finding, as neither torque signals nor friction repeat so well
 
 
 def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
@@ -23,11 +24,15 @@ def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array 
     Residuals that vary with a variable are errors that neighbours share. The variance of each parameter is taken as that of
     estimates whose errors are independent from window to window of the variable only. The band is wider by the mean residual
     about each speed where residuals vary with speed, and by the root mean square of such means where they vary otherwise.
+    A misfit that is nowhere more than a trifle beside the median friction of the points is held, too, but is no finding: without
+    noise the smallest difference is sure.
     """
     misfits, shown = lack_of_fit(fit, position, load, even, time)
     if not shown:
         return fit
-    return replace(_wider(fit, shown), lack_of_fit=misfits)
+    assert fit.data is not None
+    least = _TRIFLE * float(np.median(np.abs(fit.data.tau)))
+    return replace(_wider(fit, shown), lack_of_fit=tuple(one for one in misfits if abs(one.size) >= least))
 
 
 def _wider(fit: FitResult, shown: Sequence[Tested]) -> FitResult:

@@ -178,6 +178,21 @@ def test_intervals_hold_the_misfit() -> None:
     assert (found.band([0.02, 0.2, 1.0]) > plain.band([0.02, 0.2, 1.0])).all()
 
 
+@pytest.mark.parametrize(("size", "worth_a_word"), [(2e-6, False), (2e-2, True)])
+def test_a_trifle_that_no_noise_covers_is_held_and_no_finding(size: float, worth_a_word: bool) -> None:
+    """Without noise a law's millionth is sure; it widens the band as any misfit does."""
+    speed, group = np.geomspace(0.02, 1.0, TRIPS), np.repeat(np.arange(TRIPS), PLACES)
+    friction = 2.0 + 3.0 * speed + size * np.exp(-((np.log(speed / 0.1)) ** 2))
+    data = FitPoints(speed[group], friction[group], None, group, time=np.random.default_rng(0).permutation(TRIPS).astype(float))
+    plain, fit = fit_law(data, law_named("coulomb-viscous")), fitted("coulomb-viscous", data)
+    (surest, *_), _ = lack_of_fit(plain)
+    assert surest.over == "speed"
+    assert 0.1 * size < abs(surest.size) < size
+    assert bool(fit.lack_of_fit) == worth_a_word
+    assert fit.further_error is not None
+    assert 0.1 * size < fit.further_error[:, 1].max() < size
+
+
 def test_a_law_that_fits_changes_nothing() -> None:
     data, place = points(RIGHT["stribeck"], 7)
     plain, found = fit_law(data, law_named("stribeck")), fitted("stribeck", data, place)
