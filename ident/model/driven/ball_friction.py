@@ -1,5 +1,7 @@
 r"""Friction of spherical and universal joints, in the tree and where a loop was cut (P4, Eqs. 3-5)."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from stribeck.ident.arrays import Array
@@ -33,7 +35,7 @@ def ball_moment(friction_arm: float, force: Array, w: Array, creep: float = 0.0)
     return np.asarray(-friction_arm * np.linalg.norm(force, axis=1, keepdims=True) * direction)
 
 
-def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) -> Array:
+def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0, held: Collection[int] = ()) -> Array:
     """Friction of the tree's spherical and universal joints about the axes that they are made of, shape (N, n) [N·m].
 
     Parameters
@@ -46,10 +48,12 @@ def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0)
         That the joints transmit [N].
     creep : float
         As in `ball_moment`.
+    held : collection of int
+        Joints that stick; what they hold is not in it.
     """
     friction = np.zeros(pose.origin.shape[:2])
     for ball in m.balls:
-        if ball.friction_arm:
+        if ball.friction_arm and ball.joints[0] not in held:
             before = m.parent[ball.joints[0]]
             w = pose.w[:, ball.joints[-1]] - (pose.w[:, before] if before >= 0 else 0.0)
             moment = ball_moment(ball.friction_arm, force[:, ball.joints[-1]], w, creep)

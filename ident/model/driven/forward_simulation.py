@@ -4,8 +4,9 @@ r"""Motion of trees and closed chains under driving torques, with friction and e
 
 A joint whose law jumps at zero velocity sticks there while what would move it is less than the jump (Coulomb's law,
 without smoothing): its acceleration is zero and friction is what holds it. Steps end where a joint comes to rest or
-breaks loose, so that within each the motion is smooth. Spherical and universal joints do not stick: below 1e-6 rad/s
-their friction falls with their speed, and a load that it could hold creeps.
+breaks loose, so that within each the motion is smooth. Spherical and universal joints of the tree stick likewise where rigid
+bodies tell what they hold (`ball_sticking`); where they do not, and where a loop was cut, their friction falls with their
+speed below 1e-6 rad/s, and a load that it could hold creeps.
 
 Where the motion of the drives is prescribed (`prescribed_motion`), their torques are unknowns and the other joints swing.
 """
@@ -23,6 +24,7 @@ from stribeck.ident.model.chains.closed_chain import ClosedLoads, branch_of, tel
 from stribeck.ident.model.chains.internal_forces import InternalForces
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates, Prescribed
 from stribeck.ident.model.chains.rest import set_off
+from stribeck.ident.model.driven.ball_sticking import TURNS, beyond, left_of_speed
 from stribeck.ident.model.driven.driving_torques import Driving
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations, Torque
 from stribeck.ident.model.driven.smooth_motion import RADAU, SmoothMotion, Step
@@ -289,13 +291,17 @@ class _Simulation:
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
         """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""
-        jumps = self.equations.rubbing.jumps
-        if not jumps.any():
+        m, jumps, balls = self.equations.m, self.equations.rubbing.jumps, self.equations.rubbing.balls
+        if not self.equations.rubbing.sticking.any():
             return np.ones_like(forces.dq)
         level = self.equations.rubbing.level(forces.loads)
         held = level + 2.0 * SLACK * (1.0 + level) - np.abs(forces.lacking)
         speed = way * forces.dq / self.equations.unit + _NONE
-        return np.where(jumps, np.where(way == 0.0, held, speed), 1.0)
+        reserve = np.where(jumps, np.where(way == 0.0, held, speed), 1.0)
+        for state, left in ((0.0, lambda *of: 2.0 * SLACK - beyond(*of)), (TURNS, left_of_speed)):
+            if which := tuple(k for k in balls if way[m.balls[k].joints[0]] == state):
+                reserve[:, [m.balls[k].joints[0] for k in which]] = left(m, which, forces)
+        return reserve
 
     def _crossing(self, way: Array, step: Step) -> float | None:
         """The part of a step by which the first joint must have stopped or broken loose."""
@@ -337,16 +343,22 @@ class _Simulation:
 
     def _resumed(self, motion: SmoothMotion, step: Step) -> SmoothMotion:
         """The motion after an event at the end of a step."""
-        m, jumps, t = self.equations.m, self.equations.rubbing.jumps, step.t + step.h
+        m, rubbing, t = self.equations.m, self.equations.rubbing, step.t + step.h
         q, dq = step.forces.q[-1], step.forces.dq[-1]
-        resting = jumps & (np.abs(dq) <= _AT_REST * self.equations.unit)
+        resting = rubbing.jumps & (np.abs(dq) <= _AT_REST * self.equations.unit)
+        stopped = left_of_speed(m, rubbing.balls, step.forces)[-1] <= 0.0 if rubbing.balls else ()
+        for k, stops in zip(rubbing.balls, stopped, strict=True):
+            way = motion.way[m.balls[k].joints[0]]
+            resting[list(m.balls[k].joints)] = way == 0.0 or (stops and way == TURNS)
         place = self.equations.about(q, resting)
         still = np.zeros((1, place.k))
         dq = place.motion(np.array([t]), still, place.rates(dq)[None], still, np.zeros((1, place.r)))[1][0]
         way, _ = ways(self.equations, t, q, dq, resting)
-        changed = np.flatnonzero(way != motion.way)
-        self.events += [Event(t, m.names[j], "sticks" if way[j] == 0.0 else "turns back" if motion.way[j] else "breaks loose")
-                        for j in changed]
+        changed = np.flatnonzero(np.sign(way) != np.sign(motion.way))
+        called = {j: ball.name for ball in m.balls for j in ball.joints}
+        self.events += dict.fromkeys(
+            Event(t, called.get(j, m.names[j]), "sticks" if way[j] == 0.0 else "turns back" if motion.way[j] else "breaks loose")
+            for j in changed.tolist())
         self.hurried = self.hurried + 1 if step.h < _RIGHT_AFTER else 0
         if self.hurried > _EVENTS:
             raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s by "

@@ -140,7 +140,8 @@ class MotionEquations:
         loads = joint_loads(self.tree, q, dq, ddq, external)
         friction = share * self.rubbing.friction(dq, way, loads)
         if self.balls:
-            friction += share * tree_balls(m, kinematics(m, q, dq) if pose is None else pose, loads.force, CREEP)
+            held = np.flatnonzero(self.rubbing.sticking & (way == 0.0))
+            friction += share * tree_balls(m, kinematics(m, q, dq) if pose is None else pose, loads.force, CREEP, held)
         driven = self._driven(t, q, dq)
         lacking = driven - loads.tau - rotor_torque(m, ddq) - spring_torque(m, q, dq) - friction
         driven[:, led] -= lacking[:, led]

@@ -24,7 +24,11 @@ class Rubbing:
     Attributes
     ----------
     jumps : ndarray of bool, shape (n,)
-        Joints that can stick.
+        Joints of one axis that can stick.
+    balls : tuple of int
+        Spherical and universal joints of the tree that can, by their place in `Mechanism.balls`.
+    sticking : ndarray of bool, shape (n,)
+        Joints of either kind.
     loaded : tuple of int
         Joints whose friction goes with a load.
 
@@ -42,6 +46,9 @@ class Rubbing:
         self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")
         self.jumps: NDArray[np.bool_] = np.array([j in m.friction and j not in prescribed and bool(
             self._law(j, np.array([_REST]), np.ones(1))[0] > _NO_JUMP) for j in range(m.n)])
+        self.balls = tuple(k for k, ball in enumerate(m.balls) if ball.friction_arm and not {*ball.joints} & {*prescribed})
+        self.sticking = self.jumps.copy()
+        self.sticking[[j for k in self.balls for j in m.balls[k].joints]] = True
 
     def friction(self, dq: Array, way: Array, loads: JointLoads) -> Array:
         """Friction of all joints that do not stick, shape (N, n) [N·m or N].

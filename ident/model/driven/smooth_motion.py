@@ -102,7 +102,7 @@ class SmoothMotion:
 
     def _settle(self, q: Array, dq: Array, ddq: Array | None) -> None:
         """Local coordinates about a posture, and what acts there."""
-        self.place = self.equations.about(q, self.equations.rubbing.jumps & (self.way == 0.0))
+        self.place = self.equations.about(q, self.equations.rubbing.sticking & (self.way == 0.0))
         self.place.refuse_singular()
         start = None if ddq is None else np.concatenate((self.place.rates(ddq), np.zeros(self.place.r)))
         self.y, self.u, self.w = np.zeros(self.place.k), self.place.rates(dq), np.zeros(self.place.r)

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
+from stribeck.ident.model.driven.ball_sticking import CREEPS, TURNS, beyond
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations
 
 SLACK = 1e-9            # of what a joint holds, and N or N·m, that cannot be told from none
@@ -25,23 +26,34 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDA
     resting : ndarray of bool, shape (n,)
         Joints that are at rest.
     """
-    m, jumps = equations.m, equations.rubbing.jumps
-    resting = jumps & resting
+    m, jumps, sticking = equations.m, equations.rubbing.jumps, equations.rubbing.sticking
+    resting = sticking & resting
     way = np.where(jumps & ~resting, np.sign(dq), 0.0)
+    balls = {k: list(m.balls[k].joints) for k in equations.rubbing.balls}
+    for joints in balls.values():
+        way[joints] = 0.0 if resting[joints].all() else TURNS
     for _ in range(4 * m.n + 1):
-        place = equations.about(q, jumps & (way == 0.0))
+        place = equations.about(q, sticking & (way == 0.0))
+        stopped = tuple(k for k, joints in balls.items() if way[joints[0]] == 0.0)
+        if place.shared and stopped:
+            for k in stopped:
+                way[balls[k]] = CREEPS
+            continue
         if place.shared:
             return _together(equations, t, q, dq, way, place)
         _, forces = equations.balance(place, way, t, dq)
         stuck = jumps & (way == 0.0)
         held, level = np.where(stuck, forces.lacking[0], 0.0), equations.rubbing.level(forces.loads)[0]
         ddq = forces.ddq[0]
-        back = np.where(resting & (way != 0.0), way * ddq, 0.0)
+        back = np.where(jumps & resting & (way != 0.0), way * ddq, 0.0)
         over = np.where(resting & stuck, np.abs(held) - level - SLACK * (1.0 + level), 0.0)
+        loose = beyond(m, stopped, forces)[0] - SLACK if stopped else np.zeros(0)
         if back.min(initial=0.0) < -_TURNED * max(1.0, float(np.abs(ddq).max(initial=0.0))):
             way[np.argmin(back)] = 0.0
         elif over.max(initial=0.0) > 0.0:
             way[np.argmax(over)] = np.sign(held[np.argmax(over)])
+        elif loose.max(initial=0.0) > 0.0:
+            way[balls[stopped[int(np.argmax(loose))]]] = TURNS
         else:
             return way, forces
     raise equations.no_balance(t)
@@ -64,7 +76,7 @@ def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Ar
         trials = [sense * np.sign(equations.balance(free, turning, t, dq)[1].ddq[0]) for sense in (1.0, -1.0)]
     for trial in trials:
         sliding = np.where(stuck.still, trial, way)
-        place = equations.about(q, equations.rubbing.jumps & (sliding == 0.0))
+        place = equations.about(q, equations.rubbing.sticking & (sliding == 0.0))
         if not place.shared:
             forces = equations.balance(place, sliding, t, dq)[1]
             moved = sliding * forces.ddq[0] / equations.unit
