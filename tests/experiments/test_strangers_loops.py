@@ -14,6 +14,7 @@ from stribeck import Calibration, joint_loads, load_mechanism
 from stribeck.experiments.arm_files.assumed_arm import assumed_arm
 from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
+from stribeck.experiments.motions.simulated_friction import moving
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import JointTable, load_arm
 from stribeck.ident.model.driven.driven_joints import driven_joints
@@ -78,6 +79,18 @@ def test_the_calibration_knows_its_drives_and_its_export_is_the_machine(calibrat
     assert text.count("frictionloss") == 3          # of the default, and of two drives
     outcome = cli("export", calibrated / "calibration.toml", "--to", "mjcf", "--out", "machine.xml")
     assert "keep the MJCF's own friction: left elbow (damping 0.01), right elbow (damping 0.01)" in outcome.out
+
+
+def test_what_pins_rub_is_simulated_once(calibrated: Path) -> None:
+    """By the MJCF, or with a calibration of the drives, which feel the pins, in theirs; rotors are the arm file's there."""
+    model = TEST_ARMS / "five-bar.xml"
+    of_model = moving(load_mechanism(model))
+    assert of_model.source == dict.fromkeys((*DRIVES, *PASSIVE), "model")
+    assert of_model.friction["left elbow"].parameters == {"coulomb": 0.0, "viscous": 0.01}
+    for mechanism in (load_mechanism(model), load_mechanism(model.with_suffix(".toml"))):
+        found = moving(mechanism, Calibration.load(calibrated))
+        assert found.source == dict.fromkeys(DRIVES, "calibration")
+        assert set(found.friction) == set(DRIVES)
 
 
 def test_commands_that_move_nothing(five_bar: Path, cli: Callable[..., Any]) -> None:
