@@ -238,6 +238,9 @@ class Chain(Protocol):
         Infinite where a way leads out of reach.
         """
 
+    def farthest(self, q: Array) -> tuple[Array, Array]:
+        """Which part of the straight way from q = 0 to each posture (N, n) is in reach, and the condition number there, (N,) each."""
+
     def reach(self, driven: "Mechanism") -> Array:
         """How far each drive comes from zero, down and up, while the others stand there, shape (n, 2).
 

@@ -172,6 +172,11 @@ class DrivenChain:
             condition[some] = self._branch.condition(posture[some])
         return np.asarray(condition.reshape(-1, _PLACES).max(axis=1))
 
+    def farthest(self, q: Array) -> tuple[Array, Array]:
+        """See `mechanism.Chain`."""
+        posture, reached = self._reach(q)
+        return reached, np.concatenate([self._branch.condition(posture[rows]) for rows in blocks(len(q))])
+
     def reach(self, driven: Mechanism) -> Array:
         """How far each drive comes alone, shape (n, 2), see `mechanism.Chain`."""
         branch = self._branch
