@@ -88,6 +88,10 @@ class Run:
         coupled = self.arm.transmission_of(self.names)
         return rotors if coupled is None else np.asarray(coupled.ratios.T @ rotors @ coupled.ratios)
 
+    def compliance(self) -> Array:
+        """By how much links stay behind the encoders of their joints per torque, shape (n,); 0 where no stiffness is stated."""
+        return np.array([1.0 / (self.arm.joint(name).stiffness or np.inf) for name in self.names])
+
     @property
     def duration(self) -> float:
         """Robot time recorded [s]."""

@@ -70,15 +70,15 @@ class Shared:
             mechanism = changed(mechanism, self.prior.directions @ y[:self.links])
         return mechanism if self.passive is None else self.passive.at(mechanism, y[self.links:self.modelled])
 
-    def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque of each joint of a model per unit of y, shape (N, n, k)."""
+    def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]) -> Array:
+        """Torque of each joint of a model per unit of y, by motion of links, and rates dq and ddq of drives; shape (N, n, k)."""
         parts = [np.zeros((len(q), mechanism.n, 0))]
         if self.of_links:
             parts.append(torque_regressor(mechanism, q, dq, ddq) @ self.prior.directions)
         if self.passive is not None:
             parts.append(self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism))
         if self.motors is not None:
-            parts.append(self.motors.slopes(dq, ddq))
+            parts.append(self.motors.slopes(*drives))
         return np.concatenate(parts, axis=2)
 
     def at(self, y: Array) -> "Shared":
