@@ -1,6 +1,7 @@
 """The excitation: a periodic motion of all joints, from home and back, that tells most of links and friction in its time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,6 +44,8 @@ def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
     """
     design = Design.of(arm, joints, ConstantSpeed())
     home, expected = arm.home(design.mechanism), guesses(design)
+    if (chain := design.mechanism.chain) is not None:
+        design = replace(design, mechanism=replace(design.mechanism, chain=chain.continued()))
     information, allowance = MotionInformation(design.mechanism, expected), Allowance(design, expected)
     allowance.check_start(home)
     before = information.prior + told_by_runs(earlier, [load_mechanism(run.arm) for run in earlier], information)
@@ -51,8 +54,9 @@ def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
     segments = (Segment(0, "move", target, 0), Segment(1, "wave", target, 1, wave=found.series.harmonic_motion(found.x)))
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, target, segments, purpose=EXCITATION,
                 predicted=told(information, before, found.series.sampled(_RATE).course(found.x)).friction)
-    check_plan(plan, arm, design.mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
+    mechanism = load_mechanism(arm)
+    check_plan(plan, arm, mechanism)
+    return with_margin(with_robot_time(plan, arm), arm, mechanism)
 
 
 def foretold(plan: Plan, arm: ArmFile, earlier: Sequence[Run] = ()) -> tuple[Told, dict[str, tuple[str, float]]]:

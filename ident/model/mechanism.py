@@ -229,6 +229,12 @@ class Chain(Protocol):
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "Chain":
         """The same chain with other friction of these."""
 
+    def continued(self) -> "Chain":
+        """The same chain, which finds postures from those asked for last where these are near, and rounds otherwise.
+
+        It is for searches that ask for one motion after the other, each hardly different from the last.
+        """
+
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "Chain":
         """The same chain with other links."""
 
