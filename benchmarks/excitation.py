@@ -181,9 +181,10 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 def of_machines(rows: list[dict[str, Any]]) -> list[str]:
     """Parallel machines, and what the columns mean."""
     return [] if not rows else [
-        "", "Parallel machines, moved by MuJoCo, the friction and noise of their arm files, one log each; the model's masses, centres "
-        f"of mass and inertias are off by up to {100.0 * _PART:.0f} %. Margin: reciprocal condition number over that at home, every "
-        "0.02 s of the motion, by MuJoCo's equality constraints. Friction: rms error over speeds and loads, all drives.", "",
+        "", "Parallel machines, moved by MuJoCo, the friction and noise of their arm files, one log each; the model's masses, "
+        f"centres of mass and inertias are off by up to {100.0 * _PART:.0f} %. Margin: reciprocal condition number over that at "
+        "home, every 0.02 s of the motion, by MuJoCo's equality constraints. Friction: rms error over speeds and loads, all "
+        "drives.", "",
         *machine_table(rows)]
 
 

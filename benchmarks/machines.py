@@ -115,7 +115,7 @@ def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
 
 
 def friction_errors(truth: Truth, names: tuple[str, ...], calibration: Calibration, points: pd.DataFrame) -> dict[str, float]:
-    """Of every drive over speeds and loads of its points: rms error of friction over rms friction; nan where the load is wrong."""
+    """Of every drive over speeds and loads: rms error of friction over rms friction; nan where another load was found."""
     errors, everyone = {}, np.ones((1, len(names)))
     for j, name in enumerate(names):
         joint = calibration.joints[name]

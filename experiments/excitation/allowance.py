@@ -123,7 +123,7 @@ class Allowance:
         return None if mechanism.chain is None else Reach(mechanism.chain, arm.home(mechanism), arm.workspace.singular_margin)
 
     def in_reach(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
-        """The motion with places that a closed chain does not reach drawn back into its reach, and which it reaches, shape (N,)."""
+        """The motion with places out of reach of a closed chain drawn back into it, and which are in reach, shape (N,)."""
         return (course, np.ones(len(course.q), dtype=bool)) if self._reach is None else self._reach.drawn_back(course)
 
     def _of_walls(self, q: Array) -> tuple[float, Array]:

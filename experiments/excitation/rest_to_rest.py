@@ -89,7 +89,7 @@ class RestToRest:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A series at even times: positions, velocities and accelerations are linear in x by `bases`, shape (directions, N, m) each."""
+    """A series at even times: positions, velocities, accelerations are linear in x by `bases`, shape (directions, N, m) each."""
 
     series: RestToRest
     t: Array

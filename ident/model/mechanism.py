@@ -245,7 +245,7 @@ class Chain(Protocol):
         """
 
     def farthest(self, q: Array) -> tuple[Array, Array]:
-        """Which part of the straight way from q = 0 to each posture (N, n) is in reach, and the condition number there, (N,) each."""
+        """Which part of the straight way from q = 0 to each posture (N, n) is in reach, and the condition number there, (N,)."""
 
     def reach(self, driven: "Mechanism") -> Array:
         """How far each drive comes from zero, down and up, while the others stand there, shape (n, 2).

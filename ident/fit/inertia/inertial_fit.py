@@ -175,7 +175,8 @@ def most_likely(information: Iterable[Information], shared: Shared,
     return best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
 
 
-def _likeliest(found: Sequence[Information], shared: Shared, constants: float, more: Array | None = None) -> tuple[Scatter, float]:
+def _likeliest(found: Sequence[Information], shared: Shared, constants: float,
+               more: Array | None = None) -> tuple[Scatter, float]:
     """The most likely scatter with torque constants off by a part, and the logarithm of its likelihood over that of none."""
     tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
     right = likelihood(found, shared, Scatter(0.0, 0.0))

@@ -151,7 +151,7 @@ class Branch:
         return reached
 
     def step(self, near: Array, wanted: Array, worst: float) -> tuple[Array, NDArray[np.bool_]]:
-        """Closed postures with known joints as wanted, (N, k), a step from closed ones of the branch, (N, n), and where it counts."""
+        """Closed postures with known joints as wanted, (N, k), a step from some of the branch, (N, n), and where it counts."""
         known, solved, G = list(self.known), list(self.solved), self.jacobian(near)
         inverse, way = pseudoinverse(G[:, :, solved]), np.zeros_like(near)
         way[:, known] = (wanted - near[:, known]) / self.unit[known]
@@ -161,7 +161,8 @@ class Branch:
         good = self._tried(trial, inverse, worst)[0]
         return trial, np.asarray(good & (np.abs(way).max(axis=1) <= _TRAVEL))
 
-    def _tried(self, trial: Array, inverse: Array, worst: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array, Array, Array]:
+    def _tried(self, trial: Array, inverse: Array,
+               worst: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array, Array, Array]:
         """Close the loops in place after a step from where the solved joints' Jacobian has an inverse.
 
         Tells where the step counts, where its end is closed and regular, the Jacobian's change, and it and its inverse there.

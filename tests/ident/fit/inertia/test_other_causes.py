@@ -79,8 +79,8 @@ def test_no_tool_is_named_where_all_links_are_heavier(logs) -> None:
 
     model = RIGHT.model
     _, q, dq, ddq = RIGHT.motion(RIGHT.seed, SECONDS)
-    (said,) = [finding.text for finding in fit(altered(logs[RIGHT], more=0.3 * inverse_dynamics(model, q, dq, ddq)), "fit").findings
-               if finding.kind == "inertia"]
+    heavier = altered(logs[RIGHT], more=0.3 * inverse_dynamics(model, q, dq, ddq))
+    (said,) = [finding.text for finding in fit(heavier, "fit").findings if finding.kind == "inertia"]
     assert "A tool" not in said
 
 
