@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.motion_information import Course
@@ -46,7 +47,7 @@ class Reach:
         part = np.maximum(part, _LEAST)
         return self._best / condition + 1.0 - 1.0 / part, part
 
-    def drawn_back(self, course: Course) -> tuple[Course, Array]:
+    def drawn_back(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
         """The motion with places out of reach drawn back towards q = 0, and which were in reach, shape (N,)."""
         part = self.margins(course.q)[1]
         inside = part >= 1.0
