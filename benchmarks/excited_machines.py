@@ -33,7 +33,7 @@ def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, A
     ahead, _ = foretold(plan, arm)
     base = base_parameters(mechanism)
     true = (base.combination @ inertial_parameters(mechanism)).tolist()
-    errors, covered, told = [], [], []
+    errors, covered, told = list[float](), list[bool](), list[int]()
     with tempfile.TemporaryDirectory() as folder:
         run = thinned(load_run(drive_plan(arm, plan, Path(folder), seed=seeds.start)))
         for seed in seeds:

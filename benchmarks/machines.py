@@ -70,7 +70,7 @@ class Judge:
 
     def __init__(self, arm: ArmFile) -> None:
         whole = load_mechanism(arm).chain.whole         # type: ignore[union-attr]  # a closed chain
-        machine = SimulatedArm(arm)
+        machine, self._limits = SimulatedArm(arm), arm.limits(load_mechanism(arm))
         self._loops, self._data = machine._physics.loops, machine._data
         assert self._loops is not None
         branch = branch_of(whole, whole.active)
@@ -85,7 +85,7 @@ class Judge:
     def _places(self, plan: Plan) -> Iterator[np.ndarray]:
         for start, segment in plan.legs():
             if segment.wave is not None:
-                motion = motion_profile(start, segment, plan.names, None)
+                motion = motion_profile(start, segment, plan.names, self._limits)
                 yield from course(motion, np.arange(0.0, segment.wave.period, _EVERY), start, segment)[0]
                 continue
             for part in np.linspace(0.0, 1.0, _PLACES):
@@ -103,7 +103,7 @@ class Judge:
 
 def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
     """Errors of friction over speeds and loads (DESIGN, section 9), of every drive and seed, and wall time."""
-    truth, errors, took = SimulatedArm(arm).truth, [], []
+    truth, errors, took = SimulatedArm(arm).truth, list[float](), []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()

@@ -103,8 +103,8 @@ def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[s
     for k, part in enumerate(log.stretches):
         for start in range(0, len(part.t), _BLOCK):
             stop = min(start + _BLOCK, len(part.t))
-            slopes = shared.slopes(mechanism, *(values[start:stop] for values in part.links),
-                                   (part.dq[start:stop], part.ddq[start:stop]))
+            q, dq, ddq = (values[start:stop] for values in part.links)
+            slopes = shared.slopes(mechanism, q, dq, ddq, (part.dq[start:stop], part.ddq[start:stop]))
             for name, motion in motions.items():
                 j = mechanism.names.index(name)
                 for begin, (stretch, rows) in zip(first[name], motion.cuts, strict=False):

@@ -69,8 +69,8 @@ class Stretch:
     links: tuple[Array, Array, Array]
 
     @classmethod
-    def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
-           known: np.ndarray, bandwidth: float) -> "Stretch":
+    def of(cls, run: Run, mechanism: Mechanism, bandwidth: float, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
+           known: np.ndarray) -> "Stretch":
         """With the torques and loads of a model."""
         links = _behind_springs(run.compliance(), mechanism, float(t[1] - t[0]), bandwidth, q, dq, ddq)
         return cls(run, mechanism, t, q, dq, ddq, tau, *_by_model(mechanism, *links), mechanism.prismatic,
@@ -154,7 +154,7 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
-    return Log(tuple(Stretch.of(run, mechanism, *found, bandwidth) for run, mechanism, found in parts), dt, bandwidth, cutoff)
+    return Log(tuple(Stretch.of(run, mechanism, bandwidth, *found) for run, mechanism, found in parts), dt, bandwidth, cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:
