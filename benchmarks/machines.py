@@ -12,20 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.simulation.truth import Truth
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.registry import plan_experiment
+from stribeck.experiments.plans.motion_profile import course, motion_profile
 from stribeck.experiments.plans.plan import Plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.model.chains.closed_chain import branch_of
 
 MACHINES = ("planar-3-prr", "three-loop-chain", "gough-stewart")
 EXPERIMENTS = ("round-trips", "validation", "breakaway")
 _PLACES = 25            # of each way, at which the judge looks
+_EVERY = 0.02           # s of a wave
 _SPEEDS, _LOADS = 50, 20
 
 
@@ -45,7 +50,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _plans(arm: ArmFile, seeds: range) -> dict[str, Any]:
     """Margins of random plans by the judge, beside what the arm file asks for and what the plans say."""
-    judge, judged, stated, refused = _Judge(arm), [], [], 0
+    judge, judged, stated, refused = Judge(arm), [], [], 0
     for seed in seeds:
         try:
             plan = plan_experiment(EXPERIMENTS[seed // 3 % 3], "whole-arm", arm, seed=seed)
@@ -60,12 +65,12 @@ def _plans(arm: ArmFile, seeds: range) -> dict[str, Any]:
             "statement off by": float(np.max(np.abs(np.array(judged) - stated), initial=0.0))}
 
 
-class _Judge:
+class Judge:
     """Margins by MuJoCo's constraints."""
 
     def __init__(self, arm: ArmFile) -> None:
         whole = load_mechanism(arm).chain.whole         # type: ignore[union-attr]  # a closed chain
-        machine = SimulatedArm(arm)
+        machine, self._limits = SimulatedArm(arm), arm.limits(load_mechanism(arm))
         self._loops, self._data = machine._physics.loops, machine._data
         assert self._loops is not None
         branch = branch_of(whole, whole.active)
@@ -79,6 +84,10 @@ class _Judge:
 
     def _places(self, plan: Plan) -> Iterator[np.ndarray]:
         for start, segment in plan.legs():
+            if segment.wave is not None:
+                motion = motion_profile(start, segment, plan.names, self._limits)
+                yield from course(motion, np.arange(0.0, segment.wave.period, _EVERY), start, segment)[0]
+                continue
             for part in np.linspace(0.0, 1.0, _PLACES):
                 yield start + part * (np.array(segment.target) - start)
 
@@ -94,24 +103,29 @@ class _Judge:
 
 def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
     """Errors of friction over speeds and loads (DESIGN, section 9), of every drive and seed, and wall time."""
-    truth, errors, took = SimulatedArm(arm).truth, [], []
+    truth, errors, took = SimulatedArm(arm).truth, list[float](), []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
             found = calibrate(arm, Path(folder, "out"), CampaignOptions(seed=seed))
             took.append(time.perf_counter() - began)
-        for j, name in enumerate(load_mechanism(arm).names):
-            joint = found.calibration.joints[name]
-            speeds = np.geomspace(*joint.velocity_range, _SPEEDS)
-            kind = truth.joints[j].load
-            own = found.result.points[found.result.points["joint"] == name][kind]
-            w, load = (part.ravel() for part in np.meshgrid(np.r_[speeds, -speeds], np.linspace(own.min(), own.max(), _LOADS)))
-            everyone = np.ones((1, len(truth.joints)))
-            true = truth.friction(w[:, None] * everyone, load[:, None] * everyone, 0.0 * load[:, None] * everyone)[:, j]
-            told = joint.torque(w, load) if joint.load in (kind, "none") else np.full(len(w), np.nan)
-            errors.append(float(np.sqrt(np.mean((told - true) ** 2) / np.mean(true**2))))
+        errors += friction_errors(truth, load_mechanism(arm).names, found.calibration, found.result.points).values()
     return {"calibrations": seeds, "friction error": float(np.max(errors, initial=0.0)),
             "median error": float(np.median(errors)) if errors else np.nan, "seconds": float(np.mean(took)) if took else np.nan}
+
+
+def friction_errors(truth: Truth, names: tuple[str, ...], calibration: Calibration, points: pd.DataFrame) -> dict[str, float]:
+    """Of every drive over speeds and loads: rms error of friction over rms friction; nan where another load was found."""
+    errors, everyone = {}, np.ones((1, len(names)))
+    for j, name in enumerate(names):
+        joint = calibration.joints[name]
+        speeds, kind = np.geomspace(*joint.velocity_range, _SPEEDS), truth.joints[j].load
+        own = points[points["joint"] == name][kind]
+        w, load = (part.ravel() for part in np.meshgrid(np.r_[speeds, -speeds], np.linspace(own.min(), own.max(), _LOADS)))
+        true = truth.friction(w[:, None] * everyone, load[:, None] * everyone, 0.0 * load[:, None] * everyone)[:, j]
+        told = joint.torque(w, load) if joint.load in (kind, "none") else np.full(len(w), np.nan)
+        errors[name] = float(np.sqrt(np.mean((told - true) ** 2) / np.mean(true**2)))
+    return errors
 
 
 def _table(figures: dict[str, dict[str, Any]]) -> str:

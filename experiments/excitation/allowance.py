@@ -1,5 +1,6 @@
 """What a motion may not leave, with the margins that plans keep: a cost with slopes for the design, and a verdict."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.clear.clearance import depth_in_box, ways_are_clear
+from stribeck.experiments.excitation.reach import Reach
+from stribeck.experiments.plans.clear.clearance import depth_in_box, in_reach, ways_are_clear
 from stribeck.experiments.plans.margins import PLANNED_SHARE
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
 from stribeck.experiments.plans.speeds_and_postures import Design
@@ -20,6 +22,7 @@ WRONG_MASSES = 0.3      # by which weight and inertia may be greater than the mo
 _INSIDE = 0.01          # of a limit that the design keeps more than it must
 _DEEP, _WIDE = 0.01, 0.1        # m inside the box, and over which the cost of less grows by 1
 _STEP = 1e-6            # rad or m, for slopes
+_PLACES = 200           # random ones in reach of a closed chain, whose principal directions its motion is sought in
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,24 @@ class Allowance:
         growth = np.array([one.coulomb_coefficient for one in self.guesses])
         return np.minimum(PLANNED_SHARE * limit, (limit - rubbed) / (1.0 + growth) / (1.0 + WRONG_MASSES))
 
+    def directions(self, active: Sequence[int]) -> tuple[Array, Array]:
+        """Directions in which a motion of some joints is sought, shape (n, d), and of each half the range, velocity and
+        acceleration, shape (3, d): each joint alone; of a closed chain those in which it reaches farther or less far.
+        """
+        low, high = self.design.room
+        own = np.eye(self.design.mechanism.n)[:, list(active)]
+        if self.design.mechanism.chain is not None:
+            home = self.design.arm.home(self.design.mechanism)
+            drawn = np.random.default_rng(0).uniform(low, high, (_PLACES, len(home)))
+            ways = in_reach(self.design.arm, self.design.mechanism, home, home + (drawn - home) @ own @ own.T,
+                            np.random.default_rng(1)) - home
+            own = own @ np.linalg.svd(ways @ own, full_matrices=False)[2].T
+            way = np.abs(ways @ own).max(axis=0)
+        else:
+            way = (own.T @ (high - low)) / 2.0
+        part = np.abs(own).T
+        return own, np.array([way, *(1.0 / (part / limit).max(axis=1) for limit in (self.velocity, self.acceleration))])
+
     def check_start(self, start: Array) -> None:
         """Refuse a start at which gravity takes what shall be left for wrong masses and friction.
 
@@ -91,8 +112,19 @@ class Allowance:
             over = np.maximum(0.0, np.abs(values) / limit - (1.0 - _INSIDE))
             costs += float(np.sum(over**2))
             slopes.append(2.0 * over / limit * np.sign(values))
-        near, by_q = self._of_walls(course.q)
-        return costs + near, (slopes[0] + by_q, slopes[1], slopes[2])
+        for near, by_q in (self._of_walls(course.q), *(() if self._reach is None else (self._reach.cost(course.q),))):
+            costs, slopes[0] = costs + near, slopes[0] + by_q
+        return costs, (slopes[0], slopes[1], slopes[2])
+
+    @cached_property
+    def _reach(self) -> Reach | None:
+        """Of a closed chain."""
+        arm, mechanism = self.design.arm, self.design.mechanism
+        return None if mechanism.chain is None else Reach(mechanism.chain, arm.home(mechanism), arm.workspace.singular_margin)
+
+    def in_reach(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
+        """The motion with places out of reach of a closed chain drawn back into it, and which are in reach, shape (N,)."""
+        return (course, np.ones(len(course.q), dtype=bool)) if self._reach is None else self._reach.drawn_back(course)
 
     def _of_walls(self, q: Array) -> tuple[float, Array]:
         arm, mechanism, slope = self.design.arm, self.design.mechanism, np.zeros_like(q)
@@ -110,7 +142,8 @@ class Allowance:
     def shares(self, course: Course) -> dict[str, Array]:
         """The greatest of each joint as parts of what is allowed, by kind of limit, shape (n,); 1 is as far as it may go."""
         low, high = self.design.room
-        tau = np.abs(inverse_dynamics(self.design.mechanism, course.q, course.dq, course.ddq)).max(axis=0)
+        reached, _ = self.in_reach(course)
+        tau = np.abs(inverse_dynamics(self.design.mechanism, reached.q, reached.dq, reached.ddq)).max(axis=0)
         return {"position": np.abs((course.q - (low + high) / 2.0) / ((high - low) / 2.0)).max(axis=0),
                 "velocity": np.abs(course.dq).max(axis=0) / self.velocity,
                 "acceleration": np.abs(course.ddq).max(axis=0) / self.acceleration, "torque": tau / self.torque}

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stribeck.experiments.plans.clear.clearance import in_reach
 from stribeck.experiments.plans.forecast import FRICTION
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.inertia.link_prior import is_told
 from stribeck.ident.fit.inertia.motion_information import FRICTION as PARAMETERS
 from stribeck.ident.fit.inertia.motion_information import Course, JointGuess, MotionInformation
 from stribeck.ident.fit.information import LOADED, STATIC, STRIBECK, VISCOUS, ExpectedNoise, ExpectedPrecision
@@ -27,12 +29,14 @@ _NORMAL = 1.96
 def guesses(design: Design, noise: ExpectedNoise | None = None) -> tuple[JointGuess, ...]:
     """Friction and noise of joints that were never measured, by their limits."""
     noise, limits, mechanism = noise or ExpectedNoise(), design.limits, design.mechanism
-    low, high = limits.position.T
-    places = np.random.default_rng(0).uniform(low, high, (_POSTURES, mechanism.n))
+    rng, (low, high) = np.random.default_rng(0), limits.position.T
+    places = rng.uniform(low, high, (_POSTURES, mechanism.n))
+    if mechanism.chain is not None:
+        places = in_reach(design.arm, mechanism, design.arm.home(mechanism), places, rng)
     carried = np.abs(inverse_dynamics(mechanism, places)).max(axis=0)
     found = []
     for j in range(mechanism.n):
-        velocity = float(min(limits.velocity[j], np.sqrt(limits.acceleration[j] * (high[j] - low[j]) / 4.0)))
+        velocity = float(min(limits.velocity[j], np.sqrt(limits.acceleration[j] * design.travel[j] / 4.0)))
         coulomb = FRICTION * float(limits.torque[j])
         growth = LOADED * coulomb / max(float(carried[j]), _LEAST_LOAD * float(limits.torque[j]))
         friction = coulomb * (1.0 + 0.5 * VISCOUS)
@@ -75,6 +79,11 @@ class Told:
     condition: float
     base: dict[str, tuple[float, float]]
     friction: tuple[ExpectedPrecision, ...]
+
+    @property
+    def count(self) -> int:
+        """How many base parameters a fit of the motion would call told, were noise and friction as expected."""
+        return sum(is_told(part, 1.0) for _, part in self.base.values())
 
 
 def told(information: MotionInformation, before: Array, course: Course) -> Told:

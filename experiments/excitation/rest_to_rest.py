@@ -26,16 +26,16 @@ _DIGITS = 9             # of amplitudes in a plan
 
 @dataclass(frozen=True)
 class RestToRest:
-    """Motion of some joints, by numbers x of shape (joints, m).
+    """Motion along some directions of joint space, by numbers x of shape (directions, m).
 
     Attributes
     ----------
     start : ndarray, shape (n,)
         Where all joints are at both ends [rad or m].
-    active : tuple of int
-        Joints that move.
-    reach : ndarray, shape (3, n)
-        Half of the range, velocity and acceleration of each joint: no harmonic alone goes farther at x = 1 [rad or m, per s, s²].
+    directions : ndarray, shape (n, d)
+        Those that each joint has alone, or in which several go together.
+    reach : ndarray, shape (3, d)
+        Half of the range, velocity and acceleration in each: no harmonic alone goes farther at x = 1 [rad or m, per s, s²].
     period : float
         [s].
     periods, harmonics : int
@@ -43,7 +43,7 @@ class RestToRest:
     """
 
     start: Array
-    active: tuple[int, ...]
+    directions: Array
     reach: Array
     period: float
     periods: int
@@ -51,7 +51,7 @@ class RestToRest:
 
     @property
     def size(self) -> int:
-        """Free numbers of each joint, m."""
+        """Free numbers of each direction, m."""
         return 2 * (self.harmonics - 1)
 
     @property
@@ -61,8 +61,8 @@ class RestToRest:
 
     @cached_property
     def _free(self) -> tuple[Array, Array]:
-        """From free numbers to u and to v, shape (joints, H, H - 1) each [rad/s or m/s]."""
-        w, (way, speed, harder) = self.frequencies, self.reach[:, list(self.active)]
+        """From free numbers to u and to v, shape (directions, H, H - 1) each [rad/s or m/s]."""
+        w, (way, speed, harder) = self.frequencies, self.reach
         size = np.minimum.reduce([way[:, None] * w, np.broadcast_to(speed[:, None], (len(way), len(w))), harder[:, None] / w])
         u, v = (size[..., None] * np.array([np.linalg.svd(row[None])[2][1:].T for row in size * ends])
                 for ends in (np.ones_like(w), w))
@@ -72,8 +72,7 @@ class RestToRest:
         """As a plan states it; joints that do not move have zeros."""
         half, parts = self.harmonics - 1, []
         for free, own in zip(self._free, (x[:, :half], x[:, half:]), strict=True):
-            whole = np.zeros((len(self.start), self.harmonics))
-            whole[list(self.active)] = np.einsum("jhm,jm->jh", free, own) / self.frequencies
+            whole = self.directions @ (np.einsum("dhm,dm->dh", free, own) / self.frequencies)
             parts.append(tuple(tuple(row) for row in whole.round(_DIGITS).tolist()))
         return Harmonics(self.period, self.periods, *parts)
 
@@ -90,7 +89,7 @@ class RestToRest:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A series at even times: positions, velocities and accelerations are linear in x by `bases`, shape (joints, N, m) each."""
+    """A series at even times: positions, velocities, accelerations are linear in x by `bases`, shape (directions, N, m) each."""
 
     series: RestToRest
     t: Array
@@ -99,15 +98,12 @@ class Sampled:
 
     def course(self, x: Array) -> Course:
         """The motion of all joints."""
-        series, parts = self.series, []
-        for basis in self.bases:
-            whole = np.zeros((len(self.t), len(series.start)))
-            whole[:, list(series.active)] = (basis @ x[..., None])[..., 0].T
-            parts.append(whole)
+        series = self.series
+        parts = [(series.directions @ (basis @ x[..., None])[..., 0]).T for basis in self.bases]
         return Course(series.start + parts[0], parts[1], parts[2], self.dt, series.periods)
 
     def slope(self, by_sample: tuple[Array, Array, Array]) -> Array:
-        """Slope by x of what has these slopes by q, dq and ddq of every sample (N, n); shape (joints, m)."""
-        columns = list(self.series.active)
-        return np.asarray(sum((part[:, columns].T[:, None] @ basis)[:, 0]
+        """Slope by x of what has these slopes by q, dq and ddq of every sample (N, n); shape (directions, m)."""
+        along = self.series.directions.T
+        return np.asarray(sum(((along @ part.T)[:, None] @ basis)[:, 0]
                               for part, basis in zip(by_sample, self.bases, strict=True)))

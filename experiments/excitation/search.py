@@ -19,6 +19,7 @@ from stribeck.ident.fit.inertia.motion_information import MotionInformation, pas
 
 RATE = 25.0             # Hz of samples in the search
 _LONGEST = 40.0         # s of a period at most: the robot time is cut into as few as possible, or twice as many, for trial
+_CHAIN_RATE, _CHAIN_LONGEST = 10.0, 15.0        # the same of closed chains, whose samples take thirty times as long
 _BEYOND = (1.0, 2.0)    # highest frequency over that at which limits of speed and acceleration meet, for trial
 _LEAST_PERIOD = 5.0     # s that a period is not cut below
 _MOST_HERTZ = 1.0       # Hz of the highest harmonic: what velocity loops of arms follow well
@@ -43,7 +44,7 @@ class Found:
     ----------
     series : RestToRest
         Its period and harmonics.
-    x : ndarray, shape (joints, m)
+    x : ndarray, shape (directions, m)
         Its numbers.
     gain : float
         By how much it lowers uncertainty, less what it costs where it leaves limits [nat].
@@ -74,6 +75,10 @@ class Search:
     information: MotionInformation
     before: Array
     allowance: Allowance
+
+    @property
+    def _rate(self) -> float:
+        return RATE if self.allowance.design.mechanism.chain is None else _CHAIN_RATE
 
     def best(self, start: Array, active: Sequence[int], time: float, seed: int, effort: float = 1.0) -> Found:
         """The motion from and to a start, shape (n,), that tells most in a robot time [s].
@@ -111,23 +116,21 @@ class Search:
         return found
 
     def _offers(self, start: Array, active: tuple[int, ...], time: float) -> list[RestToRest]:
-        speed, harder = self.allowance.velocity[list(active)], self.allowance.acceleration[list(active)]
-        low, high = self.allowance.design.room
-        reach = np.array([(high - low) / 2.0, self.allowance.velocity, self.allowance.acceleration])
-        meet = float(np.max(harder / speed)) / (2.0 * np.pi)
+        directions, reach = self.allowance.directions(active)
+        meet = float(np.max(reach[2] / reach[1])) / (2.0 * np.pi)
         offers = {}
-        fewest = int(np.ceil(time / _LONGEST))
+        fewest = int(np.ceil(time / (_LONGEST if self.allowance.design.mechanism.chain is None else _CHAIN_LONGEST)))
         for share in (fewest, 2 * fewest):
             for beyond in _BEYOND:
                 period = time / share
                 count = int(np.clip(min(beyond * meet, _MOST_HERTZ) * period, _LEAST_HARMONICS, _MOST_HARMONICS))
                 if period >= _LEAST_PERIOD or share == fewest:
-                    offers[share, count] = RestToRest(start, active, reach, period, share, count)
+                    offers[share, count] = RestToRest(start, directions, reach, period, share, count)
         return list(offers.values())
 
     def _random(self, series: RestToRest, seed: int) -> Array:
         rng = np.random.default_rng((seed, series.periods, series.harmonics))
-        return np.asarray(_START / np.sqrt(series.harmonics) * rng.standard_normal((len(series.active), series.size)))
+        return np.asarray(_START / np.sqrt(series.harmonics) * rng.standard_normal((len(series.reach[0]), series.size)))
 
     def _climbed(self, series: RestToRest, x: Array, walls: Sequence[float], turns: int,
                  pulled: Sequence[tuple[float, float]]) -> Found:
@@ -137,11 +140,11 @@ class Search:
         shape = x.shape
         for wall in walls:
             for again in range(_REVERSALS):             # at other times, so that no few samples are what all is about
-                sampled = series.sampled(RATE, (again + 0.5) / _REVERSALS)
+                sampled = series.sampled(self._rate, (again + 0.5) / _REVERSALS)
                 passes, pulls = passes_of(sampled.course(x)), _pulls(sampled, pulled)
                 x = minimize(self._cost, x.ravel(), (sampled, wall, pulls, shape, passes), jac=True, method="L-BFGS-B",
                              options={"maxiter": max(1, turns // _REVERSALS), "maxcor": 20}).x.reshape(shape)
-        sampled = series.sampled(RATE)
+        sampled = series.sampled(self._rate)
         nowhere = np.zeros(len(sampled.t))
         return Found(series, x, -self._cost(x.ravel(), sampled, _HARD[-1], nowhere, shape, passes_of(sampled.course(x)))[0], 1.0)
 
@@ -156,12 +159,13 @@ class Search:
             cost, slope = self.allowance.of_torques(tau)
             return wall * cost, wall * slope
 
-        gain, torques, slopes = self.information.gain_and_slope(course, self.before, of_torques, passes)
+        reached, inside = self.allowance.in_reach(course)
+        gain, torques, slopes = self.information.gain_and_slope(reached, self.before, of_torques, passes)
         cost, by_motion = self.allowance.of_motion(course)
         away = (course.q - sampled.series.start) / np.ptp(self.allowance.design.limits.position, axis=1)
         pulled, by_pull = float(np.sum(pulls[:, None] * away**2)), 2.0 * pulls[:, None] * away
         by_pull /= np.ptp(self.allowance.design.limits.position, axis=1)
-        whole = tuple(wall * part - slope for part, slope in zip(by_motion, slopes, strict=True))
+        whole = tuple(wall * part - inside[:, None] * slope for part, slope in zip(by_motion, slopes, strict=True))
         return (torques + wall * cost + pulled - gain,
                 sampled.slope((whole[0] + by_pull, whole[1], whole[2])).ravel())
 
@@ -181,11 +185,11 @@ class Search:
             least = 1.0
         if least < _LEAST:
             return None
-        gain = self.information.gain_and_slope(found.series.sampled(RATE).course(least * found.x), self.before)[0]
+        gain = self.information.gain_and_slope(found.series.sampled(self._rate).course(least * found.x), self.before)[0]
         return Found(found.series, least * found.x, gain, least)
 
     def _allowed(self, found: Found, part: float) -> bool:
-        course = found.series.sampled(4.0 * RATE).course(part * found.x)
+        course = found.series.sampled(4.0 * self._rate).course(part * found.x)
         if any(share.max() > _SLACK for share in self.allowance.shares(course).values()):
             return False
         return not self.allowance.blocked(_corners(found, part * found.x)).any()

@@ -1,14 +1,14 @@
 """The excitation: a periodic motion of all joints, from home and back, that tells most of links and friction in its time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from stribeck.experiments.errors import PlanError
 from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.expected import Told, guesses, told, told_by_runs
 from stribeck.experiments.excitation.search import Search
-from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.motion_profile import Wave, motion_profile, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
@@ -43,10 +43,9 @@ def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
         As in `one_joint_at_a_time.plan_constant_speed`, and if no motion around home keeps all limits.
     """
     design = Design.of(arm, joints, ConstantSpeed())
-    if design.mechanism.chain is not None or design.mechanism.closures:
-        raise PlanError(f"{arm.path}: excitation is for arms without closed chains, {design.mechanism.name} has some; use round "
-                        "trips (leave --experiment out)")
     home, expected = arm.home(design.mechanism), guesses(design)
+    if (chain := design.mechanism.chain) is not None:
+        design = replace(design, mechanism=replace(design.mechanism, chain=chain.continued()))
     information, allowance = MotionInformation(design.mechanism, expected), Allowance(design, expected)
     allowance.check_start(home)
     before = information.prior + told_by_runs(earlier, [load_mechanism(run.arm) for run in earlier], information)
@@ -55,8 +54,9 @@ def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
     segments = (Segment(0, "move", target, 0), Segment(1, "wave", target, 1, wave=found.series.harmonic_motion(found.x)))
     plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, target, segments, purpose=EXCITATION,
                 predicted=told(information, before, found.series.sampled(_RATE).course(found.x)).friction)
-    check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    mechanism = load_mechanism(arm)
+    check_plan(plan, arm, mechanism)
+    return with_margin(with_robot_time(plan, arm), arm, mechanism)
 
 
 def foretold(plan: Plan, arm: ArmFile, earlier: Sequence[Run] = ()) -> tuple[Told, dict[str, tuple[str, float]]]:

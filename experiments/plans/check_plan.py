@@ -60,8 +60,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
 
 def with_margin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
     """The plan with how near it comes to a singular posture of a closed chain."""
-    ends = np.array([(start, np.array(segment.target)) for start, segment in plan.legs()])
-    margins = singular_margins(arm, mechanism, ends[:, 0], ends[:, 1])
+    margins = singular_margins(arm, mechanism, *_ways(plan)[:2])
     return plan if margins is None else replace(plan, singular_margin=round(float(margins.min()), 4))
 
 
@@ -156,12 +155,20 @@ def _check_torque(plan: Plan, bounds: Bounds) -> None:
 
 def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
     """Refuse ways that leave the workspace box or bring shapes together."""
-    ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corner_points(start, segment))]
-    clear = ways_are_clear(arm, mechanism, np.array([start for start, _, _ in ways]), np.array([end for _, end, _ in ways]))
+    start, end, segments = _ways(plan)
+    clear = ways_are_clear(arm, mechanism, start, end)
     if not clear.all():
-        start, end, segment = ways[int(np.argmin(clear))]
-        raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
-                        f"{in_the_way(arm, mechanism, start, end)}")
+        k = int(np.argmin(clear))
+        segment = segments[k]
+        raise PlanError(f"segment {segment.id} ({segment.joint or segment.kind} in posture {segment.posture}) "
+                        f"{in_the_way(arm, mechanism, start[k], end[k])}")
+
+
+def _ways(plan: Plan) -> tuple[Array, Array, list[Segment]]:
+    """Where a plan goes straight, or as good as: starts and ends, (K, n) each, and the segment of each way."""
+    ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corner_points(start, segment))]
+    starts, ends, segments = zip(*ways, strict=True)
+    return np.array(starts), np.array(ends), list(segments)
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism, share: float = 1.0) -> None:

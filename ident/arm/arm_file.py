@@ -65,6 +65,7 @@ class JointTable:
     gear_ratio: PositiveFloat | None = None
     torque_constant: PositiveFloat | None = None
     rotor_inertia: Annotated[float, Field(ge=0.0)] = 0.0
+    stiffness: PositiveFloat | None = None
     stop: Literal["hold", "brake"] = "hold"
     bearing: Bearing | None = None
     drive: dict[str, Any] = field(default_factory=dict)

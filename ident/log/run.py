@@ -85,6 +85,10 @@ class Run:
         """Inertia that the rotors add to that of the links, shape (n, n) [kg·m² or kg]; those count that the arm file states."""
         return self.arm.rotor_inertia(self.names)
 
+    def compliance(self) -> Array:
+        """By how much links stay behind the encoders of their joints per torque, shape (n,); 0 where no stiffness is stated."""
+        return np.array([1.0 / (self.arm.joint(name).stiffness or np.inf) for name in self.names])
+
     @property
     def duration(self) -> float:
         """Robot time recorded [s]."""

@@ -229,6 +229,12 @@ class Chain(Protocol):
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "Chain":
         """The same chain with other friction of these."""
 
+    def continued(self) -> "Chain":
+        """The same chain, which finds postures from those asked for last where these are near, and rounds otherwise.
+
+        It is for searches that ask for one motion after the other, each hardly different from the last.
+        """
+
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "Chain":
         """The same chain with other links."""
 
@@ -237,6 +243,9 @@ class Chain(Protocol):
 
         Infinite where a way leads out of reach.
         """
+
+    def farthest(self, q: Array) -> tuple[Array, Array]:
+        """Which part of the straight way from q = 0 to each posture (N, n) is in reach, and the condition number there, (N,)."""
 
     def reach(self, driven: "Mechanism") -> Array:
         """How far each drive comes from zero, down and up, while the others stand there, shape (n, 2).

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 SEEKING = "design    the motion that tells most is sought; that takes about a minute"
 _LEAST, _MOST = 8.0, 1800.0     # s of robot time
-_TOLD = 0.5             # of its deviation before, below which a base parameter counts as told
 _SHOWN = 6              # base parameters
 
 
@@ -65,10 +64,9 @@ def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Ru
     inside = ", ".join(f"{kind} {100.0 * part:.1f} % ({joint})" for kind, (joint, part) in room.items())
     text.print(f"room      of what the margins allow, least of all joints: {inside}")
     beyond = f" beyond the {told.earlier:.0f} nat of {len(known)} earlier runs" if known else ""
-    many = sum(part < _TOLD for _, part in told.base.values())
     text.print(f"tells     {told.gain:.0f} nat of base parameters and friction{beyond}, {told.gain / plan.robot_time:.2f} nat/s; "
-               f"condition number of the base regressor {told.condition:.3g}; {many} of {len(told.base)} base parameters told to "
-               "half of what the model leaves open, or better")
+               f"condition number of the base regressor {told.condition:.3g}; {told.count} of {len(told.base)} base parameters "
+               "told beyond what the model says")
     text.print(fitted(friction_table(told), text.width))
     best = sorted(told.base.items(), key=lambda one: one[1][1])
     words = "; ".join(f"{name.partition(' ')[0]}{' and others' * (' ' in name)} ± {width:.2g}"

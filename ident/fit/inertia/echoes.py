@@ -45,8 +45,10 @@ def _noisier(part: Stretch, log: Log, rng: np.random.Generator) -> Stretch:
     noise = low_pass(deviation * rng.standard_normal(part.q.shape), log.cutoff * log.dt)
     velocity = noise if has_velocity(part.run) else np.gradient(noise, log.dt, axis=0)
     q = part.q if has_velocity(part.run) else part.q + noise
-    dq, ddq = part.dq + velocity, part.ddq + np.gradient(velocity, log.dt, axis=0)
-    return replace(part, q=q, dq=dq, ddq=ddq, rigid=inverse_dynamics(part.mechanism, q, dq, ddq))
+    echo = q - part.q, velocity, np.gradient(velocity, log.dt, axis=0)
+    links = (part.links[0] + echo[0], part.links[1] + echo[1], part.links[2] + echo[2])
+    return replace(part, q=q, dq=part.dq + echo[1], ddq=part.ddq + echo[2], links=links,
+                   rigid=inverse_dynamics(part.mechanism, *links))
 
 
 def compensated(matrix: Array, noise: Array, moment: Array) -> tuple[Array, Array]:

@@ -8,13 +8,13 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
+from stribeck.ident.fit.inertia.link_prior import is_told
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.model.base_parameters import BaseParameters
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_parameters, with_bodies
 
 _UNITS = dict(zip(INERTIAL, ("kg", *("kg·m",) * 3, *("kg·m²",) * 6), strict=True))
-_NEWS = 0.7             # deviation over that of the prior, above which the data tell next to nothing
 _NORMAL = 1.96
 
 
@@ -120,7 +120,7 @@ def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:
     for k, value in enumerate((base.combination @ theta).tolist()):
         half = _NORMAL * float(error[k])
         word, note = verdict(value, value - half, value + half), f"the model states {stated[k]:.4g}"
-        if error[k] > _NEWS * spread[k]:
+        if not is_told(float(error[k]), float(spread[k])):
             word, note = "unidentifiable", f"{note}; the motion tells next to nothing of it"
         elif word == "unidentifiable":              # small, and told to be small
             word = "weak"

@@ -26,7 +26,7 @@ CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
 _CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
 _AT_BOUND = 1e-9        # of a parameter of friction in its unit: next to zero
 _ROUNDING = 1e-13       # of variances, with which a covariance has a root
-_NEARLY_ALL = 0.95      # of the likelihood's gain
+_LEFT = 1.0 / 3.0       # of how far links are off, that a tool which explains it may leave
 _MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
 
 
@@ -118,16 +118,22 @@ class InertialFit:
 
     @cached_property
     def tool_mass(self) -> float:
-        """Mass of a tool on the last link that explains nearly all by itself [kg]; 0 where none does, as in a closed chain."""
+        """Mass of a tool on the last link that explains what the links' inertia does [kg]; 0 where none does.
+
+        With the tool the torques must be clearly more likely, and the model's links off by little of what they are without. Of
+        closed chains, whose last link is none in particular, it is not sought.
+        """
         if self.prior.mechanism.chain is not None:
             return 0.0
-        matrix, moment = self.shared.of_links_alone(*_summed(self.information.values(), self.scatter))
-        last = PER_LINK * (self.prior.mechanism.n - 1)
-        tool = np.linalg.solve(self.prior.directions, np.eye(len(moment))[:, last:last + 4])          # mass and first moment
-        y = self.y[:self.shared.links]
-        found = np.linalg.lstsq(tool.T @ matrix @ tool, tool.T @ moment, rcond=1e-10)[0]
-        gain, whole = 0.5 * float(found @ tool.T @ moment), float(moment @ y - 0.5 * y @ matrix @ y)
-        return float(found[0]) if gain > _NEARLY_ALL * whole > SURE and found[0] > 0.0 else 0.0
+        tool, found = self.shared.tool, list(self.information.values())
+        scatter, evidence = _likeliest(found, self.shared, self.scatter.constants, tool)
+        if evidence < self.evidence + SURE or scatter.of_masses > _LEFT * self.scatter.of_masses:
+            return 0.0
+        root = np.column_stack((self.shared.root(scatter), tool))
+        matrix, moment = _summed(found, scatter)
+        change = tool @ np.linalg.solve(np.eye(root.shape[1]) + root.T @ matrix @ root, root.T @ moment)[-tool.shape[1]:]
+        mass = float((self.prior.directions @ change[:self.shared.links])[PER_LINK * (self.prior.mechanism.n - 1)])
+        return max(mass, 0.0)
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -161,24 +167,29 @@ def most_likely(information: Iterable[Information], shared: Shared,
 
     Torque constants are off by one of these parts; by the first unless another is far more likely.
     """
-    found, best, none = list(information), [], Scatter(0.0, 0.0)
+    found = list(information)
     if not shared.of_links:
-        return none, 0.0
-    right = likelihood(found, shared, none)
-    for one in constants:
-        tried = [Scatter(shape, mass, one) for shape, mass in product(_SHAPES, _MASSES)]
-        best.append(max(((scatter, likelihood(found, shared, scatter) - right) for scatter in tried), key=lambda pair: pair[1]))
+        return Scatter(0.0, 0.0), 0.0
+    best = [_likeliest(found, shared, one) for one in constants]
     likeliest = max(best, key=lambda pair: pair[1])
     return best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
 
 
-def likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter) -> float:
-    """Logarithm over that of no unknowns, of a prior that is nearly normal."""
+def _likeliest(found: Sequence[Information], shared: Shared, constants: float,
+               more: Array | None = None) -> tuple[Scatter, float]:
+    """The most likely scatter with torque constants off by a part, and the logarithm of its likelihood over that of none."""
+    tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
+    right = likelihood(found, shared, Scatter(0.0, 0.0))
+    return max(((scatter, likelihood(found, shared, scatter, more) - right) for scatter in tried), key=lambda pair: pair[1])
+
+
+def likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter, more: Array | None = None) -> float:
+    """Logarithm over that of no unknowns, of a prior that is nearly normal; `more`: columns that y may change by, too."""
     found = list(information)
     matrix, moment = _summed(found, scatter)
-    root = shared.root(scatter)
-    values, vectors = np.linalg.eigh(root @ matrix @ root)
-    values, along = np.maximum(values, 0.0), vectors.T @ (root @ moment)
+    root = shared.root(scatter) if more is None else np.column_stack((shared.root(scatter), more))
+    values, vectors = np.linalg.eigh(root.T @ matrix @ root)
+    values, along = np.maximum(values, 0.0), vectors.T @ (root.T @ moment)
     return (sum(one.of_y(scatter.constants)[2] for one in found)
             + 0.5 * float(np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values))))
 

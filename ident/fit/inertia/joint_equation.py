@@ -103,7 +103,8 @@ def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[s
     for k, part in enumerate(log.stretches):
         for start in range(0, len(part.t), _BLOCK):
             stop = min(start + _BLOCK, len(part.t))
-            slopes = shared.slopes(mechanism, part.q[start:stop], part.dq[start:stop], part.ddq[start:stop])
+            q, dq, ddq = (values[start:stop] for values in part.links)
+            slopes = shared.slopes(mechanism, q, dq, ddq, (part.dq[start:stop], part.ddq[start:stop]))
             for name, motion in motions.items():
                 j = mechanism.names.index(name)
                 for begin, (stretch, rows) in zip(first[name], motion.cuts, strict=False):
@@ -136,7 +137,7 @@ class LoadSlopes:
     def of(cls, log: Log, mechanism: Mechanism, shared: Shared) -> "LoadSlopes":
         """By differences about a model."""
         step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
-        parts = [[getattr(part, key)[::step] for part in log.stretches] for key in ("q", "dq", "ddq")]
+        parts = [[values[::step] for values in of_all] for of_all in zip(*(part.links for part in log.stretches), strict=True)]
         slopes = slopes_of_loads(mechanism, shared, *map(np.concatenate, parts))
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 

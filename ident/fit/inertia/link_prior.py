@@ -36,7 +36,13 @@ _BASIS = np.array([np.where(np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][
                             1.0 if i == k else np.sqrt(0.5), 0.0) for i in range(4) for k in range(i, 4)])
 _TURNS, _HALVINGS, _FINE = 100, 40, 1e-10       # Newton steps, how often one is halved, and the gain below which it is the last
 _STEPS = 8              # for log c
+_NEWS = 0.7             # deviation over that of the prior, above which data tell next to nothing
 _FLAT = 1e-14           # least curvature over the greatest
+
+
+def is_told(error: float, prior: float) -> bool:
+    """Whether data tell a combination of inertial parameters: by its deviation, and that of what the model leaves open."""
+    return error <= _NEWS * prior
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, torque_regressor
 
+_TOOL_PART, _TOOL_ARM = 0.1, 0.2        # mass of a tool that may be expected, as a part of the arm's, and its extension [m]
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -68,15 +70,15 @@ class Shared:
             mechanism = changed(mechanism, self.prior.directions @ y[:self.links])
         return mechanism if self.passive is None else self.passive.at(mechanism, y[self.links:self.modelled])
 
-    def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> Array:
-        """Torque of each joint of a model per unit of y, shape (N, n, k)."""
+    def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]) -> Array:
+        """Torque of each joint of a model per unit of y, by motion of links, and rates dq and ddq of drives; shape (N, n, k)."""
         parts = [np.zeros((len(q), mechanism.n, 0))]
         if self.of_links:
             parts.append(torque_regressor(mechanism, q, dq, ddq) @ self.prior.directions)
         if self.passive is not None:
             parts.append(self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism))
         if self.motors is not None:
-            parts.append(self.motors.slopes(dq, ddq))
+            parts.append(self.motors.slopes(*drives))
         return np.concatenate(parts, axis=2)
 
     def at(self, y: Array) -> "Shared":
@@ -86,6 +88,16 @@ class Shared:
     def root(self, scatter: Scatter) -> Array:
         """Root of the covariance of y near the model, shape (k, k); of friction next to nothing is known beforehand."""
         return np.asarray(block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links)))
+
+    @property
+    def tool(self) -> Array:
+        """What an unknown tool on the last link of a tree changes of y, per deviation of what may be expected, (k, 10)."""
+        tree = self.prior.mechanism.link_tree
+        about = np.repeat((1.0, _TOOL_ARM, _TOOL_ARM**2), (1, 3, 6))
+        last = PER_LINK * (self.prior.mechanism.n - 1) + np.arange(PER_LINK)
+        theta = np.zeros((self.links, PER_LINK))
+        theta[last, np.arange(PER_LINK)] = _TOOL_PART * tree.mass.sum() * about
+        return np.vstack((np.linalg.solve(self.prior.directions, theta), np.zeros((self.count - self.links, PER_LINK))))
 
     def most_plausible(self, information: Array, moment: Array, scatter: Scatter) -> Array:
         """The y at which data and prior together are most plausible, shape (k,).

@@ -24,6 +24,7 @@ from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import mass_matrix
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.toml_tables import key_of
 
 _BAND = 2.5             # times the swing's frequency up to which motion counts,
 _HIGHEST = 0.08         # and at most this part of the rate,
@@ -83,7 +84,8 @@ def stiffness_finding(name: str, stiffness: Parameter) -> list[Finding]:
         return [Finding(name, "stiffness", f"{name}: its stiffness is not told: {stiffness.note}")]
     half = stiffness.half_width or 0.0
     return [Finding(name, "stiffness", f"{name}: stiffness {stiffness.value:.4g} ± {half:.2g} {stiffness.unit} between motor "
-                    "and link, by the model's inertia of what it carries")]
+                    "and link, by the model's inertia of what it carries; stated as joints."
+                    f"{key_of(name)}.stiffness, it tells where the link is while inertia is fitted")]
 
 
 def _untold(unit: str, why: str) -> Parameter:

@@ -12,7 +12,7 @@ from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, has_velocity, position_cutoff
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import GAP, check_signals, check_time
-from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -20,6 +20,7 @@ _GAP = 5.0              # periods without a sample from which the log is cut in 
 _DIFFERENCES = 3.0      # samples over which an acceleration blurs what changes at once,
 _SETTLED = 0.5          # and periods of the cut-off of positions
 _HOLE = 0.5             # periods of the bandwidth over which a motion goes its own way, and interpolation does not know it
+_TURNS, _SLOW = 3, 0.5  # for deflections, and part of the link's swing on its spring up to which they are followed
 _SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
 
 
@@ -45,6 +46,11 @@ class Stretch:
         Which joints slide.
     known : ndarray of bool, shape (M, n)
         Where the log has samples: those between them, in a hole too short to cut the log at, were interpolated.
+    bandwidth : float
+        [Hz].
+    links : tuple of ndarray, shape (M, n)
+        Position, velocity and acceleration of what the joints move, of which the model speaks: `q`, `dq`, `ddq` but where the
+        arm file states a stiffness between encoder and link.
     """
 
     run: Run
@@ -59,18 +65,42 @@ class Stretch:
     loads: dict[str, Array]
     prismatic: np.ndarray
     known: np.ndarray
+    bandwidth: float
+    links: tuple[Array, Array, Array]
 
     @classmethod
-    def of(cls, run: Run, mechanism: Mechanism, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
+    def of(cls, run: Run, mechanism: Mechanism, bandwidth: float, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
            known: np.ndarray) -> "Stretch":
         """With the torques and loads of a model."""
-        return cls(run, mechanism, t, q, dq, ddq, tau, *_by_model(mechanism, q, dq, ddq), mechanism.prismatic,
-                   np.broadcast_to(known[:, None], q.shape))
+        links = _behind_springs(run.compliance(), mechanism, float(t[1] - t[0]), bandwidth, q, dq, ddq)
+        return cls(run, mechanism, t, q, dq, ddq, tau, *_by_model(mechanism, *links), mechanism.prismatic,
+                   np.broadcast_to(known[:, None], q.shape), bandwidth, links)
 
     def with_model(self, mechanism: Mechanism) -> "Stretch":
         """The same motion with the torques and loads of another model of the arm."""
-        rigid, gravity, loads = _by_model(mechanism, self.q, self.dq, self.ddq)
-        return replace(self, mechanism=mechanism, rigid=rigid, gravity=gravity, loads=loads)
+        links = _behind_springs(self.run.compliance(), mechanism, float(self.t[1] - self.t[0]), self.bandwidth, self.q, self.dq,
+                                self.ddq)
+        rigid, gravity, loads = _by_model(mechanism, *links)
+        return replace(self, mechanism=mechanism, rigid=rigid, gravity=gravity, loads=loads, links=links)
+
+
+def _behind_springs(compliance: Array, mechanism: Mechanism, dt: float, bandwidth: float, q: Array, dq: Array,
+                    ddq: Array) -> tuple[Array, Array, Array]:
+    """Motion of links that stay behind their drives by the torque they take over a stiffness.
+
+    As the drive's motion is slow beside the link's swing on its spring, each turn tells the deflection more exactly by the square
+    of the ratio of both; what is faster than half the swing is left out.
+    """
+    links = q, dq, ddq
+    if not compliance.any():
+        return links
+    inertia = np.einsum("jj->j", mass_matrix(mechanism, q.mean(axis=0)[None])[0])
+    swing = float(np.min(1.0 / np.sqrt(np.maximum(compliance * inertia, 1e-12)))) / (2.0 * np.pi)
+    for _ in range(_TURNS):
+        bend = low_pass(inverse_dynamics(mechanism, *links) * compliance, min(bandwidth, _SLOW * swing) * dt)
+        rate = np.gradient(bend, dt, axis=0)
+        links = q - bend, dq - rate, ddq - np.gradient(rate, dt, axis=0)
+    return links
 
 
 def _by_model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, dict[str, Array]]:
@@ -124,7 +154,7 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
-    return Log(tuple(Stretch.of(run, mechanism, *found) for run, mechanism, found in parts), dt, bandwidth, cutoff)
+    return Log(tuple(Stretch.of(run, mechanism, bandwidth, *found) for run, mechanism, found in parts), dt, bandwidth, cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:

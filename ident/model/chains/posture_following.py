@@ -142,19 +142,38 @@ class Branch:
             last = step >= 1.0 - reached[rows]
             trial = q[rows] + step[:, None] * tangent * self.unit
             trial[:, known] = np.where(last[:, None], wanted[rows], trial[:, known])
-            predicted = trial.copy()
-            closed, there = self._closed(trial)
-            back = pseudoinverse(there[:, :, solved])
-            change = np.linalg.norm(inverse[rows] @ there[:, :, solved] - np.eye(len(solved)), axis=(1, 2))
-            off = np.abs((trial - predicted) / self.unit).max(axis=1)
-            regular = np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2)) < worst
-            good = closed & regular & (change <= _CHANGE) & (off <= _TRAVEL)
+            good, regular, change, there, back = self._tried(trial, inverse[rows], worst)
             went = rows[good]
             q[went], G[went], inverse[went] = trial[good], there[good], back[good]
             reached[went] = np.where(last[good], 1.0, reached[went] + step[good])
-            size[rows] = step * np.where(closed & regular, np.clip(_AIM / np.maximum(change, 1e-9), 0.1, 2.0), 0.25)
+            size[rows] = step * np.where(regular, np.clip(_AIM / np.maximum(change, 1e-9), 0.1, 2.0), 0.25)
             rows = rows[(reached[rows] < 1.0) & (size[rows] * length[rows] > least)]
         return reached
+
+    def step(self, near: Array, wanted: Array, worst: float) -> tuple[Array, NDArray[np.bool_]]:
+        """Closed postures with known joints as wanted, (N, k), a step from some of the branch, (N, n), and where it counts."""
+        known, solved, G = list(self.known), list(self.solved), self.jacobian(near)
+        inverse, way = pseudoinverse(G[:, :, solved]), np.zeros_like(near)
+        way[:, known] = (wanted - near[:, known]) / self.unit[known]
+        way[:, solved] = -apply(inverse, apply(G, way))
+        trial = near + way * self.unit
+        trial[:, known] = wanted
+        good = self._tried(trial, inverse, worst)[0]
+        return trial, np.asarray(good & (np.abs(way).max(axis=1) <= _TRAVEL))
+
+    def _tried(self, trial: Array, inverse: Array,
+               worst: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array, Array, Array]:
+        """Close the loops in place after a step from where the solved joints' Jacobian has an inverse.
+
+        Tells where the step counts, where its end is closed and regular, the Jacobian's change, and it and its inverse there.
+        """
+        solved, predicted = list(self.solved), trial.copy()
+        closed, there = self._closed(trial)
+        back = pseudoinverse(there[:, :, solved])
+        change = np.linalg.norm(inverse @ there[:, :, solved] - np.eye(len(solved)), axis=(1, 2))
+        off = np.abs((trial - predicted) / self.unit).max(axis=1)
+        regular = closed & (np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2)) < worst)
+        return regular & (change <= _CHANGE) & (off <= _TRAVEL), regular, change, there, back
 
     def close(self, q: Array) -> NDArray[np.bool_]:
         """Close the loops by Newton's method from q, in place; tells which rows are closed."""

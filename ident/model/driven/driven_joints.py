@@ -74,10 +74,13 @@ class DrivenChain:
         With closures; of its friction and rotors nothing is taken.
     classes : tuple of PassiveJoints
         Joints without a drive whose friction counts.
+    continues : bool
+        Whether postures are found from those asked for last where these are near.
     """
 
     whole: Mechanism
     classes: tuple[PassiveJoints, ...] = ()
+    continues: bool = False
     _recent: dict[bytes, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def posture(self, driven: Mechanism, q: ArrayLike) -> Array:
@@ -150,6 +153,10 @@ class DrivenChain:
         """The same chain with other friction of joints without a drive."""
         return replace(self, classes=tuple(classes))
 
+    def continued(self) -> "DrivenChain":
+        """See `mechanism.Chain`."""
+        return replace(self, continues=True, _recent={})
+
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "DrivenChain":
         """See `mechanism.Chain`; postures are the same, and are kept."""
         return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
@@ -172,6 +179,11 @@ class DrivenChain:
             some = rows.start + np.flatnonzero(there[rows])
             condition[some] = self._branch.condition(posture[some])
         return np.asarray(condition.reshape(-1, _PLACES).max(axis=1))
+
+    def farthest(self, q: Array) -> tuple[Array, Array]:
+        """See `mechanism.Chain`."""
+        posture, reached = self._reach(q)
+        return reached, np.concatenate([self._branch.condition(posture[rows]) for rows in blocks(len(q))])
 
     def reach(self, driven: Mechanism) -> Array:
         """How far each drive comes alone, shape (n, 2), see `mechanism.Chain`."""
@@ -205,12 +217,23 @@ class DrivenChain:
             return np.zeros((0, self.whole.n)), np.ones(0)
         if (key := wanted.tobytes()) not in self._recent:
             first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))       # those that repeat, but once
-            posture, reached = self._branch.follow(wanted[first], _WORST, _LEAST)
+            posture, reached = self._follow(wanted[first])
             again = np.cumsum(first) - 1
             if len(self._recent) == _RECENT:
                 del self._recent[next(iter(self._recent))]
             self._recent[key] = posture[again], reached[again]
         return self._recent[key]
+
+    def _follow(self, wanted: Array) -> tuple[Array, Array]:
+        """As `Branch.follow`; of a chain that is `continued` a step from the postures asked for last, where that counts."""
+        last = next((found for found in reversed(self._recent.values()) if len(found[0]) == len(wanted)), None)
+        if not self.continues or last is None or not self._branch.solved:
+            return self._branch.follow(wanted, _WORST, _LEAST)
+        posture, good = self._branch.step(last[0], wanted, _WORST)
+        good &= last[1] >= 1.0
+        reached = np.ones(len(wanted))
+        posture[~good], reached[~good] = self._branch.follow(wanted[~good], _WORST, _LEAST)
+        return posture, reached
 
 
 def _loads(m: Mechanism, motion: ClosedMotion, external: Array | None) -> JointLoads:

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 
+from benchmarks.machines import Judge
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.excitation import search
 from stribeck.experiments.excitation.allowance import WRONG_MASSES, Allowance
 from stribeck.experiments.excitation.expected import guesses, told
+from stribeck.experiments.excitation.reach import Reach
 from stribeck.experiments.exporters.plan_export import plan_writer
 from stribeck.experiments.methods.excitation_motion import foretold, plan_excitation
 from stribeck.experiments.methods.validation_motion import plan_validation
@@ -30,7 +32,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.identification.reduce_runs import reduce_runs
 from stribeck.ident.identify import identify
-from stribeck.ident.log.run import EXCITATION, load_run
+from stribeck.ident.log.run import EXCITATION, arm_sha256, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins
 
 EFFORT, TIME = 0.2, 10.0
@@ -171,15 +173,62 @@ class TestRefusals:
         with pytest.raises(PlanError, match="masses may be 30 % greater"):
             plan_excitation(heavy, effort=EFFORT)
 
-    def test_closed_chains(self):
-        with pytest.raises(PlanError, match="arms without closed chains, planar-3-prr has some"):
-            plan_excitation(load_arm("planar-3-prr"))
-
     def test_several_joints_without_anything_that_says_what_is_clear(self, make_arm, make_plan, lab6, plan):
         bare = replace(lab6, driver=lab6.driver.model_copy(update={"kind": "canopen"}),
                        workspace=replace(lab6.workspace, box=None))
         with pytest.raises(PlanError, match="several joints at once only where"):
             check_plan(plan, bare, load_mechanism(lab6))
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return load_arm("planar-3-prr")
+
+
+@pytest.fixture(scope="module")
+def moved(machine) -> Plan:
+    return plan_excitation(machine, time=5.0, effort=0.02)
+
+
+class TestClosedChains:
+    def test_the_motion_keeps_the_margin_to_singular_postures_by_mujocos_constraints(self, machine, moved):
+        nearest = Judge(machine).margin(moved)
+        assert moved.singular_margin == pytest.approx(nearest, abs=0.02)
+        assert machine.workspace.singular_margin <= nearest < 0.999
+
+    def test_the_motion_keeps_limits_and_moves_all_drives(self, machine, moved):
+        mechanism, (start, segment, motion) = load_mechanism(machine), wave_of(moved)
+        limits, t = machine.limits(mechanism), np.linspace(0.0, motion.duration, 1001)
+        (q, dq), ddq = course(motion, t, start, segment), motion.accelerations(t)
+        assert ((q > limits.position[:, 0]) & (q < limits.position[:, 1])).all()
+        assert (np.abs(dq) <= 0.851 * limits.velocity).all()
+        assert (np.abs(ddq) <= 1.001 * ACCELERATION_SHARE * limits.acceleration).all()
+        assert (np.abs(inverse_dynamics(mechanism, q, dq, ddq)) <= 0.88 * limits.torque).all()
+        assert (np.abs(dq).max(axis=0) > 0.1 * limits.velocity).all()
+
+    def test_a_wave_that_comes_too_near_is_refused_by_its_margin(self, machine, moved):
+        first = replace(machine, workspace=replace(machine.workspace, singular_margin=0.999))
+        with pytest.raises(PlanError, match="margin allows"):
+            check_plan(replace(moved, arm_sha256=arm_sha256(first)), first, load_mechanism(first))
+
+    def test_slopes_of_the_margins_cost_are_those_of_differences_in_reach_and_beyond(self, machine):
+        mechanism = load_mechanism(machine)
+        reach = Reach(mechanism.chain, machine.home(mechanism), machine.workspace.singular_margin)
+        beyond = np.array([-0.07, -0.0066, -0.037])
+        near = beyond * np.linspace(0.05, 0.4, 60)[:, None]
+        q = np.array([[0.2, 0.2, 0.2], near[np.argmin(np.abs(reach.margins(near)[0] - 0.4))], beyond])
+        margin, part = reach.margins(q)
+        assert margin[0] > 0.8
+        assert 0.3 < margin[1] < 0.5
+        assert margin[2] < 0.0
+        assert (part == 1.0).tolist() == [True, True, False]
+        _, slope = reach.cost(q)
+        np.testing.assert_allclose(slope[0], 0.0)
+        for j in range(3):
+            step = 1e-5 * np.eye(3)[j]
+            expected = (reach.cost(q[1:2] + step)[0] - reach.cost(q[1:2] - step)[0]) / 2e-5
+            assert slope[1, j] == pytest.approx(expected, rel=2e-3, abs=1e-2)
+        assert slope[2] @ q[2] > 0.0                    # costs grow outwards
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,16 @@ def test_a_joint_with_the_wrong_sign_takes_no_part(logs) -> None:
         assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
 
 
+def test_no_tool_is_named_where_all_links_are_heavier(logs) -> None:
+    from stribeck.ident.model.dynamics import inverse_dynamics
+
+    model = RIGHT.model
+    _, q, dq, ddq = RIGHT.motion(RIGHT.seed, SECONDS)
+    heavier = altered(logs[RIGHT], more=0.3 * inverse_dynamics(model, q, dq, ddq))
+    (said,) = [finding.text for finding in fit(heavier, "fit").findings if finding.kind == "inertia"]
+    assert "A tool" not in said
+
+
 def test_a_tool_that_nobody_stated_is_named(logs) -> None:
     """2 kg at the last link of an arm whose model is right otherwise."""
     from stribeck.ident.model.dynamics import inverse_dynamics

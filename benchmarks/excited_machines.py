@@ -1,0 +1,82 @@
+"""Excitation of parallel machines: margin by MuJoCo's constraints, then friction and base parameters with a wrong model."""
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.inertia import _covers
+from benchmarks.machines import Judge, friction_errors
+from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.methods.excitation_motion import foretold, plan_excitation
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import Run, load_run
+from stribeck.ident.model.base_parameters import base_parameters
+from stribeck.ident.model.regressor import inertial_parameters
+
+_RATE = 250.0           # Hz to which logs are thinned
+
+
+def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, Any]:
+    """Figures of one machine, whose model's masses, centres of mass and inertias are off by up to a part."""
+    arm = load_arm(name)
+    mechanism, truth, began = load_mechanism(arm), SimulatedArm(arm).truth, time.process_time()
+    plan = plan_excitation(arm, time=seconds)
+    took = time.process_time() - began
+    ahead, _ = foretold(plan, arm)
+    base = base_parameters(mechanism)
+    true = (base.combination @ inertial_parameters(mechanism)).tolist()
+    errors, covered, told = list[float](), list[bool](), list[int]()
+    with tempfile.TemporaryDirectory() as folder:
+        run = thinned(load_run(drive_plan(arm, plan, Path(folder), seed=seeds.start)))
+        for seed in seeds:
+            found = identify([replace(run, arm=off_by(arm, part, seed, Path(folder)))], Options(inertia="fit"))
+            errors += friction_errors(truth, mechanism.names, found.calibration, found.points).values()
+            inertia = found.calibration.model.inertia
+            assert inertia is not None
+            covered += [_covers(entry, value) for entry, value in zip(inertia.parameters.values(), true, strict=True)]
+            told.append(inertia.told)
+    return {"machine": name, "seconds": seconds, "design_s": took, "asked": arm.workspace.singular_margin,
+            "margin": Judge(arm).margin(plan), "stated": plan.singular_margin, "gain": ahead.gain, "foretold": ahead.count,
+            "base": len(base.names), "told": float(np.mean(told)), "error": 100.0 * float(np.median(errors)),
+            "worst": 100.0 * float(np.max(errors)), "covered": 100.0 * float(np.mean(covered)), "entries": len(covered)}
+
+
+def thinned(run: Run) -> Run:
+    """A log of fewer samples: the machine's own rate makes the fit long, and tells hardly more."""
+    every = max(1, round(run.arm.driver.rate / _RATE))
+    return replace(run, t=run.t[::every], segment=run.segment[::every],
+                   signals={key: values[::every] for key, values in run.signals.items()})
+
+
+def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
+    """The arm with a mechanism file whose bodies are off by up to a part."""
+    rng, lines, heavier = np.random.default_rng(seed), list[str](), 1.0
+    for line in arm.model.read_text(encoding="utf-8").splitlines():
+        key, _, stated = line.partition(" = ")
+        if key == "mass":
+            heavier = 1.0 + part * float(rng.uniform(-1.0, 1.0))
+        by = {"mass": heavier, "inertia": heavier}.get(key, 1.0 + part * float(rng.uniform(-1.0, 1.0)) if key == "com" else 0.0)
+        values = [by * float(value) for value in stated.strip("[] ").split(",")] if by else []
+        lines.append(line if not by else f"{key} = {values[0] if key == 'mass' else values}")
+    path = folder / f"{arm.name}-{seed}.mechanism.toml"
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return replace(arm, model=path)
+
+
+def machine_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows as text."""
+    return ["| machine | robot time s | design, CPU s | margin asked for | nearest, by the judge | stated | gain nat "
+            "| friction error %, median (worst) | base covered % | base told (foretold) |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+            *(f"| {one['machine']} | {one['seconds']:.0f} | {one['design_s']:.0f} | {one['asked']:g} | {one['margin']:.3f} "
+              f"| {one['stated']:.3f} | {one['gain']:.0f} | {one['error']:.2f} ({one['worst']:.2f}) "
+              f"| {one['covered']:.0f} of {one['entries']} | {one['told']:.0f} ({one['foretold']}) of {one['base']} |"
+              for one in rows)]
