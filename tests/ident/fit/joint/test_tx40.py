@@ -23,13 +23,14 @@ def made() -> Calibration:
     return identify([tx40_run()], STRAIGHT).calibration
 
 
-@pytest.mark.parametrize(("joint", "within"), [("joint_1", 0.07), ("joint_2", 0.05), ("joint_3", 0.05), ("joint_4", 0.05),
-                                               ("joint_5", 0.05)])
-def test_coulomb_friction_is_as_published(made: Calibration, joint: str, within: float) -> None:
-    """Joint 1 bends the most over speed: its straight line rises by 2 to 3 % with each choice of columns and weights."""
+@pytest.mark.parametrize(("joint", "within", "width"), [("joint_1", 0.07, 0.125), ("joint_2", 0.05, 0.1), ("joint_3", 0.05, 0.1),
+                                                        ("joint_4", 0.05, 0.115), ("joint_5", 0.05, 0.16)])
+def test_coulomb_friction_is_as_published(made: Calibration, joint: str, within: float, width: float) -> None:
+    """A straight line through friction that bends over speed: that of joint 1 rises by 2 to 3 % with each choice of weights."""
     found = made.joints[joint].parameters["coulomb"]
     assert found.value == pytest.approx(TX40[joint].coulomb, rel=within)
     assert found.low <= TX40[joint].coulomb <= found.high
+    assert found.half_width <= width * found.value
 
 
 def test_viscous_friction_is_as_published(made: Calibration) -> None:
@@ -44,12 +45,6 @@ def test_the_coupled_motor_is_as_published(made: Calibration) -> None:
     motor = made.motors.motors["joint_6"].parameters
     for name, within in (("coulomb", 0.07), ("viscous", 0.05), ("inertia", 0.05)):
         assert motor[name].value == pytest.approx(TX40_MOTOR[name], rel=within)
-
-
-def test_the_interval_of_joint_1_is_narrow(made: Calibration) -> None:
-    coulomb = made.joints["joint_1"].parameters["coulomb"]
-    assert coulomb.verdict == "identified"
-    assert coulomb.half_width <= 0.125 * coulomb.value
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["first", "second"])
