@@ -83,17 +83,15 @@ def _tx40_by_least_squares() -> Iterator[str]:
     alone, delayed = Regressor.of(log), Regressor.of(log, delays=True)
     made = _plain(log, "model").joints
     rows = {"published": [(one.coulomb, one.viscous) for one in TX40.values()],
-            "least squares, rows faster than 1 % of the greatest speed": alone.fitted(),
-            **{f"rows faster than {100.0 * least:g} %": alone.fitted(least) for least in (0.0, 0.02, 0.05, 0.1)},
-            "1 %, links of the URDF": alone.fitted(trusted=True),
-            "1 %, links of the URDF, a delay of each joint": delayed.fitted(trusted=True),
+            "least squares, rows faster than 1 % of the greatest speed": friction(alone.fitted()),
+            **{f"rows faster than {100.0 * least:g} %": friction(alone.fitted(least)) for least in (0.0, 0.02, 0.05, 0.1)},
+            "1 %, links of the URDF": friction(alone.fitted(trusted=True)),
+            "1 %, links of the URDF, a delay of each joint": friction(delayed.fitted(trusted=True)),
             "stribeck, Coulomb-viscous": [(made[name].values["coulomb"], made[name].values["viscous"]) for name in TX40]}
     yield ("The published figures are those of plain least squares (weighted by joint, links' base parameters free, Pinocchio's "
            "regressor) over rows faster than a hundredth of a joint's greatest speed. Friction grows less than in proportion to "
            "speed, and Coulomb friction of a straight line depends on which rows it is drawn through (N·m, N·m·s/rad):")
-    yield "\n".join(["| fit | " + " | ".join(f"J{k}" for k in range(1, 7)) + " |", "|---|" + 6 * "---|", *(
-        f"| {name} | " + " | ".join(f"{coulomb:.3g}, {viscous:.3g}" for coulomb, viscous in (
-            row if isinstance(row, list) else zip(*friction(row), strict=True))) + " |" for name, row in rows.items())])
+    yield _by_joint({name: [f"{coulomb:.3g}, {viscous:.3g}" for coulomb, viscous in row] for name, row in rows.items()})
 
 
 def _tx40_halves() -> Iterator[str]:
@@ -111,9 +109,14 @@ def _tx40_halves() -> Iterator[str]:
               "stribeck, laws that it chooses": judged(chosen)}
     yield ("Error of the torque below 20 Hz over the moving rows of the half that was not fitted, N·m: second half, first half. "
            "Joint 4 has three passes in either half.")
-    yield "\n".join(["| fit | " + " | ".join(f"J{k}" for k in range(1, 7)) + " |", "|---|" + 6 * "---|", *(
-        f"| {name} | " + " | ".join(f"{second:.2f}, {first:.2f}" for second, first in zip(*both, strict=True)) + " |"
-        for name, both in errors.items())])
+    yield _by_joint({name: [f"{second:.2f}, {first:.2f}" for second, first in zip(*both, strict=True)]
+                     for name, both in errors.items()})
+
+
+def _by_joint(rows: Mapping[str, list[str]]) -> str:
+    """A table of six joints."""
+    return "\n".join(["| fit | " + " | ".join(f"J{k}" for k in range(1, 7)) + " |", "|---|" + 6 * "---|",
+                      *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())])
 
 
 def _z1() -> Iterator[str]:

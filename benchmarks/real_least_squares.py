@@ -86,10 +86,10 @@ class Regressor:
         return np.asarray(np.concatenate((self.links, self.joints), axis=2) @ parameters)
 
 
-def friction(parameters: Array) -> tuple[Array, Array]:
+def friction(parameters: Array) -> list[tuple[float, float]]:
     """Coulomb and viscous friction of six joints."""
-    own = parameters[60:]
-    return own[12:18], own[6:12]
+    viscous, coulomb = parameters[66:72].tolist(), parameters[72:78].tolist()
+    return list(zip(coulomb, viscous, strict=True))
 
 
 def crossed(log: Run) -> list[tuple[Run, Run]]:
