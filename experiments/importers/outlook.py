@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.experiments.importers.columns import CURRENTS
-from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, least_speeds, speed_classes
+from stribeck.ident.fit.law_fit import LEAST_PASSES, LEAST_ROUND_TRIPS, least_speeds, speed_classes
 from stribeck.ident.log.health.points_health import check_scale, opposing
 from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
 from stribeck.ident.log.reduction.round_trips import reduce_run
@@ -59,8 +59,8 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     if turned and not set(moves) - set(turned) - set(short):
         return Outlook(None, (*said, _other_sign(run, list(turned))))
     general = short == moves
-    if general and (stuck := [name for name in moves if _passes(run, name) < LEAST_ROUND_TRIPS]) == moves:
-        said.append(f"{', '.join(stuck)}: fewer than {LEAST_ROUND_TRIPS} ways between reversals, from which no fit tells "
+    if general and (stuck := [name for name in moves if _passes(run, name) < LEAST_PASSES]) == moves:
+        said.append(f"{', '.join(stuck)}: fewer than {LEAST_PASSES} ways between reversals, from which no fit tells "
                     "friction from gravity and inertia; record speeds there and back, or read steady speeds and torques from the "
                     "log and give them to stribeck fit --table FILE")
         return Outlook(None, tuple(said))

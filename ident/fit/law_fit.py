@@ -22,7 +22,7 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer, unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 
-LEAST_ROUND_TRIPS = 4
+LEAST_ROUND_TRIPS, LEAST_PASSES = 4, 3       # a pass shows many speeds; levels of three tell Coulomb friction, offset, scatter
 _SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
 _SAME_SPEED = 0.1       # by which speeds of one class differ at most, in the logarithm
 
@@ -122,9 +122,15 @@ def speed_classes(velocity: Array) -> Groups:
     return np.asarray(np.searchsorted(first, level, side="right") - 1)
 
 
+def check_groups(data: FitPoints) -> None:
+    """Refuse fewer round trips, or passes of general motion, than tell friction and how much it scatters."""
+    least, word = (LEAST_ROUND_TRIPS, "round trip(s)") if data.seen is None else (LEAST_PASSES, "pass(es) between reversals")
+    if data.groups < least:
+        raise FitError(f"{data.groups} {word} found, at least {least} are needed")
+
+
 def _enough(data: FitPoints, law: Law) -> None:
-    if data.groups < LEAST_ROUND_TRIPS:
-        raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    check_groups(data)
     if not supports(data, law):
         raise FitError(f"too few different speeds for the law {law.name}: at least {_speeds_for(law)} are needed")
 

@@ -22,7 +22,7 @@ from stribeck.ident.fit.choice.contest import Contest
 from stribeck.ident.fit.choice.widening import widened
 from stribeck.ident.fit.fit_result import CLAIM, Candidate, FitResult
 from stribeck.ident.fit.held_out import blocks_of_trips, held_out_errors, speed_of_trips
-from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS, Best, speed_classes, supports, with_intervals
+from stribeck.ident.fit.law_fit import Best, check_groups, speed_classes, supports, with_intervals
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
@@ -164,8 +164,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     FitError
         If no candidate has enough round trips and speeds.
     """
-    if data.groups < LEAST_ROUND_TRIPS:
-        raise FitError(f"{data.groups} round trip(s) found, at least {LEAST_ROUND_TRIPS} are needed")
+    check_groups(data)
     named = [law_named(law) for law in laws or laws_on_offer()]
     offered = [law for law in named if supports(data, law)]
     quick = [law for law in offered if len(law.nonlinear) < _SLOW] or offered

@@ -28,7 +28,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.directions import friction_below_zero, possible
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.joint.places import dry_part, harmonics
-from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
+from stribeck.ident.fit.law_fit import check_groups
 from stribeck.ident.fit.points import DOUBT, FitPoints
 from stribeck.ident.fit.residuals.lack_of_fit import uneven
 from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer
@@ -96,8 +96,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         raise FitError("other joints move meanwhile, and inertia and gravity of one joint cannot stand for that; "
                        "use the model's rigid-body torque")
     data = motion_data(motion, rigid, doubt)
-    if data.groups < LEAST_ROUND_TRIPS:
-        raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
+    check_groups(data)
     if whole:
         check_sign(data)
     laws, offered = (*laws_on_offer(law), *further), {load: None if load == "none" else motion.loads[load] for load in loads}

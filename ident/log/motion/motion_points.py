@@ -27,7 +27,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.log.motion.filtered_motion import Log, Stretch
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.motion.position_cutoff import BANDWIDTH
+from stribeck.ident.log.motion.position_cutoff import BANDWIDTH, velocity_noise
 from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.loads import LOADS
 
@@ -36,6 +36,7 @@ _MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # of a joint: points, and
 _DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
+_STANDS = 0.1           # part of that speed below which it stands still, if noise does not move it as fast
 _RESTS = 0.5            # periods of the bandwidth that a rest lasts at least: a shorter one looks like a reversal
 
 
@@ -143,10 +144,12 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                                        for key in ("q", "dq", "ddq", "tau", "rigid", "gravity", "known"))
     begins = np.cumsum([0, *(rows.stop - rows.start for _, rows in cuts)])
     rest, blur = round(_RESTS / bandwidth / dt), round(log.blur / dt)
-    sure = _sure(np.abs(dq) >= least, rest, blur)
+    standing = _NOISE * max(velocity_noise(part.run, column, log.cutoff, dt) for part in parts)
+    sure = _sure(np.abs(dq), least, float(np.clip(standing, _STANDS * least, least)), rest, blur)
     sure &= minimum_filter1d(known, 5)                      # an acceleration reaches two samples to either side
-    for rate in _rates_beside(cuts, column):
-        sure &= _sure(np.abs(rate) >= _REST * np.quantile(np.abs(rate), 0.999), rest, blur)
+    for rate in map(np.abs, _rates_beside(cuts, column)):
+        slow = _REST * float(np.quantile(rate, 0.999))
+        sure &= _sure(rate, slow, slow, rest, blur)
     points, seen = _points(np.where(sure & (np.abs(dq) >= least), np.sign(dq), 0.0), begins, bandwidth * dt, border)
     if not len(points):
         raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
@@ -198,10 +201,14 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
                                                   strict=True) if b - a > 2 * border]
 
 
-def _sure(moves: np.ndarray, least: int, blur: int) -> np.ndarray:
-    """Samples in no rest of `least` samples or more, nor within `blur` samples of one, where filtered motion still shows it."""
-    rests = binary_opening(~moves, np.ones(max(2, least), dtype=bool))
-    return np.asarray(~binary_dilation(rests, np.ones(2 * blur + 1, dtype=bool)))
+def _sure(speed: Array, least: float, standing: float, rest: int, blur: int) -> np.ndarray:
+    """Samples in no rest, of `rest` samples or more slower than `least`, nor within `blur` samples of standing still in one.
+
+    Filtered motion still shows there that the joint stands. One that slows down smoothly has been slow for longer before.
+    """
+    rests = binary_opening(speed < least, np.ones(max(2, rest), dtype=bool))
+    stands = rests & (speed < standing)
+    return np.asarray(~(rests | binary_dilation(stands, np.ones(2 * blur + 1, dtype=bool))))
 
 
 def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:

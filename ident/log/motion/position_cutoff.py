@@ -45,15 +45,16 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
         if has_velocity(run):
             raw = run.signals["dq"][:_LOOKED, j]
             dq = low_pass(raw, cutoff * dt)
-            gains = 1.0, 2.0 * np.pi * bandwidth / np.sqrt(3.0)
+            gain = 2.0 * np.pi * bandwidth / np.sqrt(3.0)
         else:
             raw = x
             dq = np.gradient(low_pass(x, cutoff * dt), dt)
-            gains = 2.0 * np.pi * cutoff / np.sqrt(3.0), (2.0 * np.pi * bandwidth) ** 2 / np.sqrt(5.0)
-        passed = noise * np.array(gains) * np.sqrt(2.0 * dt * np.array([cutoff, bandwidth]))       # of white noise
+            gain = (2.0 * np.pi * bandwidth) ** 2 / np.sqrt(5.0)
+        of_acceleration = noise * gain * np.sqrt(2.0 * dt * bandwidth)          # of white noise
         fastest = float(np.quantile(np.abs(dq), 0.999))
         ddq = np.gradient(low_pass(dq, bandwidth * dt), dt)[np.abs(dq) > 0.05 * fastest]
-        shows |= passed[0] > _SHOWS[0] * fastest or passed[1] > _SHOWS[1] * float(np.sqrt(np.mean(ddq**2)))
+        shows |= (velocity_noise(run, j, cutoff, dt) > _SHOWS[0] * fastest
+                  or of_acceleration > _SHOWS[1] * float(np.sqrt(np.mean(ddq**2))))
         taken = (raw - low_pass(raw, cutoff * dt))[(inner := round(SETTLING / cutoff / dt)):-inner]      # but at the borders
         takes |= float(np.sqrt(np.mean(taken**2))) > _TAKES * noise if len(taken) else True
     return bool(shows), bool(takes)
@@ -70,6 +71,12 @@ def signal_noise(run: Run, joint: int) -> float:
         return position_noise(run.signals["dq"][:_LOOKED, joint], 0.0)
     x = run.signals["q"][:_LOOKED, joint]
     return max(encoder_step(x) / np.sqrt(12.0), position_noise(x, 0.0))
+
+
+def velocity_noise(run: Run, joint: int, cutoff: float, dt: float) -> float:
+    """Standard deviation of the noise of a joint's velocity [rad/s or m/s] behind the cut-off of the positions [Hz]."""
+    gain = 1.0 if has_velocity(run) else 2.0 * np.pi * cutoff / np.sqrt(3.0)
+    return float(signal_noise(run, joint) * gain * np.sqrt(2.0 * dt * cutoff))          # of white noise
 
 
 def bandwidth_of(cutoff: float) -> float:

@@ -96,6 +96,23 @@ def test_what_a_rest_holds_reaches_no_point() -> None:
     np.testing.assert_allclose(seen[0], seen[1], atol=1e-12)
 
 
+def test_slow_motion_beside_a_smooth_rest_is_kept() -> None:
+    """A joint that comes to rest smoothly is slow long before it stands; one that stops at once loses what its filter blurs."""
+    t = np.arange(30000) / 1000.0
+    since, nothing = t % 3.0, np.zeros(len(t))
+    smooth = np.where(since < 2.0, since - np.sin(np.pi * since) / np.pi, 2.0)
+    abrupt = np.minimum(since, 2.0)
+    lost = []
+    for way in (smooth, abrupt):
+        motion = reduced(t, np.where(t % 6.0 < 3.0, way, 2.0 - way), nothing)
+        moves = np.abs(motion.dq) > 1.001 * motion.least
+        seen = np.asarray(np.abs(motion.seen).sum(axis=0)) > 0.0
+        inner = slice(300, len(moves) - 300)
+        lost.append(np.sum(moves[inner] & ~seen[inner]) / (2 * 9))
+    assert lost[0] < 2
+    assert lost[1] > 5
+
+
 def swing(seconds: float = 60.0, rate: float = 50.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     t = np.arange(round(seconds * rate)) / rate
     w, a = 2.0 * np.pi * np.array([0.11, 0.43, 0.71]), np.array([0.9, 0.25, 0.12])
