@@ -171,6 +171,16 @@ class CoupledMotors:
         return sum(len(one.terms) for one in self.members)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parameters, with the motor's."""
+        return tuple(f"motor of {self.transmission.names[one.motor]}: {term}" for one in self.members for term in one.terms)
+
+    @property
+    def units(self) -> Array:
+        """What parameters of 1 stand for, shape (p,)."""
+        return np.concatenate([one.units for one in self.members])
+
+    @property
     def bounds(self) -> tuple[Array, Array]:
         """Least and greatest parameters: friction and inertia are not negative, and logarithms move by 1 at most."""
         free = np.concatenate([[name in one.law.nonlinear for name in one.terms] for one in self.members])

@@ -15,6 +15,7 @@ from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
 from stribeck.ident.fit.inertia.shared import Shared
+from stribeck.ident.fit.joint.closed_loop import NO_COMMANDS, ClosedLoop
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
@@ -46,6 +47,8 @@ class InertialFit:
         Logarithm of the likelihood ratio of a model that is off by so much, and one that is right.
     still : bool
         Whether the torques were those of gravity alone.
+    loop : ClosedLoop
+        What instruments say of it.
     """
 
     shared: Shared
@@ -53,6 +56,7 @@ class InertialFit:
     scatter: Scatter
     evidence: float
     still: bool = False
+    loop: ClosedLoop = NO_COMMANDS
 
     @cached_property
     def y(self) -> Array:
@@ -70,14 +74,14 @@ class InertialFit:
         return np.asarray(self.prior.directions @ self.y[:self.shared.links])
 
     @cached_property
-    def _covariance(self) -> Array:
+    def covariance_of_y(self) -> Array:
         """Of y, shape (k, k)."""
         return self._spread(self.information.values())[0]
 
     @cached_property
     def covariance(self) -> Array:
         """Of the inertial parameters, shape (10 n, 10 n)."""
-        of_links = self._covariance[:self.shared.links, :self.shared.links]
+        of_links = self.covariance_of_y[:self.shared.links, :self.shared.links]
         return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
     def _spread(self, information: Iterable[Information], held: bool = False) -> tuple[Array, Array]:
@@ -101,14 +105,14 @@ class InertialFit:
     def motors(self) -> MotorFriction:
         """Friction of the motors that move several joints, of those of which it is sought."""
         motors, first = self.shared.motors, self.shared.modelled
-        return NO_MOTORS if motors is None else motors.found(self.y[first:], self._covariance[first:, first:],
+        return NO_MOTORS if motors is None else motors.found(self.y[first:], self.covariance_of_y[first:, first:],
                                                              self.prior.mechanism.prismatic)
 
     @cached_property
     def passive(self) -> PassiveFriction:
         """Friction of joints without a drive, where it was sought."""
         passive, own = self.shared.passive, slice(self.shared.links, self.shared.modelled)
-        return NO_PASSIVE if passive is None else passive.found(self.y[own], self._covariance[own, own], self.prior.mechanism)
+        return NO_PASSIVE if passive is None else passive.found(self.y[own], self.covariance_of_y[own, own], self.prior.mechanism)
 
     @property
     def plain_motors(self) -> CoupledMotors:

@@ -13,6 +13,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
+from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, torque_regressor
@@ -61,6 +62,20 @@ class Shared:
         own += [] if self.motors is None else [self.motors.bounds]
         least, most = zip(*own, strict=True)
         return np.concatenate(least), np.concatenate(most)
+
+    @property
+    def asked(self) -> tuple[tuple[str, ...], Array]:
+        """Names of base parameters of links and parameters of motors, and their rows over y, shape (m, k)."""
+        base, rows = base_parameters(self.prior.mechanism), np.zeros((0, self.count))
+        names: tuple[str, ...] = ()
+        if self.of_links:
+            names, rows = base.names, np.zeros((len(base.names), self.count))
+            rows[:, :self.links] = base.combination @ self.prior.directions
+        if self.motors is not None:
+            own = np.zeros((self.motors.count, self.count))
+            own[:, self.modelled:] = np.diag(self.motors.units)
+            names, rows = (*names, *self.motors.names), np.vstack((rows, own))
+        return names, rows
 
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
         """A mechanism of the same links and joints, perhaps with another tool, at y."""

@@ -26,7 +26,7 @@ from stribeck.ident.log.strokes import REST_TOLERANCE
 CLEAN, BIASED, UNTESTED = "clean", "biased", "not tested"
 LEVEL = 0.01            # chance that a joint without bias is called biased
 MATTERS, NAMED = 0.5, 1.0       # of the half width of a parameter's interval, from which bias counts, and is worth a word
-_WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
+WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
                                     **{name: column(commanded) for name, column in OF_MOTION.items() if name in data.nuisance}})
     if found is None:
         return ClosedLoop(CLEAN, "the measured motion is the commanded one")
-    if found.first_stage < _WEAK:
+    if found.first_stage < WEAK:
         return ClosedLoop(UNTESTED, "the joint follows its reference too loosely", found.first_stage, found.contrasts,
                           found.asked)
     biased, named = (tuple(name for name in found.asked if found.contrasts[name].p < LEVEL
