@@ -147,10 +147,7 @@ def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> I
     plain = replace(found, information=information)
     through = by_instruments(plain)
     loop = links_in_loop(plain, through)
-    if loop.verdict != BIASED:
-        return replace(found, loop=loop)
-    likely = most_likely(through.information.values(), found.shared, (found.scatter.constants,))
-    return InertialFit(equations.shared, through.information, *likely, loop=loop)
+    return replace(through if loop.verdict == BIASED else found, loop=loop)
 
 
 def _frictions(information: Mapping[str, Information]) -> dict[str, Friction]:

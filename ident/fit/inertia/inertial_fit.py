@@ -1,7 +1,7 @@
 """What torques tell of what the joints share: the most plausible values, and what stays open (`fit_inertia`)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -24,6 +24,7 @@ from stribeck.ident.model.regressor import PER_LINK
 SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
 _SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried,
 CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
+_AS_LIKELY = 1.92       # by which a scatter of shapes is hardly less likely than another: 95 % of chi-squared, one degree of freedom
 _CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
 _AT_BOUND = 1e-9        # of a parameter of friction in its unit: next to zero
 _ROUNDING = 1e-13       # of variances, with which a covariance has a root
@@ -173,7 +174,9 @@ def most_likely(information: Iterable[Information], shared: Shared,
         tried = [Scatter(shape, mass, one) for shape, mass in product(_SHAPES, _MASSES)]
         best.append(max(((scatter, likelihood(found, shared, scatter) - right) for scatter in tried), key=lambda pair: pair[1]))
     likeliest = max(best, key=lambda pair: pair[1])
-    return best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
+    scatter, evidence = best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
+    as_likely = (replace(scatter, shape=shape) for shape in _SHAPES[_SHAPES >= scatter.shape])
+    return [one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY][-1], evidence
 
 
 def likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter) -> float:

@@ -41,7 +41,7 @@ def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
     through : InertialFit
         By instruments.
     """
-    names, rows = plain.shared.asked
+    names, stated, rows = plain.shared.asked
     C, by = plain.covariance_of_y, through.covariance_of_y
     d, std_error, freedom = rows @ (plain.y - through.y), *_scatter(plain, rows @ C, rows @ by)
     p = np.minimum(1.0, 2.0 * len(names) * stdtr(freedom, -np.abs(d) / std_error))         # Bonferroni
@@ -49,7 +49,7 @@ def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
     strength = _first_stages(plain, rows @ by, wider**2)
     asked = strength >= WEAK
     contrasts = {name: Contrast(*map(float, own)) for name, own in zip(names, zip(
-        rows @ plain.y, rows @ through.y, std_error, p, wider / np.maximum(errors, 1e-300), strict=True), strict=True)}
+        stated + rows @ plain.y, stated + rows @ through.y, std_error, p, wider / np.maximum(errors, 1e-300), strict=True), strict=True)}
     tested = tuple(name for name, so in zip(names, asked, strict=True) if so)
     if not tested:
         return ClosedLoop(UNTESTED, "the joints follow their references too loosely", float(strength.max()), contrasts)
@@ -76,12 +76,14 @@ def _scatter(fit: InertialFit, plain: Array, by: Array) -> tuple[Array, Array]:
     """Standard errors of differences, and their degrees of freedom, shape (m,); rows are parameters by C and by its twin."""
     root = fit.shared.root(fit.scatter)
     held = np.linalg.lstsq(root, (by - plain).T, rcond=None)[0]
-    variance, fourth = np.zeros(len(plain)), np.zeros(len(plain))
+    variance, fourth, passes = np.zeros(len(plain)), np.zeros(len(plain)), 0
     for told, left in _told(fit).values():
         each = told.scores @ (by @ left).T - told.plain @ (plain @ left).T
         each = (each - each.mean(axis=0)) * np.sqrt(len(each) / max(1, len(each) - 1))
         variance, fourth = variance + np.sum(each**2, axis=0), fourth + np.sum(each**4, axis=0)
-    freedom = variance**2 / np.maximum(fourth, 1e-300)
+        passes += len(each)
+    freedom = 3.0 * variance**2 / np.maximum(fourth, 1e-300)            # Satterthwaite: 3 is the kurtosis of normal scores
+    variance = variance * passes / max(1, passes - len(plain))          # which the estimates themselves have made smaller
     return np.sqrt(np.maximum(variance + np.sum(held**2, axis=0), 1e-300)), np.maximum(1.0, freedom)
 
 

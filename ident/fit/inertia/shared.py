@@ -16,7 +16,7 @@ from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import PER_LINK, changed, torque_regressor
+from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,19 @@ class Shared:
         return np.concatenate(least), np.concatenate(most)
 
     @property
-    def asked(self) -> tuple[tuple[str, ...], Array]:
-        """Names of base parameters of links and parameters of motors, and their rows over y, shape (m, k)."""
-        base, rows = base_parameters(self.prior.mechanism), np.zeros((0, self.count))
-        names: tuple[str, ...] = ()
+    def asked(self) -> tuple[tuple[str, ...], Array, Array]:
+        """Base parameters of links and parameters of motors: names, values of the model, and rows over y, (m,) and (m, k)."""
+        names, stated, rows = list[str](), [np.zeros(0)], [np.zeros((0, self.count))]
         if self.of_links:
-            names, rows = base.names, np.zeros((len(base.names), self.count))
-            rows[:, :self.links] = base.combination @ self.prior.directions
+            base = base_parameters(self.prior.mechanism)
+            names += base.names
+            stated.append(base.combination @ inertial_parameters(self.prior.mechanism))
+            rows.append(np.pad(base.combination @ self.prior.directions, ((0, 0), (0, self.count - self.links))))
         if self.motors is not None:
-            own = np.zeros((self.motors.count, self.count))
-            own[:, self.modelled:] = np.diag(self.motors.units)
-            names, rows = (*names, *self.motors.names), np.vstack((rows, own))
-        return names, rows
+            names += self.motors.names
+            stated.append(np.zeros(self.motors.count))
+            rows.append(np.pad(np.diag(self.motors.units), ((0, 0), (self.modelled, 0))))
+        return tuple(names), np.concatenate(stated), np.vstack(rows)
 
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
         """A mechanism of the same links and joints, perhaps with another tool, at y."""
