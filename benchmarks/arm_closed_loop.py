@@ -1,13 +1,16 @@
 """Links in closed loops: how often bias of base parameters is named that is none or that matters, and what intervals then hold."""
 
 import argparse
+import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.arm_in_loop import ArmLoop
+from benchmarks.inertia import kept
 from benchmarks.inertia_logs import WrongModel
 from benchmarks.lack_of_fit import interval
 from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
@@ -45,16 +48,23 @@ ROWS = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=20, help="of ordinary loops; half of them of the others")
+    parser.add_argument("--logs", type=int, default=14, help="of ordinary loops; half of them of the others")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kept", type=Path, help="JSON lines to which found logs are added, and which are not judged again")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge every log of every row."""
-    cases = [(row, seed) for row in ROWS for seed in range(options.logs // (2 if row.disturbed else 1))]
+    cases = [(row, seed) for seed in range(options.logs) for row in ROWS if seed < options.logs // (2 if row.disturbed else 1)]
+    found = kept(options.kept)
     with ProcessPoolExecutor(options.jobs) as pool:
-        found = list(pool.map(judged, cases))
-    figures = [{"name": row.name, **summary([one for (own, _), one in zip(cases, found, strict=True) if own == row])} for row in ROWS]
+        missing = [of for of in cases if str(of) not in found]
+        for of, one in zip(missing, pool.map(judged, missing), strict=True):
+            found[str(of)] = one
+            if options.kept is not None:
+                with options.kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"case": str(of), "rows": one}) + "\n")
+    figures = [{"name": row.name, **summary([found[str(of)] for of in cases if of[0] == row])} for row in ROWS]
     return {"rows": figures}, table(figures)
 
 
