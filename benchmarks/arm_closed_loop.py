@@ -1,4 +1,4 @@
-"""Links in closed loops: how often bias of base parameters is named that is none or that matters, and what intervals then hold."""
+"""Arms in closed loops: how often bias of base parameters is named that is none or that matters, and intervals then."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.model.regressor import inertial_parameters
 
-_NORMAL, _FAR = 1.96, 2.0           # half width of an interval in standard errors; half widths off, from which bias should be named
+_NORMAL, _FAR = 1.96, 2.0       # half width of an interval in standard errors; half widths off, from which bias should be named
 _LAB6, _UR5 = (WrongModel(arm, 0, noise=0.02) for arm in ("lab6", "ur5"))
 
 
@@ -98,16 +98,17 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
-    lines = ["Links: arms whose masses, centres of mass and inertias are up to 30 % off what the model states, each joint under a PD "
-             "controller (stiff: 40 rad/s, soft: 20 rad/s) at 250 Hz for 40 s of four sines, moved by MuJoCo; pushed by torque below "
-             "20 Hz, a part of Coulomb friction; torques have noise of 2 % of it. Base parameters as by `--inertia fit`; level 1 % for "
-             "all of them. Error: root mean square in standard errors.", "",
-             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half widths off: "
+    lines = ["Masses, centres of mass and inertias are up to 30 % off what the model states. MuJoCo moves the true arm along four "
+             "sines for 40 s, each joint under a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s); pushed by torque "
+             "below 20 Hz, a part of Coulomb friction; torques have noise of 2 % of it. Base parameters as by `--inertia fit`; "
+             "level of the test: 1 % for all of them. Error: root mean square in standard errors.", "",
+             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares over two half widths off: "
              "named | least squares: covered %, error | what is calibrated |", "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])
+        corrected = 100.0 * row["corrected"] / row["logs"]
         cells = [f"{row[when][0]:.1f} of {row[when][2]}, {row[when][1]:.2f}" for when in ("before", "after")]
         lines.append(f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} ({100.0 * low:.1f} to "
-                     f"{100.0 * high:.1f}) | {100.0 * row['corrected'] / row['logs']:.1f} | {row['untested']} | {row['far_named']} of "
-                     f"{row['far']} | {cells[0]} | {cells[1]} |")
+                     f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} of {row['far']} "
+                     f"| {cells[0]} | {cells[1]} |")
     return "\n".join(lines)

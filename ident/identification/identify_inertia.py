@@ -155,11 +155,12 @@ def _in_loop(fit: InertialFit) -> tuple[Finding, ...]:
         return ()
     clearest = min(named, key=lambda name: fit.loop.contrasts[name].p)
     one = fit.loop.contrasts[clearest]
-    return (Finding(None, "closed loop", "noise of positions, or torque that the model lacks, goes round the control loop and biases "
-                    f"least squares of what joints share: {len(named)} of {len(fit.loop.asked)} combinations of inertial parameters, "
-                    f"or parameters of motors, beyond their intervals (the clearest: {clearest} by least squares "
-                    f"{one.least_squares:.4g}, by instruments {one.instruments:.4g}). The calibration takes the instruments, which "
-                    "follow the commanded motion. Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
+    return (Finding(None, "closed loop", "noise of positions, or torque that the model lacks, goes round the control loop and "
+                    f"biases least squares of what joints share: {len(named)} of {len(fit.loop.asked)} combinations of inertial "
+                    f"parameters, or parameters of motors, beyond their intervals (the clearest: {clearest} by least squares "
+                    f"{one.least_squares:.4g}, by instruments {one.instruments:.4g}). The calibration takes the instruments, "
+                    "which follow the commanded motion. Quicker and larger motion, a finer encoder and a stiffer loop make the "
+                    "bias small"),)
 
 
 def _said(fit: InertialFit, why: str) -> Finding:

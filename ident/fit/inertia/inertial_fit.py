@@ -24,7 +24,7 @@ from stribeck.ident.model.regressor import PER_LINK
 SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
 _SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried,
 CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
-_AS_LIKELY = 1.92       # by which a scatter of shapes is hardly less likely than another: 95 % of chi-squared, one degree of freedom
+_AS_LIKELY = 1.92       # by which a scatter is hardly less likely than the best: half of chi-squared at 95 %
 _CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
 _AT_BOUND = 1e-9        # of a parameter of friction in its unit: next to zero
 _ROUNDING = 1e-13       # of variances, with which a covariance has a root
@@ -164,7 +164,8 @@ def most_likely(information: Iterable[Information], shared: Shared,
                 constants: Sequence[float] = (0.0, *CONSTANTS)) -> tuple[Scatter, float]:
     """The most likely scatter, and the logarithm of its likelihood over that of none.
 
-    Torque constants are off by one of these parts; by the first unless another is far more likely.
+    Torque constants are off by one of these parts; by the first unless another is far more likely. Shapes are off by the greatest
+    part that is hardly less likely than the best: a log whose noise hides shapes does not say that they are right.
     """
     found, best, none = list(information), [], Scatter(0.0, 0.0)
     if not shared.of_links:
@@ -175,7 +176,7 @@ def most_likely(information: Iterable[Information], shared: Shared,
         best.append(max(((scatter, likelihood(found, shared, scatter) - right) for scatter in tried), key=lambda pair: pair[1]))
     likeliest = max(best, key=lambda pair: pair[1])
     scatter, evidence = best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
-    as_likely = (replace(scatter, shape=shape) for shape in _SHAPES[_SHAPES >= scatter.shape])
+    as_likely = (replace(scatter, shape=shape) for shape in _SHAPES if shape >= scatter.shape)
     return [one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY][-1], evidence
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.echoes import compensated
-from stribeck.ident.fit.inertia.elimination import without
-from stribeck.ident.fit.inertia.instruments import Instrumented, instrumented
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.intervals import following, spread
 from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
@@ -18,6 +16,7 @@ from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
 from stribeck.ident.fit.law_on_points import jacobian, parameter_names
 from stribeck.ident.fit.noise import WHITE, Noise
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.residuals.two_stage import Instrumented, instrumented, without
 from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_in_passes
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log

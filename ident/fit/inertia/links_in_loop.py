@@ -1,7 +1,7 @@
 r"""Whether what goes round the control loop biases what the joints share, by the motion that was commanded.
 
-See `durbin_wu_hausman` for one joint. Of what joints share both estimates are those of sums over joints: with information A_j and
-moments m_j by least squares, :math:`\hat A_j, \hat m_j` by instruments (`instrumented`), and prior precision P,
+See `durbin_wu_hausman` for one joint. Joints share y; with information A_j and moments m_j of joint j by least squares,
+:math:`\hat A_j, \hat m_j` by instruments (`two_stage`), and the prior's precision P,
 
 .. math:: y = C \sum_j m_j, \quad C = (P + \sum_j A_j)^{-1}, \qquad \hat y = \hat C \sum_j \hat m_j, \quad d = y - \hat y
 
@@ -11,9 +11,9 @@ the covariance of d where least squares are right:
 .. math:: \mathrm{cov}\, d = \sum_{j, g} (\hat C \hat s_{jg} - C s_{jg}) (\hat C \hat s_{jg} - C s_{jg})^T
           + (\hat C - C)\, P\, (\hat C - C)
 
-An estimate b^T y is judged where its instruments are strong: with the weights :math:`w = \hat C b / b^T \hat C b` of the unknowns,
-by the F of :math:`\hat X w` over :math:`V w`, errors shared within a pass. All of y is that of the instruments where one estimate is
-biased: links are bodies as a whole.
+An estimate b^T y is judged where its instruments are strong: with the weights :math:`w = \hat C b / b^T \hat C b` of the
+unknowns, by the F of :math:`\hat X w` over :math:`V w`, errors shared within a pass. All of y is that of the instruments where
+one estimate is biased: links are bodies as a whole.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ from scipy.special import stdtr
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.instruments import Instrumented
 from stribeck.ident.fit.joint.closed_loop import BIASED, CLEAN, LEVEL, MATTERS, NAMED, UNTESTED, WEAK, ClosedLoop
 from stribeck.ident.fit.residuals.durbin_wu_hausman import Contrast
+from stribeck.ident.fit.residuals.two_stage import Instrumented
 
 _NORMAL = 1.96
 
@@ -47,15 +47,15 @@ def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
     p = np.minimum(1.0, 2.0 * len(names) * stdtr(freedom, -np.abs(d) / std_error))         # Bonferroni
     errors, wider = (np.sqrt(np.einsum("ik,kl,il->i", rows, cov, rows)) for cov in (C, by))
     strength = _first_stages(plain, rows @ by, wider**2)
-    asked = strength >= WEAK
-    contrasts = {name: Contrast(*map(float, own)) for name, own in zip(names, zip(
-        stated + rows @ plain.y, stated + rows @ through.y, std_error, p, wider / np.maximum(errors, 1e-300), strict=True), strict=True)}
-    tested = tuple(name for name, so in zip(names, asked, strict=True) if so)
-    if not tested:
+    columns = stated + rows @ plain.y, stated + rows @ through.y, std_error, p, wider / np.maximum(errors, 1e-300)
+    contrasts = {name: Contrast(*map(float, own)) for name, own in zip(names, zip(*columns, strict=True), strict=True)}
+    strong = strength >= WEAK
+    if not strong.any():
         return ClosedLoop(UNTESTED, "the joints follow their references too loosely", float(strength.max()), contrasts)
-    biased, named = (tuple(name for name, so in zip(names, asked & (p < LEVEL) & (np.abs(d) > part * _NORMAL * errors), strict=True)
-                           if so) for part in (MATTERS, NAMED))
-    return ClosedLoop(BIASED if biased else CLEAN, "", float(strength[asked].min()), contrasts, tested, biased, named)
+    sure, half = strong & (p < LEVEL), _NORMAL * errors
+    asked, biased, named = (tuple(np.array(names)[so].tolist()) for so in (
+        strong, sure & (np.abs(d) > MATTERS * half), sure & (np.abs(d) > NAMED * half)))
+    return ClosedLoop(BIASED if biased else CLEAN, "", float(strength[strong].min()), contrasts, asked, biased, named)
 
 
 def by_instruments(plain: InertialFit) -> InertialFit:

@@ -1,11 +1,11 @@
-r"""What one joint tells of y by instruments: the same columns along the motion that was commanded (two-stage least squares).
+r"""Two-stage least squares: what points tell of some unknowns by instruments, their columns along the motion that was commanded.
 
 With columns X of the measured motion, Z of the commanded one (`commanded_motion`) and weights W,
 
 .. math:: \hat X = Z (Z^T W Z)^{-1} Z^T W X, \qquad X = \hat X + V
 
-only :math:`\hat X` counts: noise of positions and torque that the model lacks go round the control loop into V alone, so that there
-is nothing to compensate. What the joint's own unknowns take is eliminated as in least squares.
+only :math:`\hat X` counts: noise of positions and torque that the model lacks go round the control loop into V alone, so that
+there is nothing to compensate. What else is unknown is eliminated as in least squares.
 
 References
 ----------
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.inertia.elimination import without
 from stribeck.ident.fit.law_on_points import jacobian, predicted
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
@@ -26,11 +25,12 @@ from stribeck.ident.fit.variable_projection import whitened, whitened_rows
 from stribeck.ident.laws.law import Law
 
 _RANK = 1e-9            # of columns of unit length: what instruments tell no more of is none
+_OWN_RANK = 1e-12       # of columns of unit length that are eliminated
 
 
 @dataclass(frozen=True)
 class Instrumented:
-    """What one joint tells of k unknowns by instruments; see `Information`, to which it belongs.
+    """What the points of one joint tell of k unknowns by instruments.
 
     Attributes
     ----------
@@ -82,3 +82,26 @@ def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str,
     matrix = T.T @ gram[:-1, :-1] @ T
     return Instrumented(matrix, T.T @ gram[:-1, -1] + matrix @ at_values, sums[:, :k, -1], np.zeros((len(sums), k)),
                         sums[:, :k, k:-1])
+
+
+def without(gram: Array, asked: Sequence[int], own: Sequence[int]) -> Array:
+    """Combinations of columns that are left of some after least squares over others, shape (p, k).
+
+    With columns X of which `gram` is X'X, X T is what is left: T' X'X T is the Schur complement.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (p, p)
+        Sums of products of the columns.
+    asked : sequence of int, length k
+        Which are asked for.
+    own : sequence of int
+        Which are fitted along.
+    """
+    inner = gram[np.ix_(own, own)]
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(inner), 1e-300))
+    left = np.zeros((len(gram), len(asked)))
+    left[asked] = np.eye(len(asked))
+    left[own] = -scale[:, None] * np.linalg.lstsq(inner * np.outer(scale, scale), scale[:, None] * gram[np.ix_(own, asked)],
+                                                  rcond=_OWN_RANK)[0]
+    return left
