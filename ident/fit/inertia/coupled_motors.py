@@ -171,14 +171,12 @@ class CoupledMotors:
         return sum(len(one.terms) for one in self.members)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Of the parameters, with the motor's."""
-        return tuple(f"motor of {self.transmission.names[one.motor]}: {term}" for one in self.members for term in one.terms)
-
-    @property
-    def units(self) -> Array:
-        """What parameters of 1 stand for, shape (p,)."""
-        return np.concatenate([one.units for one in self.members])
+    def linear(self) -> tuple[tuple[str, ...], Array]:
+        """Names of the parameters in which torque is linear, with the motor's, and their rows over all, shape (m, p)."""
+        names = [f"motor of {self.transmission.names[one.motor]}: {term}" if term not in one.law.nonlinear else ""
+                 for one in self.members for term in one.terms]
+        rows = np.diag(np.concatenate([one.units for one in self.members]))
+        return tuple(filter(None, names)), rows[[bool(name) for name in names]]
 
     @property
     def bounds(self) -> tuple[Array, Array]:

@@ -106,15 +106,18 @@ class Equations:
 
     def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
                     reference: "Equations | None" = None) -> dict[str, Information]:
-        """About y = 0, of a model that is at `y`, with frictions as far as they are known; by instruments, too, with a
-        `reference`: the same equations along the motion that was commanded.
+        """About y = 0, of a model that is at `y`, with frictions as far as they are known.
+
+        With a `reference`, the same equations along the motion that was commanded, by instruments, too; laws that are known stay.
         """
         found = {}
         for name, motion in self.motions.items():
             known = frictions.get(name)
             alone = self.shared.motors is None or not self.shared.motors.moves(self.mechanism.names.index(name))
             own = laws if alone or not self.shared.of_links else laws[:1]      # beside links, whose motor bends is not told
-            told = None if reference is None else explained(reference.motions[name], reference.slopes(name, known))
+            told = None
+            if reference is not None:
+                own, told = (own if known is None else (known.law,)), explained(reference.motions[name], reference.slopes(name, known))
             with suppress(FitError):            # a torque that opposes motion tells nothing
                 one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told)
                 found[name] = one.from_model_at(y[:self.shared.modelled])

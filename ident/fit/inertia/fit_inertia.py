@@ -141,10 +141,8 @@ def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[
 
 def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> InertialFit:
     """What was found, held against instruments along the motion that was commanded, and replaced by theirs where it is biased."""
-    frictions = _frictions(found.information)
-    information = equations.information(found.y, frictions, [one.law for one in frictions.values()][:1],
-                                        equations.along(reference))
-    plain = replace(found, information=information)
+    information = equations.information(found.y, _frictions(found.information), reference=equations.along(reference))
+    plain = replace(found, shared=equations.shared, information=information)
     through = by_instruments(plain)
     loop = links_in_loop(plain, through)
     return replace(through if loop.verdict == BIASED else found, loop=loop)

@@ -73,9 +73,10 @@ class Shared:
             stated.append(base.combination @ inertial_parameters(self.prior.mechanism))
             rows.append(np.pad(base.combination @ self.prior.directions, ((0, 0), (0, self.count - self.links))))
         if self.motors is not None:
-            names += self.motors.names
-            stated.append(np.zeros(self.motors.count))
-            rows.append(np.pad(np.diag(self.motors.units), ((0, 0), (self.modelled, 0))))
+            own, over = self.motors.linear
+            names += own
+            stated.append(np.zeros(len(own)))
+            rows.append(np.pad(over, ((0, 0), (self.modelled, 0))))
         return tuple(names), np.concatenate(stated), np.vstack(rows)
 
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
