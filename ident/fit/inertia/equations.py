@@ -117,7 +117,8 @@ class Equations:
             own = laws if alone or not self.shared.of_links else laws[:1]      # beside links, whose motor bends is not told
             told = None
             if reference is not None:
-                own, told = (own if known is None else (known.law,)), explained(reference.motions[name], reference.slopes(name, known))
+                own = own if known is None else (known.law,)
+                told = explained(reference.motions[name], reference.slopes(name, known))
             with suppress(FitError):            # a torque that opposes motion tells nothing
                 one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told)
                 found[name] = one.from_model_at(y[:self.shared.modelled])
