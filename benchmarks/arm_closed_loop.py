@@ -48,14 +48,16 @@ ROWS = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=14, help="of ordinary loops; a third of them of the others")
+    parser.add_argument("--logs", type=int, default=14, help="of each ordinary loop")
+    parser.add_argument("--disturbed", type=int, default=7, help="logs of each of the others")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kept", type=Path, help="JSON lines to which found logs are added, and which are not judged again")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge every log of every row."""
-    cases = [(row, seed) for seed in range(options.logs) for row in ROWS if seed < options.logs // (3 if row.disturbed else 1)]
+    cases = [(row, seed) for seed in range(max(options.logs, options.disturbed)) for row in ROWS
+             if seed < (options.disturbed if row.disturbed else options.logs)]
     found = kept(options.kept)
     with ProcessPoolExecutor(options.jobs) as pool:
         missing = [of for of in cases if str(of) not in found]
