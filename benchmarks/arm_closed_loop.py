@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge every log of every row."""
     cases = [(row, seed) for seed in range(max(options.logs, options.disturbed)) for row in ROWS
              if seed < (options.disturbed if row.disturbed else options.logs)]
-    found = kept(options.kept)
+    found: dict[str, Any] = {**kept(options.kept)}
     with ProcessPoolExecutor(options.jobs) as pool:
         missing = [of for of in cases if str(of) not in found]
         for of, one in zip(missing, pool.map(judged, missing), strict=True):

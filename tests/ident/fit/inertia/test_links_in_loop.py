@@ -73,11 +73,11 @@ def test_both_estimates_are_those_of_the_fits() -> None:
         np.testing.assert_allclose(said, values, rtol=0.02, atol=2e-3)
 
 
-def test_references_of_another_log_tell_nothing() -> None:
-    other, *_ = STIFF.case.motion(1, STIFF.seconds)[1:2]
-    loop = fitted(recorded(NOISY, q_cmd=other)).loop
-    assert loop.verdict == "not tested"
-    assert "too loosely" in loop.note
+def test_references_of_another_log_accuse_nobody() -> None:
+    """They have nothing to do with the noise, and hardly with the motion: many parameters are not tested."""
+    loop = fitted(recorded(NOISY, q_cmd=STIFF.case.motion(1, STIFF.seconds)[1])).loop
+    assert len(loop.asked) < 0.75 * len(loop.contrasts)
+    assert not loop.biased
 
 
 def test_the_calibration_says_so_and_no_mark_is_left_where_instruments_tell() -> None:
