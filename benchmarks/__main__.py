@@ -32,6 +32,7 @@ BENCHMARKS = {
     "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
     "inertia": "arms whose models are up to 30 % wrong: friction, load parts and base parameters from general motion",
     "closed_loop": "one joint in a closed loop: false alarms of bias by its noise, power, and intervals before and after",
+    "arm_closed_loop": "arms in closed loops: bias of the links' base parameters, false alarms, and intervals before and after",
     "transmissions": "wrists whose motors move several joints: the motors' friction told from that of the joints",
     "excitation": "periodic excitation against other motion of the same time, and beside figaroh's: intervals reached, foretold",
     "real": "real logs side by side: what stribeck finds, what was published, and how well others do on them",

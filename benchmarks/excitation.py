@@ -22,7 +22,7 @@ from stribeck.experiments.methods.excitation_motion import plan_excitation
 from stribeck.experiments.plans.motion_profile import Wave, motion_profile
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
-from stribeck.ident.fit.inertia.motion_information import Course, MotionInformation
+from stribeck.ident.fit.arm.motion_information import Course, MotionInformation
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.model.base_parameters import base_parameters

@@ -56,7 +56,7 @@ class Loop:
         t = np.arange(round(self.seconds * self.rate)) / self.rate
         random = [np.random.default_rng([seed, 11]) for seed in seeds]
         told, told_speed = np.swapaxes([_reference(t, own) for own in random], 0, 1)
-        pushes = self.push * np.array([_slow(len(t), self.rate, own) for own in random])
+        pushes = self.push * np.array([below(20.0, len(t), self.rate, own) for own in random])
         noise, seen = (size * np.array([own.standard_normal(len(t)) for own in random])
                        for size in (self.jitter, self.torque_noise))
         levels = 1.0 + self.level * np.array([own.standard_normal(_PASSES) for own in random])
@@ -90,9 +90,9 @@ def _reference(t: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, 
     return np.sin(turn) @ a, np.cos(turn) @ (a * w)
 
 
-def _slow(count: int, rate: float, random: np.random.Generator) -> np.ndarray:
-    """Noise below 20 Hz of deviation 1."""
+def below(hertz: float, count: int, rate: float, random: np.random.Generator) -> np.ndarray:
+    """Noise below a frequency of deviation 1, shape (count,)."""
     spectrum = np.fft.rfft(random.standard_normal(count))
-    spectrum[np.fft.rfftfreq(count, 1.0 / rate) > 20.0] = 0.0
+    spectrum[np.fft.rfftfreq(count, 1.0 / rate) > hertz] = 0.0
     values = np.fft.irfft(spectrum, count)
     return np.asarray(values / values.std())

@@ -14,7 +14,7 @@ from stribeck.experiments.plans.margins import PLANNED_SHARE
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.inertia.motion_information import Course, JointGuess
+from stribeck.ident.fit.arm.motion_information import Course, JointGuess
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.toml_tables import key_of
 

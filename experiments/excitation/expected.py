@@ -9,9 +9,9 @@ from stribeck.experiments.plans.clear.clearance import in_reach
 from stribeck.experiments.plans.forecast import FRICTION
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.arm.motion_information import FRICTION as PARAMETERS
+from stribeck.ident.fit.arm.motion_information import Course, JointGuess, MotionInformation
 from stribeck.ident.fit.inertia.link_prior import is_told
-from stribeck.ident.fit.inertia.motion_information import FRICTION as PARAMETERS
-from stribeck.ident.fit.inertia.motion_information import Course, JointGuess, MotionInformation
 from stribeck.ident.fit.information import LOADED, STATIC, STRIBECK, VISCOUS, ExpectedNoise, ExpectedPrecision
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.low_pass import low_pass

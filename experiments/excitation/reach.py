@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.inertia.motion_information import Course
+from stribeck.ident.fit.arm.motion_information import Course
 from stribeck.ident.model.mechanism import Chain
 
 _MORE = 0.02            # of margin that the design keeps more than it must

@@ -19,7 +19,7 @@ import numpy as np
 
 from stribeck.experiments.plans.plan import Harmonics
 from stribeck.ident.arrays import Array
-from stribeck.ident.fit.inertia.motion_information import Course
+from stribeck.ident.fit.arm.motion_information import Course
 
 _DIGITS = 9             # of amplitudes in a plan
 

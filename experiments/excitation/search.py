@@ -15,7 +15,7 @@ from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.rest_to_rest import RestToRest, Sampled
 from stribeck.experiments.plans.motion_profile import Wave
 from stribeck.ident.arrays import Array, Groups
-from stribeck.ident.fit.inertia.motion_information import MotionInformation, passes_of
+from stribeck.ident.fit.arm.motion_information import MotionInformation, passes_of
 
 RATE = 25.0             # Hz of samples in the search
 _LONGEST = 40.0         # s of a period at most: the robot time is cut into as few as possible, or twice as many, for trial

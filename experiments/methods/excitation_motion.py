@@ -14,7 +14,7 @@ from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.inertia.motion_information import Course, MotionInformation
+from stribeck.ident.fit.arm.motion_information import Course, MotionInformation
 from stribeck.ident.log.run import EXCITATION, Run, arm_sha256
 
 METHOD = "periodic excitation"

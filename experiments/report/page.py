@@ -88,7 +88,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         exports=[report_tables.export_row(data) for data in calibrated],
         limits=[report_tables.limit_row(data) for data in calibrated],
         options={key: "; ".join(value) if isinstance(value, list) else value for key, value in calibration.fit.items()
-                 if key not in ("versions", "lack_of_fit", "closed_loop")},
+                 if key not in ("versions", "lack_of_fit", "closed_loop", "closed_loop_shared")},
         session=_session(result), colours=COLOURS, shades=SHADES, css=Markup(_resource("report.css")),
         missing=words.MISSING, identified=IDENTIFIED)
 

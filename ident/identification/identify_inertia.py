@@ -13,6 +13,7 @@ from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction, fit_passive_friction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
+from stribeck.ident.fit.joint.closed_loop import ClosedLoop
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
@@ -37,12 +38,15 @@ class SoughtInertia:
         What there is to say of it.
     passive : PassiveFriction
         Friction of a closed chain's joints without a drive, where it was sought.
+    loop : ClosedLoop, optional
+        What instruments say of what joints share, where that was sought from general motion.
     """
 
     fit: InertialFit | None = None
     doubts: Mapping[str, Doubts] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     passive: PassiveFriction = NO_PASSIVE
+    loop: ClosedLoop | None = None
 
 
 TRUSTED = SoughtInertia()
@@ -77,9 +81,9 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
     fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law, reduced.options.load)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
-    said = (_said(fit, why),) if of_links else ()
+    said = (*((_said(fit, why),) if of_links else ()), *_in_loop(fit))
     found = replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms)), motors=fit.motors)
-    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)), fit.passive)
+    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)), fit.passive, fit.loop)
 
 
 def _unknown(mechanism: Mechanism) -> bool:
@@ -143,6 +147,20 @@ def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
 
 def _both(one: Doubts, other: Doubts, friction: FitResult | None) -> ModelDoubt:
     return one(friction) + other(friction)
+
+
+def _in_loop(fit: InertialFit) -> tuple[Finding, ...]:
+    """A word where the closed loop biases least squares of what joints share beyond their intervals."""
+    if not (named := fit.loop.named):
+        return ()
+    clearest = min(named, key=lambda name: fit.loop.contrasts[name].p)
+    one = fit.loop.contrasts[clearest]
+    return (Finding(None, "closed loop", "noise of positions, or torque that the model lacks, goes round the control loop and "
+                    f"biases least squares of what joints share: {len(named)} of {len(fit.loop.asked)} combinations of inertial "
+                    f"parameters, or parameters of motors, beyond their intervals (the clearest: {clearest} by least squares "
+                    f"{one.least_squares:.4g}, by instruments {one.instruments:.4g}). The calibration takes the instruments, "
+                    "which follow the commanded motion. Quicker and larger motion, a finer encoder and a stiffer loop make the "
+                    "bias small"),)
 
 
 def _said(fit: InertialFit, why: str) -> Finding:

@@ -34,15 +34,17 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
                         None if inertia.fit is None else _links(inertia.fit, judged.joints), inertia.passive)
+    if inertia.loop is not None:
+        made = replace(made, fit={**made.fit, "closed_loop_shared": inertia.loop.record})
     scales = {name: joint.gravity["scale"] for name, joint in made.joints.items() if "scale" in joint.gravity}
     made = replace(made, motors=reduced.motors.doubted(reduced.mechanism.transmission, scales))
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
 def _links(fit: InertialFit, joints: Mapping[str, JointFit]) -> IdentifiedInertia:
-    """The links, in doubt as far as the closed loop biases joints that carry them."""
+    """The links, in doubt as far as the closed loop biases joints that carry them and instruments do not tell."""
     biased = [name for name, joint in joints.items() if joint.loop is not None and joint.loop.named]
-    return identified(fit).doubted(fit.base, fit.prior.mechanism, biased)
+    return identified(fit).doubted(fit.base, fit.prior.mechanism, biased, fit.loop.asked)
 
 
 def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints: dict[str, JointFit], options: Options,

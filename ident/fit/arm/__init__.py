@@ -1,5 +1,5 @@
-"""Fits over all joints or all runs: unknown tool, deviation between runs, inertial parameters.
+"""Fits over all joints or all runs: unknown tool, deviation between runs, inertial parameters, what a motion will tell.
 
-Imports from: `ident`, `ident.arm`, `ident.fit`, `ident.fit.joint`, `ident.laws`, `ident.log`, `ident.log.reduction`,
-`ident.model`, `ident.model.maximal`.
+Imports from: `ident`, `ident.arm`, `ident.fit`, `ident.fit.inertia`, `ident.fit.joint`, `ident.laws`, `ident.log`,
+`ident.log.reduction`, `ident.model`, `ident.model.maximal`.
 """

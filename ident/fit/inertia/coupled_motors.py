@@ -171,6 +171,14 @@ class CoupledMotors:
         return sum(len(one.terms) for one in self.members)
 
     @property
+    def linear(self) -> tuple[tuple[str, ...], Array]:
+        """Names of the parameters in which torque is linear, with the motor's, and their rows over all, shape (m, p)."""
+        names = [f"motor of {self.transmission.names[one.motor]}: {term}" if term not in one.law.nonlinear else ""
+                 for one in self.members for term in one.terms]
+        rows = np.diag(np.concatenate([one.units for one in self.members]))
+        return tuple(filter(None, names)), rows[[bool(name) for name in names]]
+
+    @property
     def bounds(self) -> tuple[Array, Array]:
         """Least and greatest parameters: friction and inertia are not negative, and logarithms move by 1 at most."""
         free = np.concatenate([[name in one.law.nonlinear for name in one.terms] for one in self.members])

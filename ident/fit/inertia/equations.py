@@ -13,7 +13,15 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.echoes import noisier
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Friction, Information, LoadSlopes, informed, slopes_of
+from stribeck.ident.fit.inertia.joint_equation import (
+    LAWS,
+    Friction,
+    Information,
+    LoadSlopes,
+    explained,
+    informed,
+    slopes_of,
+)
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import Noise
@@ -59,6 +67,11 @@ class Equations:
                 motions[name] = reduce_motion(log, name)
         return cls(log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions), load)
 
+    def along(self, log: Log) -> "Equations":
+        """The same samples and points along another motion: a log of the same stretches."""
+        motions = {name: along(motion, log, self.mechanism.names) for name, motion in self.motions.items()}
+        return replace(self, log=log, motions=motions, torque_slopes=slopes_of(log, self.mechanism, self.shared, motions))
+
     @cached_property
     def load_slopes(self) -> LoadSlopes:
         """Loads per unit of y."""
@@ -72,13 +85,14 @@ class Equations:
         """
         found: dict[str, list[Array]] = {name: [] for name in self.motions}
         for log in noisier(self.log):
-            slopes = slopes_of(log, self.mechanism, replace(self.shared, passive=None), self.motions)
+            noisier_ = replace(self, shared=replace(self.shared, passive=None)).along(log)
             for name, motion in self.motions.items():
-                noisy = along(motion, log, self.mechanism.names)
+                noisy = noisier_.motions[name]
                 change = motion.view(np.column_stack((noisy.rigid - motion.rigid, noisy.ddq - motion.ddq)))
                 own = self.torque_slopes[name].copy()
                 own[:, self.shared.links:self.shared.modelled] = 0.0
-                known = np.insert(slopes[name], [self.shared.links] * (self.shared.modelled - self.shared.links), 0.0, axis=1)
+                known = np.insert(noisier_.torque_slopes[name], [self.shared.links] * (self.shared.modelled - self.shared.links),
+                                  0.0, axis=1)
                 found[name].append(np.column_stack((known - own, change)))
         return {name: np.array(times) for name, times in found.items()}
 
@@ -90,15 +104,24 @@ class Equations:
         slopes[:, :self.shared.modelled] += self.load_slopes.friction(motion, joint, friction)
         return slopes
 
-    def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1]) -> dict[str, Information]:
-        """About y = 0, of a model that is at `y`, with frictions as far as they are known."""
+    def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
+                    reference: "Equations | None" = None) -> dict[str, Information]:
+        """About y = 0, of a model that is at `y`, with frictions as far as they are known.
+
+        With a `reference`, the same equations along the motion that was commanded, by instruments, too; laws that are known stay.
+        """
         found = {}
         for name, motion in self.motions.items():
+            known = frictions.get(name)
             alone = self.shared.motors is None or not self.shared.motors.moves(self.mechanism.names.index(name))
             own = laws if alone or not self.shared.of_links else laws[:1]      # beside links, whose motor bends is not told
+            told = None
+            if reference is not None:
+                own = own if known is None else (known.law,)
+                told = explained(reference.motions[name], reference.slopes(name, known))
             with suppress(FitError):            # a torque that opposes motion tells nothing
-                one = informed(motion, self.slopes(name, frictions.get(name)), own, None, self.echoes[name], self.load)
-                found[name] = replace(one, moment=one.moment + one.matrix[:, :self.shared.modelled] @ y[:self.shared.modelled])
+                one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told)
+                found[name] = one.from_model_at(y[:self.shared.modelled])
         return found
 
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:

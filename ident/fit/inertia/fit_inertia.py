@@ -25,8 +25,11 @@ from stribeck.ident.fit.inertia.equations import Equations
 from stribeck.ident.fit.inertia.inertial_fit import CONSTANTS, SURE, InertialFit, likelihood, most_likely
 from stribeck.ident.fit.inertia.joint_equation import Friction, Information, laws_meanwhile
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
+from stribeck.ident.fit.inertia.links_in_loop import by_instruments, links_in_loop
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
+from stribeck.ident.fit.joint.closed_loop import BIASED
+from stribeck.ident.log.motion.commanded_motion import commanded
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -108,8 +111,13 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
             shared = replace(shared, motors=likely)
             found, equations = _converged(log, mechanism, joints, shared, laws, load, (0.0,))
             motors, likely = likely, found.plain_motors
-    constants = most_likely(found.information.values(), shared)[0].constants if of_links else 0.0
-    return _converged(log, mechanism, joints, shared, laws, load, (constants,)) if constants else (found, equations)
+    if constants := most_likely(found.information.values(), shared)[0].constants if of_links else 0.0:
+        found, equations = _converged(log, mechanism, joints, shared, laws, load, (constants,))
+    reference = commanded(equations.log)
+    if reference is None:
+        return found, equations
+    through = _through_loop(found, equations, reference)
+    return through, _about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
 
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
@@ -121,10 +129,23 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
         information = equations.information(y, frictions, laws)
         frictions = _frictions(information)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
-        y = found.y
-        moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-        equations = Equations.of(moved, found.model(mechanism), equations.shared.at(y), joints, load)
+        y, equations = found.y, _about(found, log, mechanism, joints, load)
     return found, equations
+
+
+def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
+    """Equations about the model that was found."""
+    moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
+    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
+
+
+def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> InertialFit:
+    """What was found, held against instruments along the motion that was commanded, and replaced by theirs where it is biased."""
+    information = equations.information(found.y, _frictions(found.information), reference=equations.along(reference))
+    plain = replace(found, shared=equations.shared, information=information)
+    through = by_instruments(plain)
+    loop = links_in_loop(plain, through)
+    return replace(through if loop.verdict == BIASED else found, loop=loop)
 
 
 def _frictions(information: Mapping[str, Information]) -> dict[str, Friction]:

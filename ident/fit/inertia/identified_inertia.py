@@ -70,19 +70,20 @@ class IdentifiedInertia:
                  if one.value is not None and one.std_error and one.verdict != "unidentifiable"}
         return {name: values[name] for name in sorted(apart, key=lambda name: -apart[name]) if apart[name] > _NORMAL}
 
-    def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str]) -> "IdentifiedInertia":
+    def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str],
+                tested: Collection[str] = ()) -> "IdentifiedInertia":
         """The same where the closed loop biases least squares of some joints: what these carry is known weakly at best.
 
-        A drive of a closed chain moves all its links.
+        But for what instruments have tested. A drive of a closed chain moves all its links.
         """
         tree = mechanism.link_tree
         rows = tree.carries[[tree.names.index(name) for name in biased]]
         carried = np.any(rows if mechanism.chain is None else np.ones_like(rows), axis=0)
-        note = f"by least squares, which the closed loop biases for {', '.join(biased)}"
+        note = f"the closed loop biases least squares for {', '.join(biased)}, and instruments are too weak to test this"
         parameters = dict(self.parameters)
         for name, column in zip(base.names, base.independent, strict=True):
             one = parameters[name]
-            if carried[int(column) // PER_LINK] and one.verdict == "identified":
+            if carried[int(column) // PER_LINK] and name not in tested and one.verdict == "identified":
                 parameters[name] = replace(one, verdict="weak", note=f"{one.note}; {note}")
         return replace(self, parameters=parameters)
 

@@ -1,7 +1,7 @@
 """What torques tell of what the joints share: the most plausible values, and what stays open (`fit_inertia`)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -15,6 +15,7 @@ from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
 from stribeck.ident.fit.inertia.shared import Shared
+from stribeck.ident.fit.joint.closed_loop import NO_COMMANDS, ClosedLoop
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
@@ -23,6 +24,7 @@ from stribeck.ident.model.regressor import PER_LINK
 SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
 _SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried,
 CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
+_AS_LIKELY = 1.92       # by which a scatter is hardly less likely than the best: half of chi-squared at 95 %
 _CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
 _AT_BOUND = 1e-9        # of a parameter of friction in its unit: next to zero
 _ROUNDING = 1e-13       # of variances, with which a covariance has a root
@@ -46,6 +48,8 @@ class InertialFit:
         Logarithm of the likelihood ratio of a model that is off by so much, and one that is right.
     still : bool
         Whether the torques were those of gravity alone.
+    loop : ClosedLoop
+        What instruments say of it.
     """
 
     shared: Shared
@@ -53,6 +57,7 @@ class InertialFit:
     scatter: Scatter
     evidence: float
     still: bool = False
+    loop: ClosedLoop = NO_COMMANDS
 
     @cached_property
     def y(self) -> Array:
@@ -70,14 +75,14 @@ class InertialFit:
         return np.asarray(self.prior.directions @ self.y[:self.shared.links])
 
     @cached_property
-    def _covariance(self) -> Array:
+    def covariance_of_y(self) -> Array:
         """Of y, shape (k, k)."""
         return self._spread(self.information.values())[0]
 
     @cached_property
     def covariance(self) -> Array:
         """Of the inertial parameters, shape (10 n, 10 n)."""
-        of_links = self._covariance[:self.shared.links, :self.shared.links]
+        of_links = self.covariance_of_y[:self.shared.links, :self.shared.links]
         return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
     def _spread(self, information: Iterable[Information], held: bool = False) -> tuple[Array, Array]:
@@ -101,14 +106,14 @@ class InertialFit:
     def motors(self) -> MotorFriction:
         """Friction of the motors that move several joints, of those of which it is sought."""
         motors, first = self.shared.motors, self.shared.modelled
-        return NO_MOTORS if motors is None else motors.found(self.y[first:], self._covariance[first:, first:],
+        return NO_MOTORS if motors is None else motors.found(self.y[first:], self.covariance_of_y[first:, first:],
                                                              self.prior.mechanism.prismatic)
 
     @cached_property
     def passive(self) -> PassiveFriction:
         """Friction of joints without a drive, where it was sought."""
         passive, own = self.shared.passive, slice(self.shared.links, self.shared.modelled)
-        return NO_PASSIVE if passive is None else passive.found(self.y[own], self._covariance[own, own], self.prior.mechanism)
+        return NO_PASSIVE if passive is None else passive.found(self.y[own], self.covariance_of_y[own, own], self.prior.mechanism)
 
     @property
     def plain_motors(self) -> CoupledMotors:
@@ -165,14 +170,17 @@ def most_likely(information: Iterable[Information], shared: Shared,
                 constants: Sequence[float] = (0.0, *CONSTANTS)) -> tuple[Scatter, float]:
     """The most likely scatter, and the logarithm of its likelihood over that of none.
 
-    Torque constants are off by one of these parts; by the first unless another is far more likely.
+    Torque constants are off by one of these parts; by the first unless another is far more likely. Shapes are off by the greatest
+    part that is hardly less likely than the best: a log whose noise hides shapes does not say that they are right.
     """
     found = list(information)
     if not shared.of_links:
         return Scatter(0.0, 0.0), 0.0
     best = [_likeliest(found, shared, one) for one in constants]
     likeliest = max(best, key=lambda pair: pair[1])
-    return best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
+    scatter, evidence = best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
+    as_likely = (replace(scatter, shape=shape) for shape in _SHAPES if shape >= scatter.shape)
+    return [one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY][-1], evidence
 
 
 def _likeliest(found: Sequence[Information], shared: Shared, constants: float,

@@ -1,6 +1,6 @@
 """The equation of motion of each joint as one in what joints share, and what it tells of that whatever its own friction is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -13,9 +13,10 @@ from stribeck.ident.fit.intervals import following, spread
 from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
-from stribeck.ident.fit.law_on_points import parameter_names
+from stribeck.ident.fit.law_on_points import jacobian, parameter_names
 from stribeck.ident.fit.noise import WHITE, Noise
 from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.residuals.two_stage import Instrumented, instrumented, without
 from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_in_passes
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
@@ -68,6 +69,8 @@ class Information:
         Of what is left.
     misfit : float
         Sum of the squares of what is left, whitened.
+    instruments : Instrumented, optional
+        What it tells by instruments, where these were asked.
     """
 
     matrix: Array
@@ -75,6 +78,7 @@ class Information:
     friction: Friction | None
     noise: Noise = WHITE
     misfit: float = 0.0
+    instruments: Instrumented | None = None
 
     def friction_level(self, motion: Motion) -> float:
         """Root mean square of the friction along a motion [N·m or N]."""
@@ -93,6 +97,56 @@ class Information:
         cross, own = self.matrix[:-1, -1], self.matrix[-1, -1] + constants**-2.0
         return (self.matrix[:-1, :-1] - np.outer(cross, cross) / own, self.moment[:-1] - cross * self.moment[-1] / own,
                 0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)))
+
+    def left_by_constant(self, constants: float) -> Array:
+        """Combinations of the unknowns that the torque constant leaves, by instruments, shape (k, k + 1)."""
+        assert self.instruments is not None
+        matrix = self.instruments.matrix
+        taken = matrix[:-1, -1] / (matrix[-1, -1] + constants**-2.0) if constants else np.zeros(len(matrix) - 1)
+        return np.column_stack((np.eye(len(matrix) - 1), -taken))
+
+    def from_model_at(self, y: Array) -> "Information":
+        """About y = 0, where this is about a model that is at some first unknowns y."""
+        k = len(y)
+        moved = replace(self, moment=self.moment + self.matrix[:, :k] @ y)
+        if (told := self.instruments) is None:
+            return moved
+        return replace(moved, instruments=replace(told, moment=told.moment + told.matrix[:, :k] @ y))
+
+    @property
+    def by_instruments(self) -> "Information":
+        """The same, as instruments tell it."""
+        assert self.instruments is not None
+        return replace(self, matrix=self.instruments.matrix, moment=self.instruments.moment)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What may explain the torque of a joint along a motion.
+
+    Attributes
+    ----------
+    base : FitPoints
+        Its points, with what is fitted along.
+    loads : mapping of str to ndarray
+        That its friction may grow with; some that are not finite, or nothing, do not count.
+    slopes : ndarray, shape (N, k)
+        Torque per unit of y.
+    """
+
+    base: FitPoints
+    loads: Mapping[str, Array]
+    slopes: Array
+
+    def columns(self, seen: Iterable[int]) -> dict[str, Array]:
+        """Some of the slopes by name."""
+        return {f"y_{k}": self.slopes[:, k] for k in seen}
+
+    def along_with(self, load: str, seen: Iterable[int]) -> FitPoints:
+        """Points with a load, and some of the slopes fitted along."""
+        columns = self.columns(seen)
+        return replace(self.base, load=self.loads[load], nuisance={**self.base.nuisance, **columns},
+                       prior={**self.base.prior, **dict.fromkeys(columns, _OPEN)}).condensed()
 
 
 def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[str, Motion]) -> dict[str, Array]:
@@ -167,11 +221,22 @@ def slopes_of_loads(mechanism: Mechanism, shared: Shared, q: Array, dq: Array, d
     return slopes
 
 
-def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
-             echoes: Array | None = None, load: str = "auto") -> Information:
-    """What a joint's general motion tells of y about the model of its motion, its torque constant last.
+def explained(motion: Motion, slopes: Array) -> Explained:
+    """What may explain the torque of a joint along a motion, its torque constant last.
 
     Friction may differ between the directions and wave with position, too, which inertia shall not be blamed for.
+    """
+    base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
+    beside = [np.abs(motion.dq)]
+    if not motion.prismatic:
+        beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
+    base = replace(base, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)}})
+    return Explained(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))))
+
+
+def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
+             echoes: Array | None = None, load: str = "auto", reference: Explained | None = None) -> Information:
+    """What a joint's general motion tells of y about the model of its motion, its torque constant last.
 
     Parameters
     ----------
@@ -187,19 +252,17 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
         What noise of positions changes slopes, the model's torque and the joint's acceleration by, each time that it is drawn.
     load : str
         With which friction grows, where that was asked for.
+    reference : Explained, optional
+        The same along the motion that was commanded: instruments.
 
     Raises
     ------
     FitError
         If torque opposes motion.
     """
-    base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
-    check_sign(base)
-    beside = [np.abs(motion.dq)]
-    if not motion.prismatic:
-        beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
-    base = replace(base, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)}})
-    return told(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))), laws, noise, echoes, load)
+    own = explained(motion, slopes)
+    check_sign(motion_data(motion, "model", ModelDoubt.none(len(slopes))))
+    return told(own, laws, noise, echoes, load, reference)
 
 
 def laws_meanwhile(law: str) -> tuple[str, ...]:
@@ -207,49 +270,48 @@ def laws_meanwhile(law: str) -> tuple[str, ...]:
     return LAWS if law == "auto" or len(law_named(law).nonlinear) > 1 else (law,)
 
 
-def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Sequence[str],
-         noise: Noise | None = None, echoes: Array | None = None, load: str = "auto") -> Information:
+def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes: Array | None = None,
+         load: str = "auto", reference: Explained | None = None) -> Information:
     """What points of a joint tell of y, whatever its friction is.
 
     Parameters
     ----------
-    base : FitPoints
-        Of the joint.
-    loads : mapping of str to ndarray
-        That its friction may grow with; some that are not finite, or nothing, do not count.
-    slopes : ndarray, shape (N, k)
-        Torque per unit of y.
+    own : Explained
+        What may explain its torque.
     laws : sequence of str
         What its friction may be, the simplest first.
     noise : Noise, optional
         By which the misfit is measured; default what is found.
     echoes : ndarray, shape (R, N, k + 1), optional
-        What of the slopes, and of the acceleration that `base` has a column of, is noise; see `informed`.
+        What of the slopes, and of the acceleration that the points have a column of, is noise; see `informed`.
     load : str
         With which friction grows, where that was asked for.
+    reference : Explained, optional
+        The same points along the motion that was commanded: instruments.
     """
+    base, slopes = own.base, own.slopes
     seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
-    columns = {f"y_{k}": slopes[:, k] for k in seen}
-    offered = {name: values for name, values in loads.items()
-               if name in _LOADS and np.isfinite(values).all() and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()}
-    load, best = _best(base, {load: offered[load]} if load in offered else offered, columns, laws, noise)
+    columns = own.columns(seen)
+    offered = [name for name, values in own.loads.items()
+               if name in _LOADS and np.isfinite(values).all() and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()]
+    load, best = _best(own, [load] if load in offered else offered, seen, laws, noise)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
-    own = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
-                                                                          or best.values[name] > 0.0)]
+    beside = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
+                                                                            or best.values[name] > 0.0)]
     sums = residual_sums(points, law, best.noise, best.values)
-    prior = np.array([name not in columns for name in points.prior])
-    total = sums[:points.groups].sum(axis=0) + sums[points.groups:][prior].sum(axis=0)
-    matrix, moment = _without(total, at, own)
-    known = [k for k in own if names[k] in law.parameters(True)]
-    wider = float(np.median(spread(best.whole, best.noise, best.values, known).wider)) ** 2 if known else 1.0
+    known = sums[points.groups:][np.array([name not in columns for name in points.prior])].sum(axis=0)
+    total = sums[:points.groups].sum(axis=0) + known
+    plain = without(total[:-1, :-1], at, beside)
+    matrix, moment = _seen_by(plain, total)
+    linear = [k for k in beside if names[k] in law.parameters(True)]
+    wider = float(np.median(spread(best.whole, best.noise, best.values, linear).wider)) ** 2 if linear else 1.0
     next_ = following([rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)])
     wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertia is slow: residuals that follow each other count the more
     found = np.array([best.values[name] for name in columns])
     friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(True)})
     grid = {name: np.array([best.values[name]]) for name in law.nonlinear}
     misfit = float(Moments.of(points, law, grid).solve(noise or best.noise).misfit[0])
-    out = Information(np.zeros((slopes.shape[1],) * 2), np.zeros(slopes.shape[1]), friction, best.noise, misfit)
     moment = moment + matrix @ found
     if echoes is not None:
         noisy, white = [*at, names.index(ACCELERATION)], best.noise.of_points(base.group)
@@ -258,27 +320,32 @@ def told(base: FitPoints, loads: Mapping[str, Array], slopes: Array, laws: Seque
             part = echo[:, [*seen, -1]]
             rows = white.whiten(np.column_stack((part, -echo[:, -2] - part @ known_by)), base.group)
             total[np.ix_([*noisy, -1], [*noisy, -1])] -= rows.T @ rows / len(echoes)
-        left, of_left = _without(total, at, own)
+        left, of_left = _seen_by(without(total[:-1, :-1], at, beside), total)
         matrix, moment = compensated(matrix, matrix - left, of_left + left @ found)
-    out.matrix[np.ix_(seen, seen)] = matrix / wider
-    out.moment[seen] = moment / wider
-    return out
+    every, size = np.zeros((len(seen), slopes.shape[1])), wider
+    every[np.arange(len(seen)), seen] = 1.0
+    out = Information(every.T @ matrix @ every / size, moment @ every / size, friction, best.noise, misfit)
+    if reference is None:
+        return out
+    Z = jacobian(reference.along_with(load, seen), law, best.values)
+    one = instrumented(points, law, best.noise, best.values, Z, known, at, beside)
+    return replace(out, instruments=Instrumented(
+        every.T @ one.matrix @ every / size, one.moment @ every / size, one.scores @ every / size,
+        sums[:points.groups, :-1, -1] @ plain @ every / size, every.T @ one.left @ every / size))
 
 
-def _best(data: FitPoints, loads: Mapping[str, Array], columns: Mapping[str, Array], laws: Sequence[str],
+def _best(own: Explained, loads: Sequence[str], seen: Iterable[int], laws: Sequence[str],
           noise: Noise | None) -> tuple[str, Best]:
     """Friction and y together, by the load and the law that describe best what y leaves (criterion of Schwarz)."""
-    prior = {**data.prior, **dict.fromkeys(columns, _OPEN)}
-    wholes = {load: replace(data, load=values, nuisance={**data.nuisance, **columns}, prior=prior).condensed()
-              for load, values in loads.items()}
+    wholes, columns = {load: own.along_with(load, seen) for load in loads}, own.columns(seen)
     firsts = {load: best_of(searched(whole, law_named(laws[0]))) for load, whole in wholes.items()}
     load = min(firsts, key=lambda name: firsts[name].rmse)
     first, whole = firsts[load], wholes[load]
     if len(laws) == 1:
         return load, first
     few = len(columns) <= _FEW                          # else the search of laws takes y as the first law has it
-    left = data.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(data.tau)))
-    points = whole if few else replace(data, load=loads[load], tau=left).condensed()
+    left = own.base.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(own.base.tau)))
+    points = whole if few else replace(own.base, load=own.loads[load], tau=left).condensed()
     fits = [best_of(searched(points, law)) for law in map(law_named, laws) if supports(points, law)]
 
     def criterion(fit: Best) -> float:
@@ -297,10 +364,6 @@ def _best(data: FitPoints, loads: Mapping[str, Array], columns: Mapping[str, Arr
     return load, Best(found, chosen.noise, dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)))
 
 
-def _without(total: Array, at: Sequence[int], own: Sequence[int]) -> tuple[Array, Array]:
-    """Sums of products of some columns, and with the residual, after least squares over others."""
-    cross, gram = total[np.ix_(own, at)], total[np.ix_(own, own)]
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    solved = scale[:, None] * np.linalg.lstsq(gram * np.outer(scale, scale), scale[:, None] * np.column_stack(
-        (cross, total[own, -1])), rcond=1e-12)[0]
-    return total[np.ix_(at, at)] - cross.T @ solved[:, :-1], total[at, -1] - cross.T @ solved[:, -1]
+def _seen_by(left: Array, total: Array) -> tuple[Array, Array]:
+    """Sums of products of combinations of columns, and with the residual, which is last in `total`."""
+    return left.T @ total[:-1, :-1] @ left, left.T @ total[:-1, -1]

@@ -20,7 +20,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Information, laws_meanwhile, told
+from stribeck.ident.fit.inertia.joint_equation import LAWS, Explained, Information, laws_meanwhile, told
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
@@ -101,7 +101,7 @@ class OddParts:
         for name, rows in self.points.items():
             loads = {key: rows[key].to_numpy(dtype=float) for key in LOADS}
             slopes = np.column_stack((self.slopes(name, shared), np.zeros(len(rows))))
-            found[name] = told(self._data(name), loads, slopes, laws, noises.get(name), load=load)
+            found[name] = told(Explained(self._data(name), loads, slopes), laws, noises.get(name), load=load)
         return found
 
     def shared(self, motors: CoupledMotors) -> Shared:

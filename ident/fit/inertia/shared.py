@@ -13,9 +13,10 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
+from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import PER_LINK, changed, torque_regressor
+from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
 _TOOL_PART, _TOOL_ARM = 0.1, 0.2        # mass of a tool that may be expected, as a part of the arm's, and its extension [m]
 
@@ -63,6 +64,22 @@ class Shared:
         own += [] if self.motors is None else [self.motors.bounds]
         least, most = zip(*own, strict=True)
         return np.concatenate(least), np.concatenate(most)
+
+    @property
+    def asked(self) -> tuple[tuple[str, ...], Array, Array]:
+        """Base parameters of links and parameters of motors: names, values of the model, and rows over y, (m,) and (m, k)."""
+        names, stated, rows = list[str](), [np.zeros(0)], [np.zeros((0, self.count))]
+        if self.of_links:
+            base = base_parameters(self.prior.mechanism)
+            names += base.names
+            stated.append(base.combination @ inertial_parameters(self.prior.mechanism))
+            rows.append(np.pad(base.combination @ self.prior.directions, ((0, 0), (0, self.count - self.links))))
+        if self.motors is not None:
+            own, over = self.motors.linear
+            names += own
+            stated.append(np.zeros(len(own)))
+            rows.append(np.pad(over, ((0, 0), (self.modelled, 0))))
+        return tuple(names), np.concatenate(stated), np.vstack(rows)
 
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
         """A mechanism of the same links and joints, perhaps with another tool, at y."""

@@ -26,7 +26,7 @@ from stribeck.ident.log.strokes import REST_TOLERANCE
 CLEAN, BIASED, UNTESTED = "clean", "biased", "not tested"
 LEVEL = 0.01            # chance that a joint without bias is called biased
 MATTERS, NAMED = 0.5, 1.0       # of the half width of a parameter's interval, from which bias counts, and is worth a word
-_WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
+WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
                                     **{name: column(commanded) for name, column in OF_MOTION.items() if name in data.nuisance}})
     if found is None:
         return ClosedLoop(CLEAN, "the measured motion is the commanded one")
-    if found.first_stage < _WEAK:
+    if found.first_stage < WEAK:
         return ClosedLoop(UNTESTED, "the joint follows its reference too loosely", found.first_stage, found.contrasts,
                           found.asked)
     biased, named = (tuple(name for name in found.asked if found.contrasts[name].p < LEVEL
@@ -116,11 +116,8 @@ def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
     return ClosedLoop(BIASED if biased else CLEAN, "", found.first_stage, found.contrasts, found.asked, biased, named)
 
 
-def loop_findings(joint: str, test: ClosedLoop, fit: FitResult, beside_links: bool) -> tuple[Finding, ...]:
-    """A word where least squares are biased beyond their intervals; `fit` is as instruments have it.
-
-    `beside_links`: whether the links' inertia, or a motor of several joints, was sought by least squares before.
-    """
+def loop_findings(joint: str, test: ClosedLoop, fit: FitResult) -> tuple[Finding, ...]:
+    """A word where least squares are biased beyond their intervals; `fit` is as instruments have it."""
     if not test.named:
         return ()
     said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instruments {now.value:.4g} ± "
@@ -128,8 +125,7 @@ def loop_findings(joint: str, test: ClosedLoop, fit: FitResult, beside_links: bo
                      for name in test.named for now in (_parameter(fit, name),))
     return (Finding(joint, "closed loop", f"{joint}: noise of positions, or torque that the model lacks, goes round the control "
                     f"loop and biases least squares: {said}. The calibration takes the instruments, which follow the commanded "
-                    f"motion{'; what joints share (links, motors) is by least squares all the same' if beside_links else ''}. "
-                    "Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
+                    "motion. Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
 
 
 def _parameter(fit: FitResult, name: str) -> Parameter:

@@ -228,7 +228,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
     fit = advised(fit, points["speed"].to_numpy(dtype=float), load, points["segment"].nunique(), motion.prismatic,
                   options.law == "auto", "passes")
     return JointFit(points, fit, beside_friction(fit, float(points["odd"].median())), None,
-                    (*loop_findings(name, loop, fit, doubts is not None),
+                    (*loop_findings(name, loop, fit),
                      *misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
                      *place_finding(name, selected, float(points["odd"].median()), motion.q[motion.points]),
                      Finding(name, "motion", motion.left_out), *_undecided(name, fit),

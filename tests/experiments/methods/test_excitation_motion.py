@@ -27,7 +27,7 @@ from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.inertia.motion_information import Course, MotionInformation
+from stribeck.ident.fit.arm.motion_information import Course, MotionInformation
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.identification.reduce_runs import reduce_runs

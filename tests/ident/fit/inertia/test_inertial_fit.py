@@ -66,7 +66,8 @@ def test_what_joints_carry_that_the_closed_loop_biases_is_known_weakly_at_best()
     assert changed
     for name in changed:
         assert unsure.parameters[name].verdict == "weak"
-        assert "the closed loop biases for j5" in unsure.parameters[name].note
+        assert "the closed loop biases least squares for j5" in unsure.parameters[name].note
+    assert sure.doubted(fit.base, model, ["j5"], changed) == sure
     assert sure.doubted(fit.base, model, []) == sure
 
 

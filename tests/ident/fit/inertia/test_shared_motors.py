@@ -9,12 +9,15 @@ import pytest
 from benchmarks.inertia_logs import WrongModel
 from benchmarks.real import TX40_MOTOR
 from benchmarks.real_logs import LOGS, tx40_run
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotor, CoupledMotors
+from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.transmission import Transmission
 
@@ -55,6 +58,16 @@ def test_general_motion_tells_a_motor_from_its_joints(found: Identification) -> 
         own = found.calibration.joints[name].parameters["coulomb"]
         assert own.value == pytest.approx(coulomb, rel=0.05)
         assert own.low <= coulomb <= own.high
+
+
+def test_motors_are_held_against_instruments(log: Run) -> None:
+    run = coupled(replace(log, signals={**log.signals, "q_cmd": RIGHT.motion(RIGHT.seed, 25.0)[1]}))
+    mechanism = load_mechanism(run.arm)
+    fit, _ = fit_inertia(filtered([run], [mechanism]), mechanism, mechanism.names, False, "coulomb-viscous", "torque")
+    assert fit.loop.verdict == "clean"
+    assert fit.loop.asked == ("motor of j6: coulomb", "motor of j6: viscous", "motor of j6: inertia")
+    for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS), ("inertia", INERTIA)):
+        assert fit.loop.contrasts[f"motor of j6: {name}"].instruments == pytest.approx(value, rel=0.1)
 
 
 def test_a_torque_scale_of_one_joint_is_in_the_motors_interval(log: Run) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.arm.motion_information import Course, JointGuess, MotionInformation, passes_of
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
-from stribeck.ident.fit.inertia.motion_information import Course, JointGuess, MotionInformation, passes_of
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.regressor import changed

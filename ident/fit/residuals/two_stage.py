@@ -1,0 +1,107 @@
+r"""Two-stage least squares: what points tell of some unknowns by instruments, their columns along the motion that was commanded.
+
+With columns X of the measured motion, Z of the commanded one (`commanded_motion`) and weights W,
+
+.. math:: \hat X = Z (Z^T W Z)^{-1} Z^T W X, \qquad X = \hat X + V
+
+only :math:`\hat X` counts: noise of positions and torque that the model lacks go round the control loop into V alone, so that
+there is nothing to compensate. What else is unknown is eliminated as in least squares.
+
+References
+----------
+Janot, Vandanjon and Gautier, IEEE Trans. Control Syst. Technol. 22 (2014) 132 (IDIM-IV).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.fit.law_on_points import jacobian, predicted
+from stribeck.ident.fit.noise import Noise
+from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.variable_projection import whitened, whitened_rows
+from stribeck.ident.laws.law import Law
+
+_RANK = 1e-9            # of columns of unit length: what instruments tell no more of is none
+_OWN_RANK = 1e-12       # of columns of unit length that are eliminated
+
+
+@dataclass(frozen=True)
+class Instrumented:
+    """What the points of one joint tell of k unknowns by instruments.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (k, k)
+        Information.
+    moment : ndarray, shape (k,)
+        Its moment.
+    scores : ndarray, shape (G, k)
+        What each pass adds to the moment by instruments,
+    plain : ndarray, shape (G, k)
+        and by least squares.
+    left : ndarray, shape (G, k, k)
+        Sums of products over each pass of what instruments tell, and of what they leave.
+    """
+
+    matrix: Array
+    moment: Array
+    scores: Array
+    plain: Array
+    left: Array
+
+
+def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str, float], told: Array, known: Array,
+                 asked: Sequence[int], own: Sequence[int]) -> Instrumented:
+    """Two-stage least squares about a fit; `plain` is not filled.
+
+    Parameters
+    ----------
+    points : FitPoints
+        Of the fit, with everything that is fitted along.
+    law, noise, values
+        Of the fit.
+    told : ndarray, shape (N, p)
+        Instruments of the columns of `jacobian`.
+    known : ndarray, shape (p + 1, p + 1)
+        What is known beforehand, as sums of products of the columns and, last, the residual.
+    asked, own : sequence of int
+        Columns that are asked for, and those that are fitted along.
+    """
+    X, e = jacobian(points, law, values), points.tau - predicted(points, law, values)
+    goal, means = (np.vstack(whitened_rows(points, rows, noise)) for rows in (X, told))
+    size = np.linalg.norm(means, axis=0)
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
+    followed = told * scale @ np.linalg.lstsq(means * scale, goal, rcond=_RANK)[0]
+    gram = whitened(points, np.column_stack((followed, e)), noise).sum(axis=0) + known
+    T, k = without(gram[:-1, :-1], asked, own), len(asked)
+    sums = whitened(points, np.column_stack((followed @ T, (X - followed) @ T, e)), noise)
+    at_values = np.array(list(values.values()))[list(asked)]
+    matrix = T.T @ gram[:-1, :-1] @ T
+    return Instrumented(matrix, T.T @ gram[:-1, -1] + matrix @ at_values, sums[:, :k, -1], np.zeros((len(sums), k)),
+                        sums[:, :k, k:-1])
+
+
+def without(gram: Array, asked: Sequence[int], own: Sequence[int]) -> Array:
+    """Combinations of columns that are left of some after least squares over others, shape (p, k).
+
+    With columns X of which `gram` is X'X, X T is what is left: T' X'X T is the Schur complement.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (p, p)
+        Sums of products of the columns.
+    asked : sequence of int, length k
+        Which are asked for.
+    own : sequence of int
+        Which are fitted along.
+    """
+    inner = gram[np.ix_(own, own)]
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(inner), 1e-300))
+    left = np.zeros((len(gram), len(asked)))
+    left[asked] = np.eye(len(asked))
+    left[own] = -scale[:, None] * np.linalg.lstsq(inner * np.outer(scale, scale), scale[:, None] * gram[np.ix_(own, asked)],
+                                                  rcond=_OWN_RANK)[0]
+    return left

@@ -1,0 +1,92 @@
+"""Links in closed loops: MuJoCo moves lab6, whose masses are up to 30 % off, under controllers that see noisy positions."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from benchmarks.arm_in_loop import ArmLoop
+from benchmarks.inertia_logs import WrongModel
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.motion.filtered_motion import filtered
+from stribeck.ident.log.run import Run
+from stribeck.ident.model.regressor import inertial_parameters
+
+LAB6 = load_mechanism("lab6")
+STIFF = ArmLoop(WrongModel("lab6", 0, noise=0.02))
+NOISY = replace(STIFF, encoder=3e-4, jitter=1e-4)
+
+
+def recorded(loop: ArmLoop, **signals: np.ndarray | None) -> Run:
+    run = loop.recorded()
+    changed = {name: values for name, values in {**run.signals, **signals}.items() if values is not None}
+    return replace(run, signals=changed)
+
+
+def fitted(run: Run) -> InertialFit:
+    return fit_inertia(filtered([run], [LAB6]), LAB6, LAB6.names, law="coulomb-viscous", load="none")[0]
+
+
+@cache
+def of(loop: ArmLoop) -> InertialFit:
+    return fitted(recorded(loop))
+
+
+@cache
+def calibrated() -> Identification:
+    return identify([recorded(NOISY)], Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"))
+
+
+def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
+    """Of base parameters, in standard errors."""
+    rows = fit.base.combination
+    off = rows @ (fit.change + inertial_parameters(LAB6) - inertial_parameters(loop.case.truth))
+    return off / np.sqrt(np.diag(rows @ fit.covariance @ rows.T))
+
+
+def test_an_ordinary_log_is_clean_and_stays_that_of_least_squares() -> None:
+    loop, without = of(STIFF).loop, fitted(recorded(STIFF, q_cmd=None))
+    assert (loop.verdict, loop.named) == ("clean", ())
+    assert set(loop.asked) == set(of(STIFF).base.names)
+    assert without.loop.verdict == "not tested"
+    np.testing.assert_array_equal(of(STIFF).y, without.y)
+
+
+def test_noise_that_goes_round_the_loop_is_found_and_taken_out() -> None:
+    now, before = of(NOISY), fitted(recorded(NOISY, q_cmd=None))
+    assert now.loop.verdict == "biased"
+    assert now.loop.named
+    assert np.mean(np.abs(errors(now, NOISY)) < 1.96) >= 0.94
+    assert np.mean(np.abs(errors(before, NOISY)) < 1.96) < 0.9
+    assert np.sqrt(np.mean(errors(now, NOISY) ** 2)) < 0.5 * np.sqrt(np.mean(errors(before, NOISY) ** 2))
+
+
+def test_both_estimates_are_those_of_the_fits() -> None:
+    now, before = of(NOISY), fitted(recorded(NOISY, q_cmd=None))
+    for fit, key in ((now, "instruments"), (before, "least_squares")):
+        values = fit.base.combination @ (fit.change + inertial_parameters(LAB6))
+        said = [getattr(now.loop.contrasts[name], key) for name in fit.base.names]
+        np.testing.assert_allclose(said, values, rtol=0.02, atol=2e-3)
+
+
+def test_references_of_another_log_accuse_nobody() -> None:
+    """They have nothing to do with the noise, and hardly with the motion: many parameters are not tested."""
+    loop = fitted(recorded(NOISY, q_cmd=STIFF.case.motion(1, STIFF.seconds)[1])).loop
+    assert len(loop.asked) < 0.75 * len(loop.contrasts)
+    assert not loop.biased
+
+
+def test_the_calibration_says_so_and_no_mark_is_left_where_instruments_tell() -> None:
+    made = calibrated().calibration
+    (said,) = [finding.text for finding in calibrated().findings if finding.kind == "closed loop" and finding.joint is None]
+    assert "combinations of inertial parameters" in said
+    record = made.fit["closed_loop_shared"]
+    assert record["verdict"] == "biased"
+    assert made.model.inertia is not None
+    assert set(record["parameters"]) <= set(made.model.inertia.parameters)
+    assert not [name for name, one in made.model.inertia.parameters.items()
+                if name in record["parameters"] and "too weak" in one.note]
