@@ -180,6 +180,7 @@ def most_likely(information: Iterable[Information], shared: Shared,
     likeliest = max(best, key=lambda pair: pair[1])
     scatter, evidence = best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
     as_likely = (replace(scatter, shape=shape) for shape in _SHAPES if shape >= scatter.shape)
+    right = likelihood(found, shared, Scatter(0.0, 0.0))
     return [one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY][-1], evidence
 
 
