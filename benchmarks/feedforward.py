@@ -15,8 +15,8 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.loads import LOADS
-from stribeck.ident.model.mechanism import Bearing
 from stribeck.ident.whole_files import file_sha256
 
 _PARAMETERS = {"coulomb": 5.0, "static": 7.0, "viscous": 4.0, "stribeck_velocity": 0.05, "coulomb_coefficient": 0.1,

@@ -16,7 +16,8 @@ from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.forward_simulation import ForwardMotion, prescribed_motion
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.energy import mechanical_energy
-from stribeck.ident.model.mechanism import Mechanism, Spring
+from stribeck.ident.model.joint_parts import Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 Array = np.ndarray
 NAME = "flexible-parallel"

@@ -9,7 +9,8 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.laws.stribeck import stribeck
 from stribeck.ident.model.driven.forward_simulation import forward_motion
 from stribeck.ident.model.files.closed_mujoco import closed_spec
-from stribeck.ident.model.mechanism import JointFriction, Mechanism, Spring
+from stribeck.ident.model.joint_parts import JointFriction, Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 SOFTNESS = (1e-3, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)         # time step and time constant of the closures [s]
 _EVERY = 0.01           # s between compared postures

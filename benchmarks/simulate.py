@@ -18,7 +18,8 @@ from stribeck.ident.model.driven.forward_simulation import forward_motion
 from stribeck.ident.model.dynamics import joint_origins, kinematics
 from stribeck.ident.model.elastic_joints import flexible_link
 from stribeck.ident.model.energy import mechanical_energy
-from stribeck.ident.model.mechanism import Mechanism, Spring
+from stribeck.ident.model.joint_parts import Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # of the springs behind the drives and of the flexible joint [N·m/rad]
 SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # of P3's circle [rad/s]; it prints 1.8 and 2

@@ -16,9 +16,10 @@ from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
 from stribeck.ident.model.driven.forward_simulation import simulate
+from stribeck.ident.model.joint_parts import JointFriction
 from stribeck.ident.model.maximal.bodies import ConstraintSet
 from stribeck.ident.model.maximal.constraint_forces import constraint_rank, maximal_dynamics
-from stribeck.ident.model.mechanism import JointFriction, Mechanism
+from stribeck.ident.model.mechanism import Mechanism
 
 FOLDER = Path(__file__).parent
 G = 9.80665

@@ -18,7 +18,7 @@ from stribeck.ident.log.run import SIGNALS
 from stribeck.ident.model.files.mechanism_toml import _FrictionTable, _LoopTable, _MechanismTable
 from stribeck.ident.model.files.mechanism_toml import _JointTable as _MechanismJointTable
 from stribeck.ident.model.files.stated_loops import EndTable
-from stribeck.ident.model.mechanism import Bearing, Spring
+from stribeck.ident.model.joint_parts import Bearing, Spring
 from tests.places import DOCS
 
 PAGE = (DOCS / "names.md").read_text(encoding="utf-8")

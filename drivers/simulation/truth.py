@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegative
 
 from stribeck.ident.arm.arm_file import SHARED, ArmFile, Tool
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.toml_tables import parse_table
 
 Array = NDArray[np.float64]

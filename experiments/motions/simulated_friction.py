@@ -10,7 +10,8 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.model.driven.passive_joints import ARM, with_friction, without_friction
-from stribeck.ident.model.mechanism import JointFriction, Mechanism
+from stribeck.ident.model.joint_parts import JointFriction
+from stribeck.ident.model.mechanism import Mechanism
 
 MODEL, ARM_FILE, CALIBRATION = "model", "arm file", "calibration"
 

@@ -14,7 +14,8 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.files.mechanism_toml import is_mechanism
 from stribeck.ident.model.files.stated_loops import LoopTable, StatedChain
-from stribeck.ident.model.mechanism import Bearing, Mechanism, PassiveJoints
+from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
 

@@ -19,7 +19,8 @@ from stribeck.ident.model.files.mimic_joints import last_link
 from stribeck.ident.model.files.mujoco_loops import has_loops
 from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.files.urdf_mjcf import read_model, root_link
-from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import read_toml
 
 

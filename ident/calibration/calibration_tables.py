@@ -24,7 +24,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.files.stated_loops import LoopTable
-from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.model.joint_parts import Bearing
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)

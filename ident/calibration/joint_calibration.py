@@ -13,7 +13,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
-from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.model.joint_parts import Bearing
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, ModelError, unknown_name
-from stribeck.ident.model.mechanism import Mechanism, Spring
+from stribeck.ident.model.joint_parts import Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 _UNIFORM = 0.01         # how far a link may be from a uniform rod, as a fraction
 

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import unknown_name
 from stribeck.ident.model.dynamics import led, with_followers
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.load_arrays import LOAD_PARTS as LOAD_PARTS
 from stribeck.ident.model.load_arrays import LOADS as LOADS
 from stribeck.ident.model.load_arrays import JointLoads as JointLoads
-from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import own_wrenches, refuse_closures
 
 

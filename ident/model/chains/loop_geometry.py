@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array, cross
 from stribeck.ident.model.dynamics import Kinematics
-from stribeck.ident.model.mechanism import Closure, Mechanism
+from stribeck.ident.model.joint_parts import Closure
+from stribeck.ident.model.mechanism import Mechanism
 
 
 def gap(m: Mechanism, pose: Kinematics) -> Array:

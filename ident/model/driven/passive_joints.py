@@ -10,7 +10,8 @@ from dataclasses import replace
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law_table import law_named, unit
 from stribeck.ident.model.driven.ball_friction import balls_rub
-from stribeck.ident.model.mechanism import JointFriction, Mechanism, PassiveJoints
+from stribeck.ident.model.joint_parts import JointFriction
+from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 
 LAW = "coulomb-viscous"
 ARM = "friction_arm"

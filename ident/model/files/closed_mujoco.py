@@ -7,7 +7,8 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.chains.loop_geometry import gap_jacobian
 from stribeck.ident.model.dynamics import kinematics
-from stribeck.ident.model.mechanism import Closure, Mechanism
+from stribeck.ident.model.joint_parts import Closure
+from stribeck.ident.model.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import mujoco

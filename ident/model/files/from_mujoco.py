@@ -17,7 +17,8 @@ from stribeck.ident.model.files.mimic_joints import leaders_of
 from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.files.mujoco_loops import close_at_zero, closures_of, driven, loop_constraints
 from stribeck.ident.model.files.stated_loops import StatedChain, closures_of_tables
-from stribeck.ident.model.mechanism import Closure, Follower, JointFriction, Mechanism, Spring
+from stribeck.ident.model.joint_parts import Closure, Follower, JointFriction, Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import mujoco

@@ -14,7 +14,8 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.model.files.link_inertia import second_moment
 from stribeck.ident.model.files.stated_loops import LoopTable, Name, Vector
-from stribeck.ident.model.mechanism import Ball, Bearing, Closure, JointFriction, Mechanism, Spring
+from stribeck.ident.model.joint_parts import Ball, Bearing, Closure, JointFriction, Spring
+from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import parse_table, upgrade
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

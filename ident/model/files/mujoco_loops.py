@@ -16,7 +16,7 @@ from stribeck.ident.errors import ModelError, unknown_name
 from stribeck.ident.model.chains.rounded_axes import ROUNDED
 from stribeck.ident.model.files.mujoco_bodies import unfused
 from stribeck.ident.model.files.stated_loops import StatedChain
-from stribeck.ident.model.mechanism import Closure
+from stribeck.ident.model.joint_parts import Closure
 
 if TYPE_CHECKING:
     import mujoco

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.model.mechanism import Closure
+from stribeck.ident.model.joint_parts import Closure
 
 if TYPE_CHECKING:
     import mujoco

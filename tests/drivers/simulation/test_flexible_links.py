@@ -15,7 +15,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.dynamics import kinematics, mass_matrix
 from stribeck.ident.model.elastic_joints import elastic_joint, flexible_link
-from stribeck.ident.model.mechanism import Spring
+from stribeck.ident.model.joint_parts import Spring
 
 GRAVITY = 9.81
 MASS, LENGTH = 2.0, 0.4             # of the rod of elastic1

@@ -24,7 +24,8 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.model.mechanism import Bearing, Mechanism
+from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.model.mechanism import Mechanism
 from tests.browser import CHROMIUM, Browser
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)

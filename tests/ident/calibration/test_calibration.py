@@ -19,8 +19,8 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.loads import joint_loads
-from stribeck.ident.model.mechanism import Bearing
 from stribeck.ident.whole_files import file_sha256
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"

@@ -16,7 +16,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.model.joint_parts import Bearing
 
 TRUTH = {"coulomb": 6.0, "static": 8.2, "viscous": 11.3, "stribeck_velocity": 0.05}
 ERRORS = np.array([0.03, 0.05, 0.06, 0.001])

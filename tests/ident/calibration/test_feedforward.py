@@ -16,8 +16,9 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.laws.law_table import LAWS, unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.model.joint_parts import Bearing, Closure, Follower
 from stribeck.ident.model.loads import LOADS
-from stribeck.ident.model.mechanism import Bearing, Closure, Follower, Mechanism
+from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import file_sha256
 from tests.judges import tree
 

@@ -18,8 +18,8 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.laws.law_table import LAWS, unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.loads import LOADS
-from stribeck.ident.model.mechanism import Bearing
 from stribeck.ident.whole_files import file_sha256
 
 PUBLIC = {"ur5": "ur_description/urdf/ur5_robot.urdf", "panda": "panda_description/urdf/panda.urdf"}

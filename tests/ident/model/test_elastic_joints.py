@@ -18,8 +18,9 @@ from stribeck.ident.model.driven.driving_torques import drive
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins, joint_wrenches, kinematics, mass_matrix
 from stribeck.ident.model.elastic_joints import elastic_joint, flexible_link
 from stribeck.ident.model.files.mechanism_toml import mechanism_from_table
+from stribeck.ident.model.joint_parts import Ball, Bearing, Closure, Follower, JointFriction, Spring
 from stribeck.ident.model.loads import joint_loads
-from stribeck.ident.model.mechanism import Ball, Bearing, Closure, Follower, JointFriction, Mechanism, Spring
+from stribeck.ident.model.mechanism import Mechanism
 from tests.judges import HAND
 
 # the flexible link of Zhang and Zhao, Electronics 12 (2023) 2038, Table 1: 1.5 kg, 0.8 m, density 2740, E = 207 GPa

@@ -11,8 +11,8 @@ from stribeck import Mechanism, joint_loads, load_mechanism
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.dynamics import inverse_dynamics, kinematics, with_followers
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.loads import normal_load
-from stribeck.ident.model.mechanism import Bearing
 from tests.judges import HAND
 
 # Guo, Ju and Wang, Aerospace 11 (2024) 368, Table 2: the tree of five vertical axes with q = 0.1 t^2, recomputed

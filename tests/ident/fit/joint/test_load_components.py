@@ -24,7 +24,7 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.model.mechanism import Bearing
+from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.whole_files import file_sha256
 
 SPEEDS = np.geomspace(0.01, 1.5, 8)

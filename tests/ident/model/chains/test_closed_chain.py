@@ -25,8 +25,9 @@ from stribeck.ident.model.dynamics import (
     kinematics,
     mass_matrix,
 )
+from stribeck.ident.model.joint_parts import Closure, Spring
 from stribeck.ident.model.loads import joint_loads
-from stribeck.ident.model.mechanism import Closure, Mechanism, Spring
+from stribeck.ident.model.mechanism import Mechanism
 from tests.judges import tree
 from tests.places import DATA
 

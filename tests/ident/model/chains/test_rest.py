@@ -17,7 +17,8 @@ from stribeck.ident.model.driven.driving_torques import drive
 from stribeck.ident.model.driven.forward_simulation import prescribed_motion
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.energy import mechanical_energy
-from stribeck.ident.model.mechanism import Mechanism, Spring
+from stribeck.ident.model.joint_parts import Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 DRIVES = np.array([0.3, -0.2, 0.1])
 

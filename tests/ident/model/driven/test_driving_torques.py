@@ -13,8 +13,9 @@ from stribeck.ident.model.driven.ball_friction import ball_moment
 from stribeck.ident.model.driven.driving_torques import drive, driving_torque
 from stribeck.ident.model.driven.forward_simulation import acceleration, simulate
 from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.joint_parts import Ball, Bearing, JointFriction, Spring
 from stribeck.ident.model.loads import joint_loads
-from stribeck.ident.model.mechanism import Ball, Bearing, JointFriction, Mechanism, Spring
+from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 
 REFERENCE = DATA / "reference" / "a_tree.csv"

@@ -19,7 +19,8 @@ from stribeck.ident.model.driven.radau import Radau
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.elastic_joints import flexible_link
 from stribeck.ident.model.energy import mechanical_energy
-from stribeck.ident.model.mechanism import Bearing, JointFriction, Mechanism, Spring
+from stribeck.ident.model.joint_parts import Bearing, JointFriction, Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 
 def driven(m: Mechanism, values: object) -> Array:

@@ -20,7 +20,8 @@ from stribeck.ident.model.driven.forward_simulation import ForwardMotion, acting
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.elastic_joints import elastic_joint
 from stribeck.ident.model.energy import mechanical_energy
-from stribeck.ident.model.mechanism import JointFriction, Mechanism, Spring
+from stribeck.ident.model.joint_parts import JointFriction, Spring
+from stribeck.ident.model.mechanism import Mechanism
 
 
 def swing(size: list[float], w: float) -> Callable[[Array], Array]:

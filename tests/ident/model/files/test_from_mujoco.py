@@ -10,7 +10,7 @@ import pytest
 from stribeck import joint_loads, load_mechanism
 from stribeck.ident.model.driven.driving_torques import driving_torque
 from stribeck.ident.model.dynamics import inverse_dynamics
-from stribeck.ident.model.mechanism import Spring
+from stribeck.ident.model.joint_parts import Spring
 from tests.model_texts import BODY, MJCF_BODIES, WORKSHOP, assert_agrees_with_pinocchio, mjcf, written
 from tests.places import TEST_ARMS
 
