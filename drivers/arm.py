@@ -46,7 +46,7 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
         return f"the command has {len(command.mode)} mode(s) for {joints}"
     for j, (name, mode) in enumerate(zip(names, command.mode, strict=True)):
         if mode not in modes:
-            return f"the mode of {name} is {mode!r}, this arm takes {', '.join(sorted(modes)) or 'none'}"
+            return f"the mode of {name} is {mode!r}; this arm accepts {', '.join(sorted(modes)) or 'no mode'}"
         if mode == "torque" and (command.torque is None or not np.isfinite(command.torque[j])):
             return f"the torque command of {name} is not a finite number"
     return None

@@ -71,7 +71,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
                             for j, name in enumerate(made.names)}}
     summary = f"{arm.name}: {len(made.names)} joints, {arm.driver.kind}, {arm.driver.rate:g} Hz"
     if not isinstance(made, WiredArm):
-        return Findings(summary, pages, ("there are no drives to ask",))
+        return Findings(summary, pages, ("this arm has no drives on a bus; only the arm file was checked",))
     if reset:
         made.reset()
     with made, bus_errors():
@@ -98,7 +98,8 @@ def _coupled(mechanism: Mechanism) -> list[str]:
     """Which motors move several joints, as the arm file states it."""
     pairs = {} if mechanism.transmission is None else mechanism.transmission.pairs
     return [f"the motor of {name} travels by {' + '.join(f'{ratio:g} {joint}' for joint, ratio in row.items())} "
-            "([transmission]); its drive's own limits are as wide as those of these joints need" for name, row in pairs.items()]
+            "([transmission]); the limits in its drive are as wide as the limits of these joints require"
+            for name, row in pairs.items()]
 
 
 def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
@@ -129,7 +130,7 @@ def _beyond(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> list[str]:
     torque, velocity = rated_torques(arm.model, mechanism.names), rated_velocities(arm.model)
     stated = (("velocity", limits.velocity, velocity, lambda j: mechanism.position_unit(j) + "/s"),
               ("torque", limits.torque, torque, mechanism.unit))
-    return [f"joints.{name}.{key} = {limit[j]:g} {unit(j)} is more than the {rated[name]:g} {unit(j)} of the model"
+    return [f"joints.{name}.{key} = {limit[j]:g} {unit(j)} exceeds the model's limit of {rated[name]:g} {unit(j)}"
             for key, limit, rated, unit in stated for j, name in enumerate(mechanism.names)
             if name in rated and limit[j] > rated[name] * (1.0 + 1e-6)]
 
@@ -140,36 +141,39 @@ def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
                                     for sample in samples]).any(axis=0))
     blind = [name for name, limit, seen in zip(arm.names, arm.limits.temperature, shown, strict=True)
              if np.isfinite(limit) and not seen]
-    said = f"{', '.join(blind)}: the drives report no temperature; the arm file's limit is not watched, only theirs"
+    said = (f"{', '.join(blind)}: the drives report no temperature, so the arm file's temperature limit is not monitored; only "
+            "the drives' own limits act")
     return [said] if blind else []
 
 
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
     """Which joints nothing holds without power; empty where brakes hold all."""
     loose = [name for name in names if arm.joint(name).stop == "hold"]
-    silence = ", as it does if this computer hangs" if not holds_in_silence(arm) else ""
-    return f"{', '.join(loose)}: no brake; may fall when power goes{silence} (stop = \"hold\")" if loose else ""
+    silence = ", as happens if this computer hangs" if not holds_in_silence(arm) else ""
+    return f"{', '.join(loose)}: no brake; may fall when power is lost{silence} (stop = \"hold\")" if loose else ""
 
 
 def unguarded(arm: ArmFile) -> str:
     """That drives which have no watchdog may move; empty where they may not."""
     allowed = (arm.driver.model_extra or {}).get("allow_no_watchdog")
-    return "driver.allow_no_watchdog: nothing stops a joint whose drive has no watchdog if this computer hangs" if allowed else ""
+    return ("driver.allow_no_watchdog = true: if this computer hangs, nothing stops a joint whose drive has no watchdog"
+            if allowed else "")
 
 
 def _notes(arm: WiredArm) -> list[str]:
     notes = [falling(arm.file, arm.names)]
     for fate in sorted({axis.unwatched for axis in arm.axes}):
         names = ", ".join(axis.joint.name for axis in arm.axes if not axis.watched and axis.unwatched == fate)
-        notes.append(f"{names}: no watchdog; {fate} if this computer hangs" if names else "")
+        notes.append(f"{names}: no watchdog; if this computer hangs, the joint {fate}" if names else "")
     if not arm.prompt:
-        notes.append("this computer grants no real-time priority; cycles may be late when it is busy (rtprio in limits.conf)")
+        notes.append("this computer grants the program no real-time priority; cycles may be late when the computer is busy (set "
+                     "rtprio in limits.conf)")
     missed = int(arm.tally.missed.sum())
     if missed:
-        notes.append(f"{missed} replies came late or never, {arm.tally.late} cycles began late: lower driver.rate, or see to "
+        notes.append(f"{missed} replies came late or were lost, {arm.tally.late} cycles began late: lower driver.rate, or check "
                      "the bus")
     if arm.link.corrupt:
-        notes.append(f"{arm.link.corrupt} damaged replies: see to wiring, and to what else is on the bus")
+        notes.append(f"{arm.link.corrupt} damaged replies: check the wiring and the other devices on the bus")
     if arm.link.error_frames:
-        notes.append(f"{arm.link.error_frames} error frames on the bus: see to wiring, termination and bit_rate")
-    return [note for note in notes if note] + ["software is no safety function: keep a hand on the emergency stop"]
+        notes.append(f"{arm.link.error_frames} error frames on the bus: check wiring, termination and bit_rate")
+    return [note for note in notes if note] + ["software is not a safety function: keep a hand on the emergency stop"]

@@ -39,8 +39,8 @@ def mixed_modes(command: Command, transmission: Transmission | None) -> str | No
         moved = np.flatnonzero(transmission.ratios[motor])
         if len({command.mode[j] for j in moved}) > 1:
             names = [transmission.names[j] for j in moved]
-            return (f"{' and '.join(names)} share the motor of {transmission.names[motor]}, so that one cannot be in torque mode "
-                    "and another in velocity mode")
+            return (f"{' and '.join(names)} share the motor of {transmission.names[motor]}; all of them must be in the same "
+                    "mode, torque or velocity")
     return None
 
 

@@ -36,7 +36,7 @@ class ReplayArm:
 
     def __init__(self, run: Run, paced: bool = False) -> None:
         if not {"dq", "dq_cmd", "t"} <= set(run.signals):
-            raise InputError(f"{run.path}: loaded without its velocities and commands; load all signals to replay it")
+            raise InputError(f"{run.path}: the run was loaded without velocities and commands; load all signals to replay it")
         self.names = run.names
         driver = run.record.get("driver") or {}
         self.rate = float(driver.get("rate") or 1.0 / np.median(np.diff(run.t)))
@@ -75,7 +75,7 @@ class ReplayArm:
             If there are no more samples.
         """
         if self._reason is not None:
-            raise ArmStopped(f"the replay takes no commands: {self._reason}; enable it first")
+            raise ArmStopped(f"the replay accepts no commands: {self._reason}; enable it first")
         run, row = self._run, self._row
         if row >= len(run.t):
             self.stop("the recording has ended")
@@ -89,8 +89,8 @@ class ReplayArm:
         if differs.any():
             joint = int(np.argmax(differs))
             self.stop("command differs from the recording")
-            raise ReplayMismatch(f"velocity command of {run.names[joint]} is {command.velocity[joint]:.6g}, recorded was "
-                                 f"{recorded[joint]:.6g}, at t = {run.t[row]:.3f} s (row {row})")
+            raise ReplayMismatch(f"the velocity command of {run.names[joint]} is {command.velocity[joint]:.6g}, but the recorded "
+                                 f"command is {recorded[joint]:.6g}, at t = {run.t[row]:.3f} s (row {row})")
         if self._paced:
             time.sleep(max(0.0, self._began + self._time() - time.monotonic()))
         self._row += 1

@@ -23,7 +23,7 @@ _QUANTITIES = (            # what is checked, with its unit for turning and for 
     ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
     ("following error", "rad", "m"), ("position against integrated velocity", "rad", "m"))
 _OF_LOOPS = (0, 1, 2, 3, 6, 7)      # which of them a velocity loop that swings can breach
-_WHY = {7: "one of the two has a wrong sign or scale"}
+_WHY = {7: "position or velocity has a wrong sign or scale"}
 _COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
 
@@ -176,4 +176,4 @@ class Supervisor:
         if found[j] == 0.0:
             return ""
         return (f"{self.names[j]} swings about its set-points at {found[j]:.2g} Hz: its velocity loop is unstable; lower the "
-                "drive's gains, or its bandwidth in simulation")
+                "drive's gains (in simulation: bandwidth)")

@@ -123,6 +123,6 @@ def refuse_unheld_settings(config: DriveConfig) -> None:
         most = 2 ** (bits - signed) - 1
         least = -most - 1 if signed else setting.least
         if not least <= setting.value <= most:
-            raise InputError(f"joints.{name}: its {setting.what} is {setting.value} in the drive's counts "
-                             f"(0x{setting.index:04X}), which holds {least} to {most}; correct the joint's limits, "
-                             "gear_ratio, position_counts, velocity_counts or rated_torque")
+            raise InputError(f"joints.{name}: the {setting.what} is {setting.value} counts, but object 0x{setting.index:04X} of "
+                             f"the drive holds {least} to {most} only; correct the joint's limits, gear_ratio, position_counts, "
+                             "velocity_counts or rated_torque")

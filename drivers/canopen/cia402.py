@@ -93,8 +93,8 @@ class Scale:
         """
         exact = (value - (self.zero if quantity == "position" else 0.0)) / getattr(self, quantity)
         if not abs(exact) < 2 ** (bits - 1) - 1:
-            raise DriverError(f"a {quantity} of {value:.4g} is {exact:.4g} counts, more than {bits} bits hold; "
-                              "check gear_ratio and the counts in the arm file")
+            raise DriverError(f"a {quantity} of {value:.4g} is {exact:.4g} counts, which do not fit the drive's field of {bits} "
+                              "bits; check gear_ratio and the counts in the arm file")
         return round(exact)
 
 

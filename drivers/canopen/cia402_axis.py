@@ -31,8 +31,8 @@ class CanopenAxis(Axis):
         self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
         if joint.torque > _MOST_TORQUE * self.steps.torque:
             raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is "
-                             f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque, more than its field "
-                             f"holds ({_MOST_TORQUE}); correct torque, rated_torque or gear_ratio")
+                             f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque; the drive's torque field "
+                             f"(0x6077) holds at most {_MOST_TORQUE}. Correct torque, rated_torque or gear_ratio")
         self.node: canopen.RemoteNode
         self.sdo: SdoClient
         self._torque = config.has_torque_mode
@@ -117,7 +117,7 @@ class CanopenAxis(Axis):
         end = time.monotonic() + _BOOT
         while (shown := self.sdo.read(0x6061, 0, "<b")) != self._profile:
             if time.monotonic() > end:
-                raise self.sdo.error(f"shows mode {shown} (0x6061) instead of {self._profile}")
+                raise self.sdo.error(f"reports mode {shown} (0x6061) instead of {self._profile}")
             time.sleep(0.01)
 
     def refuse_company(self) -> None:
@@ -165,7 +165,7 @@ class CanopenAxis(Axis):
             self.sdo.write(Setting(0x6040, 0, "<H", word, "controlword"))
             time.sleep(0.02)
         if inspection.state(self.sdo) in cia402.FAULTS:
-            raise self.sdo.error(f"keeps its fault: {inspection.fault_words(self.sdo)}")
+            raise self.sdo.error(f"still has its fault after the reset: {inspection.fault_words(self.sdo)}")
         self._emergency = None
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
@@ -207,7 +207,8 @@ class CanopenAxis(Axis):
         late = time.monotonic() - self._since
         if other and late > _SWITCH and self._goal == "follow":
             self._goal, self._torque_target = "held", 0
-            raise self.sdo.error(f"shows mode {self._shown} (0x6061) {1e3 * late:.0f} ms after it was told mode {self._mode}")
+            raise self.sdo.error(f"still reports mode {self._shown} (0x6061) {1e3 * late:.0f} ms after the command for mode "
+                                 f"{self._mode}")
 
     # what comes, in the reader's thread
 

@@ -79,8 +79,8 @@ class SdoClient:
         """Read one object back; raises where the drive holds another value than it was told."""
         found = self.read(setting.index, setting.sub, setting.form)
         if not setting.confirmed_by(found):
-            raise self.error(f"was told {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}) and reads back "
-                             f"{found}")
+            raise self.error(f"did not accept {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}): it reads "
+                             f"back {found}")
 
     def read(self, index: int, sub: int, form: str) -> int | None:
         """Value of an object; None if the drive does not have it."""
@@ -90,7 +90,7 @@ class SdoClient:
             return None
         size = struct.calcsize(form)
         if len(data) < size:
-            raise self.error(f"answers {len(data)} bytes for 0x{index:04X}:{sub}, {size} are needed")
+            raise self.error(f"answers with {len(data)} bytes for object 0x{index:04X}:{sub}; {size} bytes are needed")
         value: int = struct.unpack_from(form, data)[0]
         return value
 
@@ -109,7 +109,7 @@ class SdoClient:
             except canopen.SdoAbortedError as error:
                 if error.code in _ABSENT:
                     raise _NoObject from None
-                raise self.error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
+                raise self.error(f"refuses object 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
             except (canopen.SdoCommunicationError, *_GARBLED) as error:
                 if not left:
                     raise self.error("does not answer; check power, wiring, bit_rate and node", NoAnswer) from error

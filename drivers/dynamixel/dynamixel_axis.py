@@ -71,9 +71,9 @@ class DynamixelAxis(Axis):
         if state.hardware_error or self._alert:
             return dxl.hardware_words(state.hardware_error) or "hardware error"
         if state.tripped and state.torque_enable:
-            return "its bus watchdog found the host silent"
+            return "its bus watchdog heard nothing from the computer"
         if not state.torque_enable:
-            return "no power: switched off, or started again after losing its supply" if self._asked == "follow" else "no power"
+            return "no power: switched off, or restarted after losing its supply" if self._asked == "follow" else "no power"
         return None
 
     def identity(self) -> dict[str, str]:
@@ -115,8 +115,9 @@ class DynamixelAxis(Axis):
         for setting in told:
             if self.registers.read(setting.item) != setting.value:
                 if powered and setting.locked:
-                    raise self.registers.error(f"holds its joint and has another {setting.what}, which cannot be set under "
-                                               "power; support the arm, then switch its supply off and on")
+                    raise self.registers.error(f"holds its joint, and its {setting.what} differs from the needed value but "
+                                               "cannot be changed under power; support the arm, then switch the servo's supply "
+                                               "off and on")
                 self.registers.write(setting)
         for setting in told:
             self.registers.verify(setting)
@@ -137,7 +138,7 @@ class DynamixelAxis(Axis):
         A servo that was reset since it was set up knows its place within a turn only, and is refused.
         """
         if self.registers.read_once(dxl.INDIRECT) != dxl.indirect_addresses():
-            raise self.registers.error("was reset after it had been set up: where it is may be off by whole turns. Connect "
+            raise self.registers.error("was reset after it had been set up: its position may be wrong by whole turns. Connect "
                                        "again with the horn within half a turn of zero_offset")
         self.ours = True
         for setting in profile(self.keys):
@@ -186,8 +187,8 @@ class DynamixelAxis(Axis):
         if not fault:
             return
         if self.joint.falls and self.registers.read(dxl.TORQUE_ENABLE):
-            raise self.registers.error(f"holds its joint in spite of its fault, {dxl.hardware_words(fault)}, and would let it "
-                                       "fall; support the arm, then switch its supply off and on")
+            raise self.registers.error(f"holds its joint in spite of its fault, {dxl.hardware_words(fault)}; a reset would let "
+                                       "the joint fall. Now support the arm, then switch the servo's supply off and on")
         self.registers.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
         self.registers.write(WATCHDOG_OFF)
         self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
@@ -196,7 +197,7 @@ class DynamixelAxis(Axis):
             pass
         fault = self.registers.read(dxl.HARDWARE_ERROR)
         if fault:
-            raise self.registers.error("keeps its fault: " + dxl.hardware_words(fault))
+            raise self.registers.error("still has its fault after the reset: " + dxl.hardware_words(fault))
 
     def goal(self) -> int | None:
         """Goal position of this cycle; None where the servo is to be left alone."""

@@ -71,12 +71,12 @@ class ServoConfig:
         """
         joint, name = self.joint, self.drive.model
         if (series := name.partition("-")[0]) in NO_TORQUE:
-            raise InputError(f"joints.{joint.name}.drive.model = {name!r}: it reports {NO_TORQUE[series]}, which "
-                             "tells no friction; that takes the current of its motor")
+            raise InputError(f"joints.{joint.name}.drive.model = {name!r}: this servo reports {NO_TORQUE[series]}, from which "
+                             "friction cannot be identified; use a servo that reports its motor current")
         if name not in MODELS:
             raise unknown_name(f"joints.{joint.name}.drive.model", name, MODELS)
         most = self.model.most_current * abs(self.scale.torque)
         if joint.torque > most * _FULL_CURRENT:
-            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is beyond what {name} "
-                             f"gives there, {most:.3g} {joint.torque_unit}: the limit would never be seen to be passed. Lower "
-                             "torque, or correct model, reduction or torque_constant")
+            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} exceeds the largest torque that "
+                             f"{name} can give at the joint, {most:.3g} {joint.torque_unit}, so this limit could never trip. "
+                             "Lower torque, or correct model, reduction or torque_constant")

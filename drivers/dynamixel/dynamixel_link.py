@@ -38,7 +38,7 @@ class DynamixelLink(DriveLink):
 
     def _connected(self) -> ServoBus:
         if self._bus is None:
-            raise DriverError("the servos' line is not open")
+            raise DriverError("the serial line to the servos is not open")
         return self._bus
 
     def open(self, transport: serial.SerialBase | None = None) -> None:
@@ -57,13 +57,13 @@ class DynamixelLink(DriveLink):
         for servo in self._others:
             reply = bus.ask(servo, dxl.READ, dxl.read_request(dxl.SECONDARY_ID), dxl.SECONDARY_ID.size)
             if reply is None or not reply.data:
-                raise DriverError(f"servo {servo}, which is on the line beside those of the arm, does not say whether it follows "
-                                  "one of them (Secondary ID, register 12); check its wiring, or take it off the line")
+                raise DriverError(f"servo {servo} is on the line but not in the arm file, and does not say whether it follows a "
+                                  "servo of the arm (Secondary ID, register 12); check its wiring, or remove it from the line")
             leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data))
             if leader is not None:
-                raise DriverError(f"servo {servo} follows what the drive of {leader.joint.name} (id {leader.drive.id}) is told "
-                                  "(its Secondary ID, register 12); of a joint with two servos the torque of one alone would be "
-                                  "read: such joints cannot be driven")
+                raise DriverError(f"servo {servo} follows the commands to servo {leader.drive.id}, the drive of "
+                                  f"{leader.joint.name} (Secondary ID, register 12); joints with two servos cannot be driven, "
+                                  "since the torque of only one servo would be read")
 
     def start(self) -> None:
         """Servos answer at any time."""

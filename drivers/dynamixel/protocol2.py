@@ -187,9 +187,9 @@ MODELS = {"XM430-W210": Model(1030, 2.69e-3, 3.0 / 2.3, 1193), "XM430-W350": Mod
           "XH540-W150": Model(1110, 2.69e-3, 7.1 / 4.9, 2047), "XH540-W270": Model(1100, 2.69e-3, 9.9 / 4.9, 2047),
           "XW540-T140": Model(1180, 2.69e-3, 6.9 / 4.9, 2047), "XW540-T260": Model(1170, 2.69e-3, 9.5 / 4.9, 2047)}
 NO_TORQUE = {                                   # series that cannot tell torque, and what they report in its place
-    "XL430": "a load by its controller's output", "XC430": "a load by its controller's output",
-    "2XL430": "a load by its controller's output", "2XC430": "a load by its controller's output",
-    "XL330": "the current of its supply", "XC330": "the current of its supply"}
+    "XL430": "a load estimated from its controller's output", "XC430": "a load estimated from its controller's output",
+    "2XL430": "a load estimated from its controller's output", "2XC430": "a load estimated from its controller's output",
+    "XL330": "its supply current", "XC330": "its supply current"}
 MOST_VELOCITY = 1023                            # largest value of Velocity Limit
 
 

@@ -63,7 +63,7 @@ def open_line(port: str, baud_rate: int) -> serial.SerialBase:
     """A serial device, for this program alone, or a network socket."""
     alone = {} if "://" in port else {"exclusive": True}
     if port.startswith("socket://") and not re.fullmatch(r"socket://[^/?]+:\d+/?(\?.*)?", port):
-        raise InputError(f"the port {port} cannot be opened: it is to be socket://host:port, with the number of the port")
+        raise InputError(f"the port {port} cannot be opened: write socket://host:port, with the number of the port")
     try:
         line = serial.serial_for_url(port, baudrate=baud_rate, timeout=_POLL, write_timeout=_FULL, **alone)
     except ValueError as error:

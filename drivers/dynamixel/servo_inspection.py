@@ -32,20 +32,21 @@ def check_servo(registers: ServoRegisters, config: ServoConfig) -> None:
     model, number = config.model, registers.read(dxl.MODEL_NUMBER)
     if number != model.number:
         name = next((name for name, known in MODELS.items() if known.number == number), "another")
-        raise registers.error(f"says it is model {number} ({name}), the arm file says {config.drive.model}, which is "
-                              f"{model.number}; every torque would be wrong. Correct model or id")
+        raise registers.error(f"reports model number {number} ({name}); the arm file states {config.drive.model}, which has "
+                              f"number {model.number}. Every torque would be wrong. Correct model or id")
     leader = registers.read(dxl.SECONDARY_ID)
     if leader <= dxl.LAST_ID:
-        raise registers.error(f"also follows what servo {leader} is told; set its Secondary ID (register 12) to 255")
+        raise registers.error(f"also follows the commands to servo {leader}; set its Secondary ID (register 12) to 255")
     firmware = registers.read(dxl.FIRMWARE)
     if firmware < _FIRMWARE:
         raise registers.error(f"has firmware {firmware}, which has no time-based profiles; {_FIRMWARE} or later is needed")
     if registers.read(dxl.DRIVE_MODE) & dxl.REVERSE:
-        raise registers.error("counts the other way (Reverse Mode, bit 0 of register 10); that would be set back, and other "
-                              "software would then turn the joint the other way. Clear it, and state direction in the arm file")
+        raise registers.error("is in Reverse Mode (bit 0 of register 10). stribeck does not clear this bit, since other software "
+                              "would then turn the joint the other way. Clear the bit yourself, and state direction in the arm "
+                              "file")
     fault = registers.read(dxl.HARDWARE_ERROR)
     if fault:
-        raise registers.error(f"has a fault, {dxl.hardware_words(fault)}; see to its cause, then clear it with "
+        raise registers.error(f"has a fault, {dxl.hardware_words(fault)}; remove its cause, then clear the fault with "
                               "stribeck check --reset")
 
 
@@ -63,4 +64,5 @@ def stance(registers: ServoRegisters, keys: DynamixelKeys) -> tuple[bool, bool]:
 def refuse_leader(registers: ServoRegisters, powered: bool, tripped: bool) -> None:
     """A powered servo whose watchdog has not stopped it follows somebody."""
     if powered and not tripped:
-        raise registers.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        raise registers.error("is powered and follows another program, or a program ended without stopping the servo; end that "
+                              "program, or switch the servo off, first")

@@ -34,7 +34,7 @@ class ServoRegisters:
             before, found = found, self.read_once(item)
             if abs(found - before) <= apart:
                 return found
-        raise self.error(f"gives another value of register {item.address} each time that it is asked; see to the line")
+        raise self.error(f"returns a different value of register {item.address} at every reading; check the serial line")
 
     def read_once(self, item: Register) -> int:
         """Value of an item by one answer."""
@@ -55,7 +55,7 @@ class ServoRegisters:
         if found != setting.value:          # it may be the answer to an earlier question
             found = self.read(setting.item)
         if found != setting.value:
-            raise self.error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
+            raise self.error(f"did not accept {setting.what} = {setting.value} (register {setting.item.address}): it reads back "
                              f"{found}")
 
     def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:

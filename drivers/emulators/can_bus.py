@@ -60,8 +60,8 @@ def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
             name.bind(f"\0stribeck-emulator-{place}")
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise InputError(f"{arm.path}: another emulator listens on {address}; end that one, or give driver.bus another "
-                                 "port") from error
+                raise InputError(f"{arm.path}: another emulator listens on {address}; end that emulator, or give driver.bus "
+                                 "another port") from error
         yield
 
 
@@ -69,8 +69,8 @@ def _refuse_real(arm: ArmFile, table: Mapping[str, object]) -> None:
     """Emulated drives answer for real ones, and beside them, where any listen."""
     interface, channel = table.get("interface"), str(table.get("channel", ""))
     if interface not in ("udp_multicast", "virtual") and not (interface == "socketcan" and channel.startswith("vcan")):
-        raise InputError(f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; emulated ones would "
-                         "answer beside them. Emulate them on a bus of this computer alone, by a copy of the arm file with "
+        raise InputError(f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; emulated drives would "
+                         "answer at the same time. Use a bus inside this computer: copy the arm file and set "
                          "bus = {interface = \"udp_multicast\", channel = \"239.74.163.2\", port = 43113}")
 
 

@@ -45,8 +45,8 @@ def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
         If there is no emulator of this kind; lists those there are.
     """
     if arm.driver.kind == "simulated":
-        raise InputError(f"{arm.path}: a simulated arm has no drives to play; name an arm whose [driver] has one of the kinds "
-                         f"{', '.join(EMULATORS)}, as lab6-canopen")
+        raise InputError(f"{arm.path}: a simulated arm has no drives to emulate; name an arm whose [driver] has one of the kinds "
+                         f"{', '.join(EMULATORS)}, for example lab6-canopen")
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
     made: Emulator = resolve_name(f"stribeck.drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)

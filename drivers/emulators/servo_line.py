@@ -18,13 +18,13 @@ class TcpLine:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme != "socket" or parts.port is None:
-            raise InputError(f"driver.port = {url!r}: an emulator listens on socket://host:port or on a pty of its own")
+            raise InputError(f"driver.port = {url!r}: an emulator needs socket://host:port, or a path at which it creates a pty")
         try:
             self._listener = socket.create_server((parts.hostname or "127.0.0.1", parts.port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise InputError(f"driver.port = {url!r}: another program, as an emulator, listens there; end that one, or give "
-                                 "another port") from error
+                raise InputError(f"driver.port = {url!r}: another program, perhaps an emulator, listens on this port; end that "
+                                 "program, or state another port") from error
             raise
         self._clients: dict[socket.socket, bytearray] = {}
 
@@ -70,8 +70,8 @@ class PtyLine:
         import tty
 
         if path.exists():
-            raise InputError(f"driver.port = \"{path}\" is there already; an emulator makes a pty of its own and links it from a "
-                             "path that is free")
+            raise InputError(f"driver.port = \"{path}\" exists already; an emulator creates a pty and a link to it at this path: "
+                             "state a path that does not exist")
         self._path, self._buffer = path, bytearray()
         self._master, self._slave = os.openpty()                # the slave stays open, that clients may come and go
         tty.setraw(self._slave)

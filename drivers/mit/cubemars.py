@@ -51,20 +51,20 @@ class CubemarsAxis(PolledAxis):
         step = drive.kp * drive.gear**2 / keys.rate         # N·m·s/rad: torque of a step of the ramp, by velocity
         if (pull := step * joint.velocity) > _STEP * joint.torque:
             raise InputError(f"joints.{joint.name}.drive.kp = {drive.kp:g}: at {joint.velocity:g} {joint.position_unit}/s "
-                             f"each step of the ramp would pull {pull:.3g} {joint.torque_unit} harder, and a lost frame twice "
-                             f"that; {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, are allowed. "
-                             "Lower kp or velocity, or raise driver.rate")
+                             f"each step of the position ramp would add {pull:.3g} {joint.torque_unit}, and a lost frame twice "
+                             f"as much; at most {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, "
+                             "are allowed. Lower kp or velocity, or raise driver.rate")
         if drive.kp and drive.kd > drive.kp * keys.watchdog:
-            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: a joint whose computer falls silent runs on for up "
-                             f"to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, which plans leave driver.watchdog = "
-                             f"{keys.watchdog:g} s for. Lower kd, or raise kp or watchdog")
+            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: if the computer falls silent, the joint runs on for "
+                             f"up to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, but plans leave room for "
+                             f"driver.watchdog = {keys.watchdog:g} s only. Lower kd, or raise kp or watchdog")
         slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp goes at any velocity
         self.steps = Steps(slow, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)
         self.gravity = 0.0                  # of the joint, where it is now
         self.released = True                # there is nothing to release
         self._slope = Slope(self.steps.position)
         if drive.kp:
-            self.unwatched = "stays powered at its last place"
+            self.unwatched = "stays powered at its last position"
         self._powered = False
         self._fault = 0                     # error code under power: rest mode, which comes then, forgets it
         self._rested = self._entered = 0    # answers to rest mode since power was to go, to motor mode since it was to come
@@ -88,7 +88,7 @@ class CubemarsAxis(PolledAxis):
         """What the arm file says: an AK motor does not."""
         spans = self.drive.spans
         return {"id": str(self.drive.id), "device": self.drive.motor or "MIT", "firmware": "-", "modes": "position ramp",
-                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)",
+                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; from the arm file)",
                 "holds": "no limits"}
 
     def configure(self) -> None:
@@ -96,7 +96,7 @@ class CubemarsAxis(PolledAxis):
         self.reading = self._goal = self._ramp = self._told = self._resumed = None
         error = self._state() or self._fault
         if error:
-            raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
+            raise self.error(f"has a fault: {mit.cubemars_words(error)}; remove its cause, then clear the fault with stribeck "
                              "check --reset")
         self._powered = False
 
@@ -204,7 +204,7 @@ class CubemarsAxis(PolledAxis):
         time.sleep(0.02)
         error = self._fault = self._state()
         if error:
-            raise self.error(f"keeps its fault: {mit.cubemars_words(error)}")
+            raise self.error(f"still has its fault after the reset: {mit.cubemars_words(error)}")
 
     def forget(self) -> None:
         """Positions from before a pause tell no velocity."""
@@ -240,13 +240,14 @@ class CubemarsLink(PolledLink):
 
     def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
         if not keys.allow_no_watchdog:
-            raise InputError("AK motors have no watchdog: if this computer hangs, they stay at the last position of the ramp, "
-                             "powered. driver.allow_no_watchdog = true moves them all the same")
+            raise InputError("AK motors have no watchdog: if this computer hangs, they stay powered at the last position of the "
+                             "ramp. To move them nevertheless, state driver.allow_no_watchdog = true")
         refuse_shared(joints, "id", [drive.id for drive in drives])
         for joint in joints:
             if joint.falls:
-                raise InputError(f"joints.{joint.name}.stop = \"hold\": an AK motor does not say whether it holds, and "
-                                 "connecting takes its power; only joints with a brake (stop = \"brake\") can be driven")
+                raise InputError(f"joints.{joint.name}.stop = \"hold\": an AK motor does not report whether it holds its joint, "
+                                 "and connecting switches its power off; only joints with a brake (stop = \"brake\") can be "
+                                 "driven")
         self._motors = tuple(CubemarsAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))
         super().__init__(joints, keys, self._motors)
 
@@ -269,25 +270,27 @@ class CubemarsLink(PolledLink):
             spoken = message.arbitration_id or (message.data[0] if message.data else 0)         # to it, or by it
             for axis in self._motors:
                 if axis.drive.id == spoken:
-                    raise axis.error("follows another program; stop that first")
+                    raise axis.error("follows another program; end that program first")
 
     def _refuse_to_sag(self, j: int, axis: CubemarsAxis) -> None:
         """Without stiffness a velocity is only as good as damping is strong against gravity."""
         slowest, name = axis.joint.table.slowest, axis.joint.name
         if slowest is None:
-            raise InputError(f"joints.{name}.drive.kp = 0: joints.{name}.slowest is needed to say whether damping alone would do")
+            raise InputError(f"joints.{name}.drive.kp = 0: state joints.{name}.slowest, which decides whether kd alone can hold "
+                             "the joint's speed against gravity")
         low, high = np.array([other.joint.position for other in self._motors]).T
         found = self._most_gravity(j, low, high)
         allowed = _WEAK * axis.drive.kd * axis.drive.gear**2 * slowest
         if found > allowed:
-            raise InputError(f"joints.{name}.drive.kp = 0: gravity of {found:.3g} N·m would drag it away from {slowest:g} rad/s; "
-                             f"without kp at most {allowed:.3g} N·m are allowed (0.1 kd slowest)")
+            raise InputError(f"joints.{name}.drive.kp = 0: a gravity torque of {found:.3g} N·m would pull the joint off its "
+                             f"slowest speed, {slowest:g} rad/s; without kp at most {allowed:.3g} N·m are allowed (0.1 kd "
+                             "slowest). State kp")
 
     def _most_gravity(self, j: int, low: np.ndarray, high: np.ndarray) -> float:
         """The greatest torque of gravity at a joint within these limits."""
         if self.mechanism.chain is not None:
-            raise InputError(f"{self.mechanism.name} is a closed chain, whose postures between the limits are not searched for "
-                             "the greatest torque of gravity; state joints.NAME.drive.kp")
+            raise InputError(f"{self.mechanism.name} is a closed chain, for which the largest gravity torque within the limits "
+                             "is not computed; state joints.NAME.drive.kp above 0")
         def spared(q: np.ndarray) -> float:
             return -abs(float(inverse_dynamics(self.mechanism, q[None])[0, j]))
 

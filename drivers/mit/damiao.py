@@ -76,12 +76,12 @@ class DamiaoAxis(PolledAxis):
         for register, stated, key in ((mit.MOTOR_ID, self.drive.id, "id"), (mit.REPLY_ID, self.drive.reply, "reply")):
             found = self.read(register)
             if found != stated:
-                raise self.error(f"has {key} {found:.0f} in its register {register}, the arm file says {stated}")
+                raise self.error(f"has {key} {found:.0f} in register {register}; the arm file states {stated}")
         self._compare_ranges()
         status = self.state().status
         if status not in (0, mit.ENABLED):
-            raise self.error(f"has a fault: {mit.damiao_words(status)}; see to its cause, then clear it with stribeck check "
-                             "--reset")
+            raise self.error(f"has a fault: {mit.damiao_words(status)}; remove its cause, then clear the fault with stribeck "
+                             "check --reset")
         holds = status == mit.ENABLED
         self._refuse_leader(holds)
         self.settings[mit.MODE] = self._question(mit.READ, mit.MODE), mit.VELOCITY_MODE
@@ -99,7 +99,8 @@ class DamiaoAxis(PolledAxis):
 
     def _refuse_leader(self, powered: bool) -> None:
         if powered and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE or self._turns()):
-            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+            raise self.error("is powered and follows another program, or a program ended without stopping the motor; end that "
+                             "program, or switch the motor off, first")
 
     def _turns(self) -> bool:
         """Whether its joint moves, by more than one that is held by a velocity loop creeps."""
@@ -113,9 +114,9 @@ class DamiaoAxis(PolledAxis):
         for key, unit in (("position", "rad"), ("velocity", "rad/s"), ("torque", "N·m")):
             is_, says = getattr(found, key), getattr(stated, key)
             if not abs(is_ - says) <= 1e-3 * says:
-                raise self.error(f"scales its {key} by {is_:g} {unit} (registers 21-23: {found.position:g}, {found.velocity:g}, "
-                                 f"{found.torque:g}), the arm file says {says:g} {unit}; every {key} would be wrong by that "
-                                 "factor. Correct motor or ranges")
+                raise self.error(f"has a {key} range of {is_:g} {unit} (registers 21-23: {found.position:g}, {found.velocity:g}, "
+                                 f"{found.torque:g}); the arm file states {says:g} {unit}. Every {key} would be wrong by the "
+                                 "ratio of these numbers. Correct motor or ranges")
 
     def watch(self, on: bool) -> None:
         """The time-out's register; a motor that holds by itself has heard nothing for long, and would trip at once."""
@@ -131,7 +132,7 @@ class DamiaoAxis(PolledAxis):
         self.ask(self._question(mit.WRITE, register, value), register)
         found = self.read(register)
         if not self.has(register, found):
-            raise self.error(f"was told {what} = {value:g} (register {register}) and reads back {found:g}")
+            raise self.error(f"did not accept {what} = {value:g} (register {register}): it reads back {found:g}")
 
     def read(self, register: int) -> float:
         """Value of a register."""
@@ -152,8 +153,8 @@ class DamiaoAxis(PolledAxis):
         """Velocity frame."""
         shaft = self.shaft.velocity(velocity)
         if not abs(shaft) <= self.shaft.spans.velocity:
-            raise self.error(f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its range ends at "
-                             f"{self.shaft.spans.velocity:.4g}")
+            raise self.error(f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its velocity range ends at "
+                             f"{self.shaft.spans.velocity:.4g} rad/s")
         return Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(shaft))
 
     def power_on(self) -> Iterator[Frame]:
@@ -182,7 +183,7 @@ class DamiaoAxis(PolledAxis):
             time.sleep(0.02)
         status = self.state().status
         if status != 0:
-            raise self.error(f"keeps its fault: {mit.damiao_words(status)}")
+            raise self.error(f"still has its fault after the reset: {mit.damiao_words(status)}")
 
     # what comes
 
@@ -223,8 +224,8 @@ class DamiaoLink(PolledLink):
         for joint, drive in zip(joints, drives, strict=True):
             for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):
                 if identifier in taken:
-                    raise InputError(f"joints.{joint.name}.drive: its {what} would have the identifier 0x{identifier:X}, like "
-                                     f"{taken[identifier]}")
+                    raise InputError(f"joints.{joint.name}.drive: its {what} would use the CAN identifier 0x{identifier:X}, "
+                                     f"which is taken by {taken[identifier]}")
                 taken[identifier] = f"{what} of {joint.name}"
         super().__init__(joints, keys, tuple(DamiaoAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
 

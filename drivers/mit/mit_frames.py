@@ -79,8 +79,8 @@ def _value(counts: int, span: float, bits: int) -> float:
 
 def _counts(value: float, low: float, high: float, bits: int, what: str) -> int:
     if not low <= value <= high:
-        raise DriverError(f"a {what} of {value:.4g} does not fit a field of {low:g} ... {high:g}; check motor or ranges, and "
-                          "gear, in the arm file")
+        raise DriverError(f"a {what} of {value:.4g} does not fit its field of the frame, {low:g} ... {high:g}; check motor or "
+                          "ranges, and gear, in the arm file")
     return int((value - low) * (2**bits - 1) / (high - low))           # cut off, as the makers' own code does
 
 

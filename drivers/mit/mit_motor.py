@@ -25,7 +25,7 @@ class MotorKeys(Keys):
     @model_validator(mode="after")
     def _one_of_both(self) -> "MotorKeys":
         if (self.motor is None) == (self.ranges is None):
-            raise ValueError("motor or ranges is needed, not both")
+            raise ValueError("exactly one of motor and ranges is needed")
         if self.motor is not None and self.motor not in self.motors:
             raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(self.motors)}")
         return self
@@ -72,5 +72,6 @@ class Shaft:
                                          ("velocity", joint.velocity * self.gear, spans.velocity, "rad/s"),
                                          ("torque", joint.torque / self.gear, spans.torque, "N·m")):
             if not needed < span:
-                raise InputError(f"joints.{joint.name}.{what}: its limit is {needed:.4g} {unit} at the motor's shaft, whose "
-                                 f"field ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or gear")
+                raise InputError(f"joints.{joint.name}.{what}: the limit is {needed:.4g} {unit} at the motor's shaft, but the "
+                                 f"motor's {what} range ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or "
+                                 "gear")

@@ -28,7 +28,7 @@ class OdriveKeys(PolledKeys):
     def _spoken(cls, firmware: str) -> str:
         found = re.match(r"(\d+)\.(\d+)\.", firmware)
         if not found or (int(found[1]), int(found[2])) < (0, 6):
-            raise ValueError("a version from 0.6.0 on is needed: older firmware takes no settings by endpoint over CAN")
+            raise ValueError("version 0.6.0 or later is needed: older firmware accepts no settings by endpoint over CAN")
         return firmware
 
     @field_validator("endpoints")
@@ -39,7 +39,7 @@ class OdriveKeys(PolledKeys):
             raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
                              "ids in flat_endpoints.json of this firmware")
         if twice := [name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1]:
-            raise ValueError(f"{' and '.join(twice)} have the same number; each has its own id in flat_endpoints.json")
+            raise ValueError(f"{' and '.join(twice)} have the same number; each endpoint has its own id in flat_endpoints.json")
         return endpoints
 
 

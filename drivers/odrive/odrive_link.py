@@ -94,15 +94,15 @@ class OdriveAxis(PolledAxis):
         self._compare_firmware()
         error, state = self._error(), self._state()
         if error:
-            raise self.error(f"has a fault: {cansimple.error_words(error)}; see to its cause, then clear it with stribeck check "
-                             "--reset")
+            raise self.error(f"has a fault: {cansimple.error_words(error)}; remove its cause, then clear the fault with stribeck "
+                             "check --reset")
         if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
         self._refuse_leader(state)
         if not (self.keys.relative_positions or self.read(ABSOLUTE)):
-            raise self.error("counts positions from where it stood when its supply came (absolute_setpoints is false): in "
-                             "another posture zero_offset would be wrong, and with it every limit. Set absolute_setpoints on "
-                             "the ODrive; or say driver.relative_positions = true and bring the arm to one posture before "
+            raise self.error("counts positions from its place at power-up (absolute_setpoints is false): after a power-up in "
+                             "another posture, zero_offset and every position limit would be wrong. Set absolute_setpoints on "
+                             "the ODrive; or state driver.relative_positions = true and bring the arm to the same posture before "
                              "each power-up")
         torque = self.joint.torque / abs(self._torque)
         mode = self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH))
@@ -120,14 +120,15 @@ class OdriveAxis(PolledAxis):
 
     def _refuse_leader(self, state: int) -> None:
         if state == cansimple.CLOSED_LOOP and (self.read(WATCHDOG) or self.read(INPUT_VELOCITY)):
-            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+            raise self.error("is powered and follows another program, or a program ended without stopping the axis; end that "
+                             "program, or set the axis to idle, first")
 
     def _compare_firmware(self) -> None:
         """Before anything is written by endpoint."""
         _, firmware = self._get(cansimple.VERSION)
         if firmware != self.keys.firmware:
-            raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
-                             "other firmware they would set something else. Correct firmware and endpoints")
+            raise self.error(f"has firmware {firmware}; the arm file's endpoints belong to firmware {self.keys.firmware} and "
+                             "would change other settings here. Correct firmware and endpoints")
 
     def watch(self, on: bool) -> None:
         """A set-point of zero, then the switch of the watchdog."""
@@ -144,8 +145,8 @@ class OdriveAxis(PolledAxis):
     def read(self, name: str) -> float:
         """Value of an endpoint."""
         value: float = self.ask(self._question(name), name,
-                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints says is {name}; "
-                                "compare it with flat_endpoints.json of this firmware")
+                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints states for "
+                                f"{name}; compare driver.endpoints with flat_endpoints.json of this firmware")
         return value
 
     def _question(self, name: str) -> Frame:
@@ -162,7 +163,7 @@ class OdriveAxis(PolledAxis):
             if not wrong:
                 return
             if not left:
-                raise self.error(f"was told {wrong[0]} = {values[wrong[0]]:g} and reads back {found[wrong[0]]:g}")
+                raise self.error(f"did not accept {wrong[0]} = {values[wrong[0]]:g}: it reads back {found[wrong[0]]:g}")
 
     def _error(self) -> int:
         """Its errors, those that are over but keep it disarmed among them."""
@@ -194,7 +195,8 @@ class OdriveAxis(PolledAxis):
     def setpoint(self, velocity: float) -> Frame:
         """Set_Input_Vel."""
         if not abs(velocity / self._turn) <= _FASTEST:
-            raise self.error(f"cannot be told {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions a second")
+            raise self.error(f"cannot take a set-point of {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions per "
+                             "second")
         return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
 
     def power_on(self) -> Iterator[Frame]:
@@ -232,7 +234,7 @@ class OdriveAxis(PolledAxis):
         self.link.send(self._frame(cansimple.CLEAR, b"\0"))
         time.sleep(0.02)
         if error := self._error():
-            raise self.error(f"keeps its fault: {cansimple.error_words(error)}")
+            raise self.error(f"still has its fault after the reset: {cansimple.error_words(error)}")
 
     # what comes
 

@@ -38,7 +38,7 @@ class ClosedLoops:
             If the loops do not close on that way.
         """
         if close_by_constraints(self.model, data, self.drives, q) > CLOSED:
-            raise DriverError(f"the simulated machine's loops do not close with its drives at {np.round(q, 4).tolist()}")
+            raise DriverError(f"the simulated machine's loops do not close with the drives at {np.round(q, 4).tolist()}")
 
     def moves(self, data: "mujoco.MjData") -> Array:
         """Velocities of all joints over those of the drives, shape (nv, n), after ``mj_fwdPosition``."""

@@ -110,9 +110,9 @@ def _rod(model: "mujoco.MjModel", body: int, start: Array, key: str) -> tuple[Ar
         wanted = axial * np.outer(e, e) + across * (np.eye(3) - np.outer(e, e))
         if np.abs(inertia - wanted).max() <= _UNIFORM * across:
             return e, length, axial
-    raise InputError(f"{key}: the link is no uniform rod from its joint's origin: {mass:g} kg with the centre of mass at "
-                     f"{np.round(half, 4).tolist()} m from there ask for {mass * length**2 / 12.0:.4g} kg·m² across it, the "
-                     f"model has {np.round(model.body_inertia[body], 5).tolist()}; only such links can bend")
+    raise InputError(f"{key}: the link is not a uniform rod that begins at its joint's origin: a rod of {mass:g} kg with its "
+                     f"centre of mass at {np.round(half, 4).tolist()} m has {mass * length**2 / 12.0:.4g} kg·m² across, the "
+                     f"model states {np.round(model.body_inertia[body], 5).tolist()}; only uniform rods can bend")
 
 
 def _fill(piece: "mujoco.MjsBody", mass: float, axial: float, size: float, e: Array, start: Array) -> None:

@@ -149,8 +149,8 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
     mechanism = load_mechanism(arm)
     if truth.passive and mechanism.chain is None:
-        raise InputError(f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is no closed chain; every "
-                         "joint has a drive, whose friction belongs in simulation.joints")
+        raise InputError(f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is not a closed chain; every "
+                         "joint has a drive, and its friction belongs in simulation.joints")
     if mechanism.chain is not None:
         return _closed_model(arm, mechanism.chain.whole, names, truth)
     of_mechanism = arm.model.suffix.lower() == ".toml"
@@ -202,11 +202,11 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
         for knob in ("stiffness", "flexible_link"):
             if getattr(joint_truth, knob) is not None:
                 raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are "
-                                 "not simulated; leave it out")
+                                 "not simulated; leave this key out")
         spec.joint(name).armature = max(armature(arm, name, joint_truth), float(spec.joint(name).armature))
     if truth.payload.mass > 0.0:
-        raise InputError(f"{arm.path}: simulation.payload is a mass on the last link of an open chain; add it to a link of the "
-                         "mechanism, or take mass_error")
+        raise InputError(f"{arm.path}: simulation.payload needs an open chain, whose last link carries it; add the mass to a "
+                         "link of the mechanism, or use mass_error")
     spec.option.gravity = list(arm.gravity)
     spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model, motors = _as_it_is(spec, truth, arm, names)

@@ -25,7 +25,7 @@ class ReactionLoads:
         self._start = model.qpos0[axes.drives].copy()
         n = len(self._body)
         if len(set(self._body)) < n:
-            raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
+            raise InputError("the simulated arm needs one joint per body; split the bodies that have several joints")
         kinds = [joint.load for joint in joints]
         self._slides: list[bool] = (model.jnt_type[axes.drives] == mujoco.mjtJoint.mjJNT_SLIDE).tolist()
         self._counts = [(0.0, 0.0, 0.0, 0.0)] * n           # what axial, radial, bending and moment count for each joint

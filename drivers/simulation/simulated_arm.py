@@ -67,7 +67,7 @@ class SimulatedArm:
         try:
             self._physics.stand(self._data, home)
         except DriverError as error:
-            raise InputError(f"{arm.path}: the home posture, workspace.home or all zero, is out of reach: {error}") from error
+            raise InputError(f"{arm.path}: the home posture (workspace.home, else all zero) is out of reach: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +85,7 @@ class SimulatedArm:
     def step(self, command: Command) -> JointSample:
         """One cycle of the arm's own clock under a new set-point."""
         if self._reason is not None:
-            raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+            raise ArmStopped(f"the arm accepts no commands: {self._reason}; enable it first")
         fault = command_fault(command, self.names, self.modes)
         if fault is not None:
             self.stop(fault)
@@ -168,5 +168,5 @@ def _refuse_drive_side(arm: ArmFile) -> None:
     """A simulated drive has the model's sign and zero; keys that say otherwise would be ignored."""
     for name, joint in arm.joints.items():
         if joint.direction != 1 or joint.zero_offset != 0.0:
-            raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; the simulated one "
-                             "has the model's")
+            raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; a simulated drive has "
+                             "the model's direction and zero. Leave these keys out")

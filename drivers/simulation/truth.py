@@ -26,28 +26,29 @@ class Knobs(BaseModel):
 
     model_config = _STRICT
     torque_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the torque signal's noise, N·m")
-    torque_noise_time: NonNegativeFloat = Field(0.0, description="its correlation time, s; 0 is white noise")
+    torque_noise_time: NonNegativeFloat = Field(0.0, description="correlation time of that noise, s; 0 is white noise")
     torque_step: NonNegativeFloat = Field(0.0, description="resolution of the torque signal, N·m")
     torque_delay: NonNegativeFloat = Field(0.0, description="lag of the torque signal behind the position, s")
     torque_scale: PositiveFloat = Field(1.0, description="reported torque over true torque")
-    offset: float = Field(0.0, description="added to the reported torque, N·m")
+    offset: float = Field(0.0, description="constant added to the reported torque, N·m")
     encoder_step: NonNegativeFloat = Field(0.0, description="resolution of the position, rad")
     velocity_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the velocity signal's noise, rad/s")
     ripple: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0, description="amplitude of the position-dependent part of friction, as a fraction of it")
-    ripple_period: PositiveFloat = Field(0.0628318530718, description="its period, rad")
+    ripple_period: PositiveFloat = Field(0.0628318530718, description="period of the ripple, rad")
     stroke_scatter: NonNegativeFloat = Field(
         0.0, description="standard deviation of the friction level from stroke to stroke, as a fraction")
-    warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
+    warm_up: NonNegativeFloat = Field(0.0, description="additional friction of a cold joint, as a fraction")
     warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
-    breakaway: NonNegativeFloat = Field(0.0, description="how much more than its static level a joint holds after a long rest, "
-                                                         "as a fraction")
-    breakaway_time: PositiveFloat = Field(1.0, description="rest after which half of that is there, s")
+    breakaway: NonNegativeFloat = Field(0.0, description="growth of friction during a long rest, as a fraction of the static "
+                                                         "level")
+    breakaway_time: PositiveFloat = Field(1.0, description="rest after which half of that growth is reached, s")
     bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
     efficiency: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
-        1.0, description="of the gear: the drive gives 1/efficiency of the transmitted torque when driving, efficiency if driven")
+        1.0, description="efficiency of the gear: the drive gives 1/efficiency of the transmitted torque when it drives, "
+                         "efficiency of it when it is back-driven")
     stiffness: PositiveFloat | None = Field(
-        None, description="of the spring between drive and link, N·m/rad; a joint without is rigid")
+        None, description="stiffness of the spring between drive and link, N·m/rad; a joint without this key is rigid")
     stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
 
 
@@ -56,7 +57,7 @@ class FlexibleLink(BaseModel):
 
     model_config = _STRICT
     bending_stiffness: PositiveFloat = Field(description="E I, the same about both axes, N·m²")
-    segments: PositiveInt = Field(4, description="how many pairs of elastic hinges the beam has")
+    segments: PositiveInt = Field(4, description="number of pairs of elastic hinges in the beam")
     relaxation_time: NonNegativeFloat = Field(0.0, description="material damping over stiffness, s")
 
 
@@ -72,8 +73,8 @@ class JointTruth(Knobs):
     stribeck_velocity: PositiveFloat = 0.05
     stribeck_exponent: PositiveFloat = 2.0
     viscous: NonNegativeFloat = 0.0
-    armature: NonNegativeFloat | None = Field(None, description="of rotor and gear at the joint, kg·m²; default is gear_ratio² "
-                                                                "rotor_inertia of the arm file")
+    armature: NonNegativeFloat | None = Field(None, description="inertia of rotor and gear at the joint, kg·m²; default is "
+                                                                "gear_ratio² rotor_inertia of the arm file")
     flexible_link: FlexibleLink | None = None
 
     @model_validator(mode="before")
@@ -198,8 +199,8 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
     table = parse_table(_Border, {"simulation": dict(arm.simulation)}, arm.path).simulation
     default = table.joints.pop(SHARED, {})
     if default and SHARED in names:
-        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, and [simulation.joints.{SHARED}] holds for every "
-                         "joint; give that joint of the model another name")
+        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, but [simulation.joints.{SHARED}] applies to every "
+                         "joint; rename that joint in the model")
     parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a fault is named where it stands
     for name in table.joints:
         if name not in names:
@@ -233,7 +234,7 @@ def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTrut
     for name in stated:
         if name not in shared:
             raise InputError(f"{arm.path}: [simulation.motors.{name}]: {unknown_name('motor of several joints', name, shared)}; "
-                             "[transmission] says which these are")
+                             "[transmission] lists these motors")
     if transmission is None:
         return {}, None
     still = MotorTruth.model_validate({})
@@ -249,7 +250,7 @@ def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
 def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
     """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
     if joint.stiffness is None and joint.stiffness_damping > 0.0:
-        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; state its stiffness too")
+        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping needs a spring; state stiffness too")
     for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):
         if getattr(joint, key) is not None and armature(arm, name, joint) == 0.0:
             raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "

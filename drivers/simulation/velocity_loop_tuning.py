@@ -72,7 +72,7 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
     loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[soft] / _LOOP_STEP
     if loop.max() > _FINEST_RATE:
         joint = int(soft[np.argmax(loop)])
-        raise InputError(f"{path}: joints.{physics.names[joint]}.rotor_inertia is too small beside the elastic link for a "
+        raise InputError(f"{path}: joints.{physics.names[joint]}.rotor_inertia is too small, with this elastic link, for a "
                          f"velocity loop of {truth.joints[joint].bandwidth:g} Hz; make it "
                          f"{loop.max() / _FINEST_RATE:.3g} times as large")
     squares, modes = eigh(np.diag(model.jnt_stiffness), M)          # the drives' own come first, at zero
@@ -83,10 +83,10 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
     if rates[fastest] > _FINEST_RATE:
         stored = model.jnt_stiffness[axes.springs] * modes[axes.springs, fastest] ** 2
         name, knob, value = physics.spring_key(int(np.argmax(stored)))
-        raise InputError(f"{path}: {knob} = {value:g}: {name} would swing at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
-                         f"physics at {_FINEST_RATE:g} Hz follows it up to about "
-                         f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments swing slower; without the "
-                         "key it is rigid")
+        raise InputError(f"{path}: {knob} = {value:g}: {name} would vibrate at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
+                         f"the physics at {_FINEST_RATE:g} Hz follow values up to about "
+                         f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments vibrate more slowly; without "
+                         "this key the part is rigid")
     return Tuning(kp, max(float(rates[fastest]), float(loop.max())))
 
 

@@ -78,7 +78,7 @@ class Axis(ABC):
     replies: int = 0
     corrupt: int = 0
     watched: bool = False
-    unwatched: str = "goes on at its last speed"
+    unwatched: str = "moves on at its last speed"
 
     @property
     @abstractmethod

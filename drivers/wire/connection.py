@@ -53,7 +53,7 @@ def set_up(axes: Sequence[Axis], watchdog_needed: bool) -> None:
         axis.configure()
         if watchdog_needed and not axis.watched:
             raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint "
-                              f"{axis.unwatched}. driver.allow_no_watchdog = true moves it all the same")
+                              f"{axis.unwatched}. To move it nevertheless, state driver.allow_no_watchdog = true")
 
 
 def _let_go(link: DriveLink) -> None:

@@ -66,6 +66,6 @@ def refuse_shared(joints: Sequence[DrivenJoint], key: str, addresses: Sequence[i
     taken = dict(others or {})
     for joint, address in zip(joints, addresses, strict=True):
         if address in taken:
-            raise InputError(f"joints.{joint.name}.drive.{key} = {address} is also that of {taken[address]}; each drive on a bus "
-                             "needs its own")
+            raise InputError(f"joints.{joint.name}.drive.{key} = {address} is already used by {taken[address]}; each drive on a "
+                             f"bus needs its own {key}")
         taken[address] = joint.name

@@ -55,8 +55,8 @@ class DrivenJoint:
             If the arm file does not state it.
         """
         if self.table.gear_ratio is None:
-            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; say 1.0 where "
-                             "there is no gear, 2 pi over the way of a revolution [m] of a slide")
+            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; state 1.0 if there "
+                             "is no gear, and for a slide 2 pi over the travel per motor revolution [m]")
         return self.table.gear_ratio
 
 

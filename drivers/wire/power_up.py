@@ -55,7 +55,7 @@ def _refuse_to_leave(cycle: Cycle, stood: Array, following_error: Array) -> None
             stood[j] = axis.reading.q
         unit, allowed = axis.joint.position_unit, following_error[j]
         if not abs(axis.reading.q - stood[j]) <= allowed:
-            when = "once its drive had come to power" if axis.power == "on" else "before its drive had come to power"
-            raise DriverError(f"{axis.joint.name} went from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} {when}, more "
-                              f"than its following_error of {allowed:g} {unit}: see to how the drive is tuned and "
-                              "commutated, to its zero, and to its brake")
+            when = "after its drive got power" if axis.power == "on" else "before its drive got power"
+            raise DriverError(f"{axis.joint.name} moved from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} {when}, more "
+                              f"than its following_error of {allowed:g} {unit}: check the drive's tuning, commutation and "
+                              "zero, and the joint's brake")

@@ -48,10 +48,10 @@ class PowerWait:
         if silent:
             return DriverError("no drive replies" if self._cycle.nobody_speaks() else f"{silent[0]} does not reply")
         if turning := self._turning():
-            return DriverError(f"{turning[0]} still turns {self._patience:.2g} s after its drive was told to stop")
+            return DriverError(f"{turning[0]} still moves {self._patience:.2g} s after its drive was told to stop")
         axis = next((axis for axis in self._axes if axis.power not in self._enough), None)
         if axis is None:        # the state came in another thread, just now
-            return DriverError(f"the drives took longer than {self._patience:g} s to be {self._power!r}")
+            return DriverError(f"the drives took longer than {self._patience:g} s to reach the state {self._power!r}")
         return DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {self._patience:g} s, not {self._power!r}"
                            + (f": {axis.trouble}" if axis.trouble else ""))
 

@@ -162,9 +162,9 @@ class StopLadder:
                 self.try_cycle()
             places = self._places()
             loose = [j for j in loose if abs(places[j] - before[j]) > self._at_rest.braked[j]]
-        return [f"{joint.name} went {abs(places[j] - stood[j]):.2g} {joint.position_unit} in {_GRIPS:g} s "
-                'without power and moves still: its brake does not hold it, or it has none (stop = "brake" in the arm file); '
-                "support it, then come near" for j in loose for joint in (self.axes[j].joint,)]
+        return [f"{joint.name} moved {abs(places[j] - stood[j]):.2g} {joint.position_unit} in {_GRIPS:g} s "
+                'without power and still moves: its brake does not hold it, or it has no brake (the arm file says stop = '
+                '"brake"); support the joint before you come near' for j in loose for joint in (self.axes[j].joint,)]
 
     def _places(self) -> Array:
         """Positions by the last replies, shape (n,) [rad or m]."""
@@ -180,5 +180,5 @@ def _faults_beside(axes: Sequence[Axis], reason: str) -> list[str]:
 def _out_of_reach(axes: Sequence[Axis]) -> str:
     """What becomes of drives that could not be told to stop."""
     unwatched = [axis.joint.name for axis in axes if not axis.watched]
-    return ("drives that are out of reach are left to their own watchdogs"
-            + (f"; {', '.join(unwatched)}: none, switch the supply off" if unwatched else ""))
+    return ("drives that cannot be reached are left to their own watchdogs"
+            + (f"; {', '.join(unwatched)}: no watchdog, switch the supply off" if unwatched else ""))

@@ -29,8 +29,8 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
         If there is no such interface, if it cannot be opened; says which and why.
     """
     if table.get("bitrate", bit_rate) != bit_rate:
-        raise InputError(f"driver.bus.bitrate = {table['bitrate']} is another than driver.bit_rate = {bit_rate:g}, by which the "
-                         "load of the bus is judged; state driver.bit_rate alone")
+        raise InputError(f"driver.bus.bitrate = {table['bitrate']} differs from driver.bit_rate = {bit_rate:g}, from which the "
+                         "load of the bus is computed; state driver.bit_rate alone")
     local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # else frames leave the machine
     with opening(f"the CAN bus ({', '.join(f'{key} = {value}' for key, value in table.items())})"):
         return can.Bus(**{"bitrate": int(bit_rate), **local, **table})
@@ -61,7 +61,7 @@ class _Readable:
         except Exception as error:
             self._stumbled += 1
             if self._stumbled > _UNREADABLE:
-                raise can.CanOperationError(f"what comes from it cannot be read: {error!r}") from error
+                raise can.CanOperationError(f"the received data cannot be read: {error!r}") from error
             return can.Message(is_error_frame=True)
         self._stumbled = 0
         return message
@@ -102,7 +102,7 @@ def alone(place: str) -> Iterator[None]:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise DriverError(f"another program has the drives at {place}; end that first") from None
+            raise DriverError(f"another program uses the drives at {place}; end that program first") from None
         yield
 
 

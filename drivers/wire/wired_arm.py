@@ -64,7 +64,7 @@ class WiredArm:
         self.joints = read_joints(arm, mechanism, self._of_motors)
         with about_file(arm.path):
             if self._coupled is not None and not link.knows_coupling:
-                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not know motors that move several joints")
+                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not support motors that move several joints")
             self.link = link(self.joints, keys, drives)
         self.file = arm
         self.link.mechanism = mechanism
@@ -91,8 +91,8 @@ class WiredArm:
         """Refuse a rate whose cycles would fill the bus."""
         load = self.link.load()
         if load > MOST_LOAD:
-            raise InputError(f"{self.file.path}: driver.rate = {self.rate:g} Hz would take {100 * load:.0f} % of the bus, at "
-                             f"most {100 * MOST_LOAD:.0f} % is safe; at most {self.rate * MOST_LOAD / load:.0f} Hz fit")
+            raise InputError(f"{self.file.path}: driver.rate = {self.rate:g} Hz would take {100 * load:.0f} % of the bus; at "
+                             f"most {100 * MOST_LOAD:.0f} % is safe: lower rate to {self.rate * MOST_LOAD / load:.0f} Hz or less")
 
     def __enter__(self) -> Self:
         with bus_errors(), ExitStack() as undo:
@@ -141,9 +141,9 @@ class WiredArm:
                 power_up(self._cycle, stood, self._of_motors.following_error, self._at_rest)
         except DriverError as error:
             powered = [axis.joint.name for axis in self.axes if axis.power == "on"]
-            self._fail(f"{error}; " + (f"only {', '.join(powered)} had come to power" if powered else "the arm was not powered"))
+            self._fail(f"{error}; " + (f"only {', '.join(powered)} had power" if powered else "the arm was not powered"))
         except BaseException:
-            self.stop("enabling was broken off")
+            self.stop("enabling was interrupted")
             raise
 
     def stands(self) -> Array:
@@ -178,7 +178,7 @@ class WiredArm:
     def step(self, command: Command) -> JointSample:
         """Send the set-points at the next tick and return what the joints reply."""
         if self._reason is not None:
-            raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+            raise ArmStopped(f"the arm accepts no commands: {self._reason}; enable it first")
         fault = command_fault(command, self.names, self.modes) or mixed_modes(command, self._coupled)
         if fault is not None:
             self._fail(fault)
@@ -215,7 +215,7 @@ class WiredArm:
         silent = self._cycle.silent()
         if silent:
             self._fail(f"{silent[0]} has not replied for {1e3 * self._cycle.oldest():.0f} ms"
-                       + ("; nor has any other drive: see to the bus and its supply" if self._cycle.nobody_speaks() else ""))
+                       + ("; no other drive has either: check the bus and its supply" if self._cycle.nobody_speaks() else ""))
 
     def _refuse_lost(self) -> None:
         """Stop where a drive has left power by itself."""
@@ -234,9 +234,9 @@ class WiredArm:
             After the arm was stopped, where it was enabled: its drives would follow their last set-points.
         """
         if self._reason in _NOT_CONNECTED:
-            raise ArmStopped("the arm is not connected; it has to be entered first")
+            raise ArmStopped("the arm is not connected; enter it first (with arm: ...)")
         if self._reason is None:
-            self._fail("the arm is enabled: only step() goes on from there, or stop()")
+            self._fail("the arm is enabled: only step() and stop() may be called now")
         with bus_errors():
             self.link.start()
             self._cycle.due_now()

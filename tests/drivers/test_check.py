@@ -57,7 +57,7 @@ def test_all_who_do_not_answer_are_named_at_once(make_arm, kind):
 
 def test_a_simulated_arm_has_no_drives(make_arm):
     found = check_arm(make_arm())
-    assert found.notes == ("there are no drives to ask",)
+    assert found.notes == ("this arm has no drives on a bus; only the arm file was checked",)
 
 
 def test_slides_have_metres(make_arm):
@@ -84,18 +84,18 @@ def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
 @pytest.mark.parametrize("kind", ["damiao", "odrive"])
 def test_who_falls_when_the_computer_hangs_is_named(make_arm, kind):
     arm = make_arm(merged(with_port(PAIR[kind], 1), {"joints": {"lift": {"stop": "hold"}}}))
-    assert falling(arm, ("turn", "lift")) == ('lift: no brake; may fall when power goes, as it does if this computer hangs '
+    assert falling(arm, ("turn", "lift")) == ('lift: no brake; may fall when power is lost, as happens if this computer hangs '
                                               '(stop = "hold")')
 
 
 @pytest.mark.parametrize(("kind", "allowed"), [("canopen", False), ("canopen", True), ("cubemars", True)])
 def test_that_nothing_may_stop_a_joint_is_said(make_arm, kind, allowed):
     arm = make_arm(merged(with_port(PAIR[kind], 1), {"driver": {"allow_no_watchdog": allowed}}))
-    assert unguarded(arm).startswith("driver.allow_no_watchdog: nothing stops a joint") == allowed
+    assert unguarded(arm).startswith("driver.allow_no_watchdog = true: if this computer hangs, nothing stops a joint") == allowed
     assert bool(unguarded(arm)) == allowed
 
 
 def test_who_falls_is_named(make_arm):
     arm = make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "hold"}}})
-    assert falling(arm, ("turn", "lift")) == 'lift: no brake; may fall when power goes (stop = "hold")'
+    assert falling(arm, ("turn", "lift")) == 'lift: no brake; may fall when power is lost (stop = "hold")'
     assert falling(make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "brake"}}}), ("turn", "lift")) == ""

@@ -71,5 +71,6 @@ def test_joints_of_one_motor_have_one_mode(make_arm):
 def test_a_driver_that_knows_no_coupling_refuses_it(make_arm):
     from stribeck.drivers.connect import connect
 
-    with pytest.raises(InputError, match=r"\[transmission\]: the driver cubemars does not know motors that move several joints"):
+    with pytest.raises(InputError, match=r"\[transmission\]: the driver cubemars does not support motors that move "
+                                         "several joints"):
         connect(make_arm(with_port(PAIR["cubemars"], 1) | COUPLED))

@@ -247,7 +247,7 @@ class PolledAxis(Axis):
                 del self._doubtful[0]
             else:
                 self._goal = "off"
-                raise self.error(f"was reset after it had been set up (setting {key}: told {self.settings[key][1]:g}, is "
+                raise self.error(f"was reset after it had been set up (setting {key}: set to {self.settings[key][1]:g}, reads "
                                  f"{self.answers[key]:g}); connect again")
 
     def has(self, key: Hashable, found: float) -> bool:

@@ -73,7 +73,7 @@ class PolledLink(DriveLink):
         for _ in range(_BACKLOG):
             if not self._take(0.0):
                 return
-        raise DriverError("the CAN bus brings frames faster than they can be read; see what else is on it")
+        raise DriverError("the CAN bus delivers frames faster than they can be read; check the other devices on the bus")
 
     def send(self, frame: Frame) -> None:
         """One frame out."""

@@ -158,8 +158,8 @@ class TestFaults:
                 arm.step(Command(REST))
 
 
-@pytest.mark.parametrize(("stuck", "words"), [(10, r"shows mode 10 \(0x6061\) \d+ ms after it was told mode 9"),
-                                              (9, r"shows mode 9 \(0x6061\) \d+ ms after it was told mode 10")])
+@pytest.mark.parametrize(("stuck", "words"), [(10, r"reports mode 10 \(0x6061\) \d+ ms after the command for mode 9"),
+                                              (9, r"reports mode 9 \(0x6061\) \d+ ms after the command for mode 10")])
 def test_a_drive_that_stays_in_its_mode_is_stopped_without_torque(make_arm, stuck, words):
     """A joint that broke loose and is to stop would go on with the torque that broke it loose, and the other way round."""
     nodes = []

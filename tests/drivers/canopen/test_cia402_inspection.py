@@ -15,19 +15,20 @@ from tests.drivers.wires import PACE, PAIR, merged, program_of, steps, virtual_d
     (without(0x1016, 1), r"turn has no watchdog.*allow_no_watchdog"),
     (without(0x6007, 0), r"turn has no watchdog.*allow_no_watchdog"),
     (without(0x605A, 0), r"turn \(node 1\) has no object 0x605A:0 \(quick stop that ends in the brake\)"),
-    (deaf_to((0x6007, 0)), r"was told reaction to a lost connection = 3 \(0x6007:0\) and reads back 1"),
-    (deaf_to((0x1A00, 2)), r"was told PDO 0x1800"),
+    (deaf_to((0x6007, 0)), r"did not accept reaction to a lost connection = 3 \(0x6007:0\): it reads back 1"),
+    (deaf_to((0x1A00, 2)), r"did not accept PDO 0x1800"),
     (deaf_to((0x60FF, 0)), None),
     (says(0x6502, 0b100), r"has no mode csv \(0x6502 offers pv\)"),
-    (says(0x6076, 600_000), r"rated torque is 600 N·m \(0x6076, in mN·m\), the arm file says 0.6 N·m"),
-    (says(0x60A9, 0x00B44700), r"counts speeds in revolutions per min \(0x60A9\), 60 at one motor revolution a second, the arm "
-                               r"file says \d+ \(velocity_counts, by default position_counts\)"),
-    (says(0x60AA, 0x00C00300), r"counts accelerations in revolutions per min per s \(0x60AA\), 60 at one motor revolution a "
-                               r"second squared, the arm file says \d+ \(acceleration_counts, by default velocity_counts\)"),
-    *[(says(0x607E, 1 << bit), rf"reverses what it is told, or what it says \(0x607E = 0x{1 << bit:02X}\)") for bit in (5, 6, 7)],
-    (says(0x607E, 0b1100_0000), r"reverses what it is told, or what it says \(0x607E = 0xC0\).* direction = -1"),
+    (says(0x6076, 600_000), r"rated torque of 600 N·m \(0x6076, in mN·m\); the arm file states 0.6 N·m"),
+    (says(0x60A9, 0x00B44700), r"counts speed in revolutions per min \(0x60A9\): 60 counts at one motor revolution per second; "
+                               r"the arm file states \d+ \(velocity_counts, by default position_counts\)"),
+    (says(0x60AA, 0x00C00300), r"counts acceleration in revolutions per min per s \(0x60AA\): 60 counts at one motor revolution "
+                               r"per second squared;"
+                               r" the arm file states \d+ \(acceleration_counts, by default velocity_counts\)"),
+    *[(says(0x607E, 1 << bit), rf"has a polarity that reverses signs \(0x607E = 0x{1 << bit:02X}\)") for bit in (5, 6, 7)],
+    (says(0x607E, 0b1100_0000), r"has a polarity that reverses signs \(0x607E = 0xC0\).* direction = -1"),
     (deaf_to((0x60B1, 0)), None),
-    (stuck_at((0x60B1, 0), 5), r"was told velocity offset = 0 \(0x60B1:0\) and reads back 5"),
+    (stuck_at((0x60B1, 0), 5), r"did not accept velocity offset = 0 \(0x60B1:0\): it reads back 5"),
     (lambda node: node.fault(0x4310), r"has a fault, error 0x4310 \(temperature of the drive\)"),
     (lambda node: node._enter("operation enabled"), "is powered and follows another program"),
 ], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",

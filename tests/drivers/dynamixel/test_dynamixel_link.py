@@ -35,10 +35,10 @@ class TestFollowers:
         alone = merged(PAIR["dynamixel"], {"driver": {"port": servos.arm.driver.model_extra["port"]},
                                            "joints": {"lift": {"drive": {"id": 9}}}})
         assert probe.write(2, 12, 1, "<B") == 0             # it follows what servo 1 is told
-        follows = r"servo 2 follows what the drive of turn \(id 1\) is told"
+        follows = r"servo 2 follows the commands to servo 1, the drive of turn"
         with pytest.raises(DriverError, match=follows), connect(make_arm(alone)):
             pass
-        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows what servo 1 is told; set its Secondary ID"), \
+        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows the commands to servo 1; set its Secondary ID"), \
                 connect(servos.arm):
             pass
 
@@ -121,7 +121,7 @@ class TestHost:
 def test_a_servo_beside_the_arm_must_say_whom_it_follows(on_pty, monkeypatch):
     """One that was heard and says no more may follow what a joint's is told."""
     monkeypatch.setattr(ServoBus, "present", lambda _: [1, 2, 7])
-    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7, which is on the line beside those of the arm, "
+    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7 is on the line but not in the arm file, and "
                                                       "does not say whether it follows"), driver:
         pass
 
@@ -140,7 +140,7 @@ def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pt
 
 def test_a_pty_serves_as_well_and_its_link_goes_with_it(on_pty, tmp_path):
     with servos_here(on_pty) as driver:
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="exists already"):
             Emulator(on_pty)
         with driver:
             driver.enable()

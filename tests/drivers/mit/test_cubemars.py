@@ -204,14 +204,16 @@ def test_motors_that_follow_another_program_are_left_alone(bench):
 
 
 @pytest.mark.parametrize(("keys", "words"), [
-    ({"kp": 0.0}, r"joints.lift.drive.kp = 0: joints.lift.slowest is needed"),
-    ({"kp": 0.0, "slowest": 0.01}, r"kp = 0: gravity of .* would drag it away from 0.01 rad/s; without kp at most 0.08 N·m"),
+    ({"kp": 0.0}, r"joints.lift.drive.kp = 0: state joints.lift.slowest"),
+    ({"kp": 0.0, "slowest": 0.01}, r"kp = 0: a gravity torque of .* would pull the joint off its slowest speed, 0.01 rad/s; "
+                                   "without kp at most 0.08 N·m"),
     ({"kp": 600.0}, r"joints.lift.drive.kp = 600"),
-    ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the ramp would pull 10.8 N·m harder.*10 N·m, 0.25 of the"),
-    ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, which plans leave driver.watchdog = 0.2 s for"),
+    ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the position ramp would add 10.8 N·m,.*10 N·m, 0.25 of the"),
+    ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, but plans leave room for "
+                    "driver.watchdog = 0.2 s only"),
     ({"kd": 0.0}, r"joints.lift.drive.kd = 0"),
-    ({"id": 1}, r"joints.lift.drive.id = 1 is also that of turn"),
-    ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not say whether it holds"),
+    ({"id": 1}, r"joints.lift.drive.id = 1 is already used by turn"),
+    ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not report whether it holds"),
 ])
 def test_what_would_sag_or_fall_is_refused(make_arm, keys, words):
     with pytest.raises(InputError, match=words), connect(changed(make_arm, **keys)):

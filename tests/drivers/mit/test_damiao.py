@@ -108,9 +108,10 @@ class TestSettings:
         assert (resolution.velocity_step < 1e-6).all()                      # float32
 
     @pytest.mark.parametrize(("drive", "words"), [
-        ({"motor": "DM10010"}, r"turn scales its velocity by 25 rad/s \(registers 21-23: 12.5, 25, 200\), the arm file says 20"),
-        ({"ranges": [12.566, 25.0, 200.0]}, r"turn scales its position by 12.5 rad"),
-        ({"ranges": [12.5, 25.0, 100.0]}, r"turn scales its torque by 200 N·m.*every torque would be wrong"),
+        ({"motor": "DM10010"}, r"turn has a velocity range of 25 rad/s \(registers 21-23: 12.5, 25, 200\); the arm file "
+                                "states 20"),
+        ({"ranges": [12.566, 25.0, 200.0]}, r"turn has a position range of 12.5 rad"),
+        ({"ranges": [12.5, 25.0, 100.0]}, r"turn has a torque range of 200 N·m.*Every torque would be wrong"),
         ({"id": 9, "reply": 0x19, "motor": "DM10010L"}, r"drive of turn does not answer"),
     ])
     def test_a_motor_that_is_not_what_the_arm_file_says_is_refused(self, pair, make_arm, drive, words):
@@ -120,10 +121,12 @@ class TestSettings:
     @pytest.mark.parametrize(("drive", "words"), [
         ({"motor": "DM4310X"}, r"motor 'DM4310X' is not known; state ranges, or one of DM3507"),
         ({"motor": "AK70-10"}, r"motor 'AK70-10' is not known; state ranges, or one of DM3507"),
-        ({"ranges": [1.0, 1.0, 1.0]}, r"motor or ranges is needed, not both"),
-        ({"motor": "DM4340"}, r"joints.turn.torque: its limit is 60 N·m at the motor's shaft, whose field ends at 28 N·m"),
-        ({"gear": 6.0}, r"joints.turn.position: its limit is 15 rad at the motor's shaft, whose field ends at 12.4 rad"),
-        ({"id": 2}, r"joints.lift.drive: its id would have the identifier 0x2, like id of turn"),
+        ({"ranges": [1.0, 1.0, 1.0]}, r"exactly one of motor and ranges is needed"),
+        ({"motor": "DM4340"}, r"joints.turn.torque: the limit is 60 N·m at the motor's shaft, but the motor's torque range "
+                               "ends at 28 N·m"),
+        ({"gear": 6.0}, r"joints.turn.position: the limit is 15 rad at the motor's shaft, but the motor's position range "
+                        "ends at 12.4 rad"),
+        ({"id": 2}, r"joints.lift.drive: its id would use the CAN identifier 0x2, which is taken by id of turn"),
         ({"reply": 0x202}, r"identifier 0x202"),
         ({"id": 16}, r"joints.turn.drive.id = 16"),
         ({"node": 1}, r"joints.turn.drive.node: unknown key 'node'"),
@@ -358,7 +361,8 @@ def test_a_bus_that_brings_more_than_can_be_read_is_told_and_the_motors_stop(mak
         steps(arm, 40, PACE)
         assert abs(nodes[0].drive.dq) > 0.2
         monkeypatch.setattr(arm.link._bus, "recv", lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False))
-        with pytest.raises(DriverError, match="the CAN bus brings frames faster than they can be read; see what else is on it"):
+        with pytest.raises(DriverError, match="the CAN bus delivers frames faster than they can be read; check the other "
+                                              "devices on the bus"):
             arm.step(Command(PACE))
         end = time.monotonic() + 1.0                # the drives read what was sent
         while nodes[0].drive.power != "off" and time.monotonic() < end:

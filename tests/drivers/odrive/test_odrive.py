@@ -116,7 +116,7 @@ class TestSettings:
     def test_another_firmware_is_refused(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         arm = make_arm(merged(table, {"driver": {"firmware": "0.6.9"}}))
-        with pytest.raises(DriverError, match=r"turn has firmware 0.6.10, the arm file's .* 0.6.9"), connect(arm):
+        with pytest.raises(DriverError, match=r"turn has firmware 0.6.10; the arm file's .* 0.6.9"), connect(arm):
             pass
 
     def test_a_gear_that_is_not_stated_is_asked_for(self, make_arm):
@@ -133,8 +133,8 @@ class TestSettings:
     def test_an_endpoint_that_nobody_answers_is_named(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         arm = make_arm(merged(table, {"driver": {"endpoints": {"axis0.controller.config.vel_limit": 999}}}))
-        with pytest.raises(DriverError, match=r"turn does not answer when asked for endpoint 999, which driver.endpoints says is "
-                                              "axis0.controller.config.vel_limit"), connect(arm):
+        with pytest.raises(DriverError, match=r"turn does not answer when asked for endpoint 999, which driver.endpoints states "
+                                              "for axis0.controller.config.vel_limit"), connect(arm):
             pass
 
     def test_before_it_is_reset_too(self, pair, probe, make_arm):
@@ -186,7 +186,7 @@ class TestSettings:
             PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         probe.write(1, name, b"\0")
         try:
-            with pytest.raises(DriverError, match="turn counts positions from where it stood"), connect(pair.arm):
+            with pytest.raises(DriverError, match="turn counts positions from its place at power-up"), connect(pair.arm):
                 pass
             with connect(make_arm(merged(table, {"driver": {"relative_positions": True}}))):
                 pass
@@ -194,11 +194,11 @@ class TestSettings:
             probe.write(1, name, b"\1")
 
     @pytest.mark.parametrize(("changes", "words"), [
-        ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*from 0.6.0 on is needed"),
-        ({"driver": {"firmware": "newest"}}, r"driver.firmware.*from 0.6.0 on is needed"),
+        ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*0.6.0 or later is needed"),
+        ({"driver": {"firmware": "newest"}}, r"driver.firmware.*0.6.0 or later is needed"),
         ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
-        ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe"),
-        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),
+        ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus; at most 70 % is safe"),
+        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is already used by turn"),
         ({"joints": {"lift": {"drive": {"encoder_counts": 0}}}}, r"joints.lift.drive.encoder_counts = 0"),
     ])
     def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
@@ -420,5 +420,5 @@ def test_whatever_comes_on_the_bus_the_reader_lives(axis, command, data, due):
 
 
 def test_a_velocity_that_no_frame_holds_is_refused(axis):
-    with pytest.raises(DriverError, match=r"cannot be told 1e\+40 rad/s"):
+    with pytest.raises(DriverError, match=r"cannot take a set-point of 1e\+40 rad/s"):
         axis.command("velocity", 1e40)

@@ -250,7 +250,7 @@ class TestDriveSide:
 @pytest.mark.parametrize(("knobs", "table", "words"), [
     ({"stiffness": 0.0}, {}, ["joints.shoulder.stiffness", "0.0"]),
     ({"stiffness": 100.0, "stiffness_damping": -1.0}, {}, ["joints.shoulder.stiffness_damping", "-1.0"]),
-    ({"stiffness_damping": 1.0}, {}, ["joints.shoulder", "stiffness_damping", "state its stiffness"]),
+    ({"stiffness_damping": 1.0}, {}, ["joints.shoulder", "stiffness_damping", "state stiffness too"]),
     ({"stiffness": 100.0}, {"rotor_inertia": 0.0}, ["joints.shoulder.rotor_inertia", "more than zero"]),
     ({"stiffness": 100.0}, {"rotor_inertia": 1e-5}, ["joints.shoulder", "rotor_inertia", "times as large", "25 Hz"]),
     ({"stiffness": 1e8}, {}, ["joints.shoulder.stiffness = 1e+08", "12264 Hz", "20000 Hz", "2.7e+05"]),

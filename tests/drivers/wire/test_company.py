@@ -41,7 +41,7 @@ def test_who_is_connected_is_alone(drives):
     other.start()
     assert said.get(timeout=30.0) == "connected"
     for reset in (False, True):
-        with pytest.raises(DriverError, match=r"another program has the drives at .*; end that first"):
+        with pytest.raises(DriverError, match=r"another program uses the drives at .*; end that program first"):
             check_arm(drives.arm, reset)
     other.kill()
     other.join()

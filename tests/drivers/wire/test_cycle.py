@@ -13,7 +13,7 @@ from tests.drivers.wires import REST, steps
 def test_a_bus_on_which_nobody_speaks_is_told(arm):
     for axis in arm.axes:
         axis.mute = True
-    with pytest.raises(DriverError, match=r"turn has not replied for .* nor has any other drive: .*; then no drive replies"):
+    with pytest.raises(DriverError, match=r"turn has not replied for .* no other drive has either: .*; then no drive replies"):
         steps(arm, 1000)
 
 
@@ -29,7 +29,7 @@ def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
 def test_pauses_one_after_the_other_are_no_sign_of_life(arm):
     arm.link.pauses = 3
     arm.step(Command(REST))
-    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; nor has any other drive: .*; the arm was stopped"):
+    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; no other drive has either: .*; the arm was stopped"):
         arm.step(Command(REST))
 
 

@@ -18,7 +18,7 @@ def test_a_joint_that_leaves_while_others_come_to_power_stops_all(make_arm, monk
         monkeypatch.setattr(Ideal, "enable", lambda axis: setattr(axis, "velocity", 1.0))
         monkeypatch.setattr(Ideal, "power", property(lambda axis: "on" if axis.state == "off" and time.monotonic() > ready + (
             0.5 if axis is arm.axes[1] else 0.0) else axis.state))
-        with pytest.raises(DriverError, match=r"^turn went from 0.\d+ to 0.\d+ rad once its drive had come to power, more than "
+        with pytest.raises(DriverError, match=r"^turn moved from 0.\d+ to 0.\d+ rad after its drive got power, more than "
                                               r"its following_error of 0.05 rad: .*; the arm was stopped"):
             arm.enable()
         assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
@@ -37,6 +37,6 @@ def test_a_braked_joint_that_is_elsewhere_before_its_drive_has_power_lost_its_ze
         if stop == "hold":
             arm.enable()
             return
-        with pytest.raises(DriverError, match=r"^turn went from 0 to 0.3 rad before its drive had come to power, more than its "
+        with pytest.raises(DriverError, match=r"^turn moved from 0 to 0.3 rad before its drive got power, more than its "
                                               r"following_error of 0.05 rad: .* to its zero, and to its brake; the arm was"):
             arm.enable()

@@ -31,8 +31,8 @@ def test_a_brake_that_does_not_hold_is_told(make_arm, monkeypatch):
         steps(arm, 3)
         sinks = lambda axis: setattr(axis, "state", "off") or setattr(axis, "velocity", 0.2 * (axis is arm.axes[1]))     # noqa: E731
         monkeypatch.setattr(Ideal, "disable", sinks)
-        with pytest.raises(DriverError, match=r"enough; the arm was stopped; lift went 0\.\d+ rad in 0\.5 s without power and "
-                                              r"moves still: its brake does not hold it, or it has none"):
+        with pytest.raises(DriverError, match=r"enough; the arm was stopped; lift moved 0\.\d+ rad in 0\.5 s without power "
+                                              r"and still moves: its brake does not hold it, or it has no brake"):
             arm.stop("enough")
 
 
@@ -73,7 +73,8 @@ def test_each_brake_is_watched_for_itself(make_arm, monkeypatch):
             axis.state, axis.velocity, axis.mute = "off", 0.2, axis is arm.axes[0]
 
         monkeypatch.setattr(Ideal, "disable", disable)
-        with pytest.raises(DriverError, match=r"^enough; the arm was stopped; lift went 0\.\d+ rad in 0\.5 s [^;]*; support it"):
+        with pytest.raises(DriverError, match=r"^enough; the arm was stopped; lift moved 0\.\d+ rad in 0\.5 s [^;]*; "
+                                              "support the joint"):
             arm.stop("enough")
 
 
@@ -149,7 +150,7 @@ def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts)
     for axis in arm.axes:
         axis.velocity = 0.5
     if coasts > 1.0:
-        with pytest.raises(DriverError, match=r"turn still turns 1\.\d+ s after its drive was told to stop"):
+        with pytest.raises(DriverError, match=r"turn still moves 1\.\d+ s after its drive was told to stop"):
             arm.stop("enough")
         return
     arm.stop("enough")
@@ -160,7 +161,7 @@ def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts)
 def test_drives_that_nothing_stops_are_named(arm, monkeypatch):
     monkeypatch.setattr(arm.axes[1], "watched", False)
     arm.link.failures = 10**9
-    with pytest.raises(DriverError, match="left to their own watchdogs; lift: none, switch the supply off"):
+    with pytest.raises(DriverError, match="left to their own watchdogs; lift: no watchdog, switch the supply off"):
         steps(arm, 1)
 
 

@@ -78,7 +78,7 @@ def test_where_nothing_can_be_read_any_more_the_arm_is_stopped_all_the_same(driv
 
 
 def test_bit_rates_that_differ_are_refused():
-    with pytest.raises(InputError, match=r"driver\.bus\.bitrate = 125000 is another than driver\.bit_rate = 1e\+06, by which"):
+    with pytest.raises(InputError, match=r"driver\.bus\.bitrate = 125000 differs from driver\.bit_rate = 1e\+06, from which"):
         open_can({"interface": "virtual", "bitrate": 125000}, 1e6)
     open_can({"interface": "virtual", "bitrate": 1000000}, 1e6).shutdown()
 

@@ -29,7 +29,7 @@ def test_an_arm_that_moves_is_stopped_before_anything_but_a_step(arm, again):
 
 
 def test_an_arm_that_was_not_entered_has_nothing_to_look_at(make_arm):
-    with pytest.raises(ArmStopped, match="has to be entered first"):
+    with pytest.raises(ArmStopped, match="is not connected; enter it first"):
         WiredArm(make_arm(), Loopback).look(1)
 
 

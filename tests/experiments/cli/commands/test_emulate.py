@@ -17,7 +17,7 @@ COMMAND = [sys.executable, "-m", "stribeck", "emulate"]
     ({"driver": {"bus": {"port": "no number"}}}, 2, "cannot be opened"),
     ({"driver": {"bus": {"interface": "socketcan", "channel": "can0"}}}, 2, "socketcan can0, where real drives may listen"),
     ({"driver": {"bus": {"interface": "slcan", "channel": "/dev/ttyACM0"}}}, 2, "where real drives may listen"),
-    ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to play"),
+    ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to emulate"),
 ])
 def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
     arm = make_arm(without_none(merged(with_port(PAIR["canopen"], 1), changes)))
