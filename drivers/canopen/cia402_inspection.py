@@ -1,4 +1,4 @@
-"""What a CiA 402 drive says of itself by SDO: what it is, and what forbids to power it. Nothing is written."""
+"""Inspection of a CiA 402 drive by SDO: its identity, and reasons to refuse it. Nothing is written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ _REVERSED = 0xE0            # 0x607E: position, velocity, torque
 
 @dataclass(frozen=True)
 class _StatedCounts:
-    """Counts at one motor revolution a second, or a second squared: stated by a key of the arm file, and said by the drive with
-    their unit, None where it names none that we know.
+    """Counts at one motor revolution per second, or per second squared.
+
+    `stated` is the value of the arm file's `key`. `said` is the value and unit of the drive; None if the drive names no known
+    unit.
     """
 
     what: str
@@ -26,7 +28,7 @@ class _StatedCounts:
 
 
 def identity(sdo: SdoClient, config: DriveConfig) -> dict[str, str]:
-    """Device, firmware, what the drive offers, and the limits that it holds, at the joint."""
+    """Return device, firmware and modes of the drive, and its limits at the joint."""
     joint, scale = config.joint, config.scale
     supported = sdo.read(0x6502, 0, "<I") or 0
     return {"node": str(config.drive.node), "device": sdo.text(0x1008) or f"type 0x{sdo.read(0x1000, 0, '<I') or 0:08X}",
@@ -41,12 +43,12 @@ def identity(sdo: SdoClient, config: DriveConfig) -> dict[str, str]:
 
 
 def torque_mode(sdo: SdoClient, config: DriveConfig) -> int | None:
-    """Number of the torque mode that the drive has; None where it lists no modes or none of torque is needed.
+    """Return the number of the drive's torque mode; None if the drive lists no modes, or no torque mode is needed.
 
     Raises
     ------
     DriverError
-        If it lists its modes and lacks one that is needed.
+        If the drive lists its modes and a needed mode is missing.
     """
     supported = sdo.read(0x6502, 0, "<I")
     if supported is None:
@@ -64,12 +66,12 @@ def torque_mode(sdo: SdoClient, config: DriveConfig) -> int | None:
 
 
 def check_drive(sdo: SdoClient, config: DriveConfig) -> None:
-    """Refuse what cannot be set: another rated torque or unit, polarity, a fault, another program that moves the drive.
+    """Refuse a drive with another rated torque or unit, reversed polarity, a fault, or another program that moves it.
 
     Raises
     ------
     DriverError
-        Says what the drive says, what the arm file says, and what to do.
+        The message has the drive's value, the arm file's value, and the remedy.
     """
     _check_rated_torque(sdo, config)
     for of in _stated_counts(sdo, config):
@@ -88,7 +90,7 @@ def check_drive(sdo: SdoClient, config: DriveConfig) -> None:
 
 
 def refuse_company(sdo: SdoClient) -> None:
-    """A drive in "operation enabled" follows somebody."""
+    """Refuse a drive in "operation enabled": it follows another program."""
     if state(sdo) == "operation enabled":
         raise sdo.error("is powered and follows another program, or a program ended without stopping the drive; end that "
                         "program, or switch the drive off, first")
@@ -118,7 +120,7 @@ def _check_rated_torque(sdo: SdoClient, config: DriveConfig) -> None:
 
 
 def _stated_counts(sdo: SdoClient, config: DriveConfig) -> Iterator[_StatedCounts]:
-    """Of what the drive may count in units of its own: as the arm file states it and as the drive does."""
+    """Yield speed and acceleration counts as the arm file states them and as the drive reports them."""
     turn = config.drive.position_counts
     yield _StatedCounts("speed", "second", 0x60A9, "velocity_counts, by default position_counts", config.velocity_counts,
                         cia402.speed_unit(sdo.read(0x60A9, 0, "<I") or 0, turn))
