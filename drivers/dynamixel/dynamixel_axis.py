@@ -1,8 +1,8 @@
-"""One Dynamixel servo, whose velocities are ramps of the goal position: settings, orders, and what its replies say.
+"""One Dynamixel servo, whose velocities are ramps of the goal position: settings, orders and readings.
 
-A servo's velocity set-point is coarse (24 mrad/s at the horn), so velocities are sent as ramps of the goal position, in extended
-position mode with a time-based profile: each goal lies `span` ahead on the ramp and is to be reached in that time. The servo
-interpolates between goals; a host that falls silent leaves a goal that is at most `span` away.
+A servo's velocity set-point is coarse (24 mrad/s at the horn). Velocities are therefore sent as ramps of the goal position, in
+extended position mode with a time-based profile: each goal lies `span` ahead on the ramp and must be reached in that time. The
+servo interpolates between goals. If the host falls silent, the last goal is at most `span` ahead.
 """
 
 import time
@@ -18,11 +18,11 @@ from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
 from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-_BOOT = 3.0                 # s for a servo to come back from a reboot
-_LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
-_FRESH = 0.05               # s for which a reply says where it is
-_TREMBLE = 4                # counts by which a servo that holds may tremble between two answers
-_STANDING = 1               # counts of velocity up to which a servo stands
+_BOOT = 3.0                 # s for a servo to answer after a reboot
+_LEAD = 0.25                # rad of the horn by which the ramp may lead the servo: full effort of its position loop
+_FRESH = 0.05               # s for which the position of a reply is valid
+_TREMBLE = 4                # counts by which the position of a holding servo may change between two answers
+_STANDING = 1               # counts of velocity up to which a servo stands still
 
 
 class DynamixelAxis(Axis):
@@ -39,18 +39,18 @@ class DynamixelAxis(Axis):
         self.state: State | None = None
         self._asked: str | None = None      # "on", "follow", "held", "off"; None leaves the servo as it is
         self._alert = False
-        self.ours = False                   # whether it was set up or powered since the line was opened: its watchdog is ours
-        self._ramp = self._velocity = 0.0   # joint position up to which set-points have led, and the last of them
+        self.ours = False                   # whether this program configured or powered the servo since the line was opened
+        self._ramp = self._velocity = 0.0   # joint position that the ramp has reached, and the last velocity set-point
         self._commanded = 0.0
 
-    # what the servo says
+    # reports of the servo
 
     @property
     def power(self) -> Power:
-        """By the last reply; a servo that its watchdog stopped holds, and takes no goals.
+        """Power state according to the last reply; a servo stopped by its watchdog is "held" and takes no goals.
 
-        Not every hardware error takes its power (register 63): one that keeps it is to be stopped, and then is held or switched
-        off like any other.
+        Not every hardware error switches the power off (register 63). A servo that keeps its power counts as "fault" until it is
+        stopped; then it is "held" or switched off like any other servo.
         """
         state = self.state
         if state is None:
@@ -64,7 +64,7 @@ class DynamixelAxis(Axis):
 
     @property
     def trouble(self) -> str | None:
-        """Hardware error, watchdog or lost power in words."""
+        """Hardware error, tripped watchdog or lost power, in words."""
         state = self.state
         if state is None:
             return "silent"
@@ -85,7 +85,7 @@ class DynamixelAxis(Axis):
         return abs(state.velocity) <= _STANDING
 
     def take(self, t: float, reply: Reply) -> bool:
-        """A reply to a Sync Read; whether it was one."""
+        """Take a reply to a Sync Read; return whether the packet was such a reply."""
         state = dxl.unpack_state(reply.data)
         if state is None:
             return False
@@ -100,11 +100,11 @@ class DynamixelAxis(Axis):
     # settings
 
     def greet(self) -> None:
-        """Its model number."""
+        """Read the model number."""
         self.registers.read(dxl.MODEL_NUMBER)
 
     def configure(self) -> None:
-        """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
+        """Write the settings that differ, then read all settings back; a servo held by its watchdog keeps holding."""
         self.reading = self.state = self._asked = None
         self.ours = False
         inspection.check_servo(self.registers, self.config)
@@ -127,15 +127,16 @@ class DynamixelAxis(Axis):
         self.watched = True
 
     def refuse_company(self) -> None:
-        """A powered servo whose watchdog has not stopped it follows somebody."""
+        """Refuse a powered servo whose watchdog has not stopped it: it follows another program."""
         inspection.refuse_leader(self.registers, *inspection.stance(self.registers, self.keys))
 
     # orders
 
     def enable(self) -> None:
-        """Make the goal the present position and read it back, then ask for power. What the watchdog locked is unlocked first.
+        """Set the goal to the present position and read it back, then ask for power.
 
-        A servo that was reset since it was set up knows its place within a turn only, and is refused.
+        The goals, which a tripped watchdog locks, are unlocked first. A servo that was reset after its set-up is refused, since
+        it knows its position within one turn only.
         """
         if self.registers.read_once(dxl.INDIRECT) != dxl.indirect_addresses():
             raise self.registers.error("was reset after it had been set up: its position may be wrong by whole turns. Connect "
@@ -153,9 +154,10 @@ class DynamixelAxis(Axis):
         self._asked = "on"
 
     def command(self, mode: str, value: float) -> None:
-        """Carry the ramp to where the last velocity has led by now, as the servo has gone, then on by this one.
+        """Advance the ramp by the last velocity up to now, and continue with this velocity.
 
-        A servo that does not say where it is, is led on: back to where it was last heard would be a jump.
+        The ramp stays near the measured position. If the servo does not report its position, the ramp continues without this
+        correction, since going back to the last known position would be a jump.
         """
         now = time.monotonic()
         passed, self._commanded = min(now - self._commanded, self.keys.span), now
@@ -167,22 +169,22 @@ class DynamixelAxis(Axis):
         self.scale.goal(self._ramp + value * self.keys.span)
 
     def quick_stop(self) -> None:
-        """Stay where the ramp has led; the servo holds there."""
+        """Stop at the end of the ramp; the servo holds its joint there."""
         self._velocity, self._asked = 0.0, "held"
 
     def disable(self) -> None:
-        """Power off."""
+        """Switch power off."""
         self._velocity, self._asked = 0.0, "off"
 
     def rest(self) -> None:
-        """Leave it: its watchdog is released where it has no power, else is to trip, also where it was only just taken over."""
+        """Leave the servo: release its watchdog if it has no power, otherwise arm the watchdog so that it trips and holds."""
         if self.state is None or not self.state.torque_enable:
             self.registers.write(WATCHDOG_OFF)
         elif not self.state.tripped:
             self.registers.tell(watchdog(self.keys))
 
     def reset(self) -> None:
-        """A reboot, which alone clears a fault and takes the power; a servo without fault is left as it is."""
+        """Clear a fault by a reboot, which also switches power off; a servo without fault is left as it is."""
         fault = self.registers.read(dxl.HARDWARE_ERROR)
         if not fault:
             return
@@ -200,13 +202,13 @@ class DynamixelAxis(Axis):
             raise self.registers.error("still has its fault after the reset: " + dxl.hardware_words(fault))
 
     def goal(self) -> int | None:
-        """Goal position of this cycle; None where the servo is to be left alone."""
+        """Goal position of this cycle; None to send no goal."""
         if self._asked == "follow" or (self._asked == "held" and self.power == "on"):
             return self.scale.goal(self._ramp + self._velocity * self.keys.span)
         return None
 
     def switch(self) -> int | None:
-        """Torque Enable of this cycle, for transitions only: a servo that lost its power by itself is not brought back."""
+        """Torque Enable of this cycle, for transitions only: a servo that lost power by itself is not powered again."""
         if self.state is None or self._asked not in ("on", "off"):
             return None
         wanted = int(self._asked == "on")
