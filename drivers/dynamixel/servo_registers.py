@@ -28,7 +28,7 @@ class ServoRegisters:
         self._joint, self._servo, self._bus = joint, servo, bus
 
     def read(self, item: Register, apart: int = 0) -> int:
-        """Return the value of an item on which two successive answers agree, since a late answer may be to an earlier question."""
+        """Return the value of an item on which two successive answers agree: an answer may be late and belong to another item."""
         found = self.read_once(item)
         for _ in range(_AGREE):
             before, found = found, self.read_once(item)

@@ -1,4 +1,4 @@
-"""Keys of ODrives in the arm file, and the endpoints whose numbers it states."""
+"""Keys of ODrives in the arm file, and the endpoints whose numbers the arm file states."""
 
 import re
 from typing import Annotated
@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from stribeck.drivers.wire.drive_keys import Counts, Keys
 from stribeck.drivers.wire.polled.polled_axis import PolledKeys
 
-FORMS = {               # type (struct) of the endpoints that the driver needs, by their names in flat_endpoints.json
+FORMS = {               # type (struct) of each endpoint that the driver needs, by its name in flat_endpoints.json
     "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
     "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
     "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f",
@@ -19,8 +19,8 @@ WATCHDOG, TIMEOUT, MOST_TORQUE, LEAST_TORQUE, SPEED_LIMIT, CONTROL_MODE, INPUT_M
 class OdriveKeys(PolledKeys):
     """Keys of ``[driver]``."""
 
-    firmware: str                       # whose endpoints these are; another is refused
-    relative_positions: bool = False    # whether positions may begin anew where an axis stands when its supply comes
+    firmware: str                       # version of the endpoints; an axis with another version is refused
+    relative_positions: bool = False    # allow axes that count positions from their place at power-up
     endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
 
     @field_validator("firmware")
@@ -47,4 +47,4 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     node: Annotated[int, Field(ge=0, le=62)]
-    encoder_counts: Counts              # a motor revolution
+    encoder_counts: Counts              # counts per motor revolution
