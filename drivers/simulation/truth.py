@@ -1,7 +1,7 @@
 """The truth of the simulated arm: the ``[simulation]`` table and the friction that follows from it.
 
-Written apart from the estimator: the laws, loads and bearings here are those of the simulated world, and
-nothing in ``ident`` reads them.
+This code is independent of the estimator: the laws, loads and bearings here belong to the simulated world, and nothing in
+``ident`` reads them.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 class Knobs(BaseModel):
-    """Imperfections of a joint and its drive; set for the arm or for a joint. Joint side, SI."""
+    """Imperfections of a joint and its drive, set for the whole arm or for one joint. Joint side, SI."""
 
     model_config = _STRICT
     torque_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the torque signal's noise, N·m")
@@ -53,7 +53,7 @@ class Knobs(BaseModel):
 
 
 class FlexibleLink(BaseModel):
-    """A link that bends: a uniform rod from its joint's origin on, as a beam."""
+    """A link that bends like a beam: a uniform rod that begins at its joint's origin."""
 
     model_config = _STRICT
     bending_stiffness: PositiveFloat = Field(description="E I, the same about both axes, N·m²")
@@ -62,7 +62,7 @@ class FlexibleLink(BaseModel):
 
 
 class JointTruth(Knobs):
-    """Friction of one joint, and its own knobs."""
+    """Friction of one joint, and imperfections stated for this joint."""
 
     load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "none"
     bearing: Bearing | None = None
@@ -80,7 +80,7 @@ class JointTruth(Knobs):
     @model_validator(mode="before")
     @classmethod
     def _level_without_drop(cls, table: dict[str, Any]) -> dict[str, Any]:
-        """Where no static level is stated, there is no Stribeck drop."""
+        """Set the static level to the Coulomb level if it is not stated: there is no Stribeck drop then."""
         return {"static" + end: table["coulomb" + end] for end in ("", "_coefficient") if "coulomb" + end in table} | table
 
 
@@ -93,7 +93,7 @@ class PassiveTruth(JointTruth):
 
 
 class MotorTruth(JointTruth):
-    """Friction of a motor that moves several joints; it goes with no load."""
+    """Friction of a motor that moves several joints; it does not depend on load."""
 
     load: Literal["none"] = "none"
     bearing: None = None
@@ -121,22 +121,22 @@ class _JointBorder(BaseModel):
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulated arm is really like; arrays have one value per joint.
+    """True properties of the simulated arm; arrays have one value per joint.
 
     Attributes
     ----------
     seed : int
         Seed of every random number.
     payload : Tool
-        Mass on the last link that the model does not know.
+        Mass on the last link that is not in the model.
     mass_error : float
-        Fraction by which all link masses and inertias exceed the model's.
+        Fraction by which all link masses and inertias exceed those of the model.
     joints : tuple of JointTruth
-        Friction and knobs.
+        Friction and imperfections of each joint.
     motors : mapping of int to MotorTruth
         Friction of motors that move several joints.
     ratios : ndarray, shape (n, n), optional
-        Travel of each motor (row) per travel of each joint, where motors move several.
+        Travel of each motor (row) per travel of each joint; None if each motor moves one joint.
     passive : mapping of str to PassiveTruth
         Friction of joints of a closed chain that have no drive.
     """
@@ -151,18 +151,18 @@ class Truth:
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, knob: str) -> Array:
-        """One knob or friction parameter of all joints, shape (n,)."""
+        """Return one imperfection or friction parameter of all joints, shape (n,)."""
         if knob not in self._columns:
             self._columns[knob] = np.array([getattr(joint, knob) for joint in self.joints], dtype=float)
         return self._columns[knob]
 
     def friction(self, dq: Array, load: Array, transmitted: Array) -> Array:
-        """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
+        """Return the sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
 
         Parameters
         ----------
         dq, load, transmitted : ndarray, shape (..., n)
-            Velocity, load of the truth's kind, and signed torque behind the gear.
+            Velocity, load (of the kind in the truth), and signed torque behind the gear.
         """
         loss = gear_loss(self.column("efficiency"), dq, transmitted)
         coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
@@ -172,7 +172,7 @@ class Truth:
                           + self._of_motors(dq))
 
     def _of_motors(self, dq: Array) -> Array | float:
-        """What the motors that move several joints add."""
+        """Return the friction that motors of several joints add to each joint, shape (..., n) [N·m]."""
         if self.ratios is None:
             return 0.0
         rate, torque = dq @ self.ratios.T, np.zeros(dq.shape)
@@ -184,24 +184,24 @@ class Truth:
 
 
 def gear_loss(efficiency: Array | float, dq: Array | float, transmitted: Array | float) -> Array:
-    """Part of the transmitted torque that a gear takes, more when the drive drives, shapes alike [N·m]."""
+    """Return the part of the transmitted torque that is lost in a gear [N·m]; it is larger when the drive drives."""
     return np.asarray(np.abs(transmitted) * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency))
 
 
 def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
-    """Truth from the arm file's ``[simulation]`` table.
+    """Read the truth from the arm file's ``[simulation]`` table.
 
     Raises
     ------
     InputError
-        On an unknown knob, an impossible value, or a joint that the model lacks.
+        If a key or a joint is unknown, or a value is impossible.
     """
     table = parse_table(_Border, {"simulation": dict(arm.simulation)}, arm.path).simulation
     default = table.joints.pop(SHARED, {})
     if default and SHARED in names:
         raise InputError(f"{arm.path}: the model has a joint named {SHARED}, but [simulation.joints.{SHARED}] applies to every "
                          "joint; rename that joint in the model")
-    parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a fault is named where it stands
+    parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a message names the table with the error
     for name in table.joints:
         if name not in names:
             raise InputError(f"{arm.path}: [simulation.joints.{name}]: {unknown_name('joint', name, names)}")
@@ -218,7 +218,7 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
 
 
 def _passive(arm: ArmFile, stated: Mapping[str, PassiveTruth]) -> dict[str, PassiveTruth]:
-    """Friction of joints without a drive by their names: stated for those of a table of ``[passive]``, or for a joint."""
+    """Return the friction of joints without a drive by name; it is stated for a class of ``[passive]`` or for one joint."""
     found = {}
     for name, truth in stated.items():
         if truth.load == "normal" and truth.bearing is None:
@@ -228,7 +228,7 @@ def _passive(arm: ArmFile, stated: Mapping[str, PassiveTruth]) -> dict[str, Pass
 
 
 def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTruth]) -> tuple[dict[int, MotorTruth], Array | None]:
-    """Motors that move several joints, and how all motors do."""
+    """Return the friction of motors that move several joints, and the ratios of all motors."""
     transmission = arm.transmission_of(names)
     shared = () if transmission is None else tuple(names[motor] for motor in transmission.shared)
     for name in stated:
@@ -242,13 +242,13 @@ def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTrut
 
 
 def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
-    """Inertia of rotor and gear at a joint [kg·m²]."""
+    """Return the inertia of rotor and gear at a joint [kg·m²]."""
     table = arm.joint(name)
     return table.ratio**2 * table.rotor_inertia if joint.armature is None else joint.armature
 
 
 def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
-    """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
+    """Refuse a spring without a rotor inertia on its drive side, and damping without a spring."""
     if joint.stiffness is None and joint.stiffness_damping > 0.0:
         raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping needs a spring; state stiffness too")
     for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):

@@ -32,7 +32,7 @@ def test_ramps_are_counted_in_units_of_their_own(make_arm):
     with virtual_drives(arm, nodes.append) as driver, driver:
         assert nodes[0].values[0x6085, 0] == round(8.0 * 100.0 * 65536 / (2.0 * np.pi))
         told = driver.axes[0].identity()["acceleration counts"]
-        assert told == "65536 at one motor revolution a second squared, as the drive says"
+        assert told == "65536 at one motor revolution per second squared, reported by the drive"
 
 
 def test_profile_torque_where_there_is_no_cyclic_one_has_no_ramp_of_its_own(make_arm):

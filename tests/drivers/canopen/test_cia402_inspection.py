@@ -54,12 +54,12 @@ def test_without_a_watchdog_it_moves_only_where_that_is_allowed(make_arm):
 
 @pytest.mark.parametrize("counts", [60.0, 60_000.0, 123.0])
 def test_other_units_of_speed(make_arm, counts):
-    """Which the drive names, but the last."""
+    """The drive names the first two units, not the last."""
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"joints": {"turn": {"drive": {"velocity_counts": counts}}}}))
     with virtual_drives(arm, lambda _: None) as driver, driver:
         told = driver.axes[0].identity()["speed counts"]
-        assert told.startswith(f"{counts:g} at one motor revolution a second, as the ")
-        assert told.endswith("drive says" if counts != 123.0 else "arm file says; the drive does not (0x60A9)")
+        assert told == f"{counts:g} at one motor revolution per second, " + (
+            "reported by the drive" if counts != 123.0 else "from the arm file; the drive does not report its unit (0x60A9)")
 
 
 class TestCompany:

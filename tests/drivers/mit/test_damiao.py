@@ -237,7 +237,7 @@ class TestFaults:
             yield from ask(axis)
 
         monkeypatch.setattr(DamiaoAxis, "power_on", reset_and_ask)
-        words = r"turn was reset after it had been set up \(setting \d+: told .*, is "
+        words = r"turn was reset after it had been set up \(setting \d+: set to .*, reads "
         with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
             arm.enable()
         assert probe.state(1)[0] == 0

@@ -314,7 +314,7 @@ class TestFaults:
             yield from ask(axis)
 
         monkeypatch.setattr(OdriveAxis, "power_on", reboot_and_ask)
-        words = r"turn was reset after it had been set up \(setting axis0[.\w]+: told "
+        words = r"turn was reset after it had been set up \(setting axis0[.\w]+: set to "
         with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
             arm.enable()
         assert probe.state(1) == (0, IDLE)

@@ -38,5 +38,6 @@ def test_a_braked_joint_that_is_elsewhere_before_its_drive_has_power_lost_its_ze
             arm.enable()
             return
         with pytest.raises(DriverError, match=r"^turn moved from 0 to 0.3 rad before its drive got power, more than its "
-                                              r"following_error of 0.05 rad: .* to its zero, and to its brake; the arm was"):
+                                              r"following_error of 0.05 rad: check the drive's .* zero, and the joint's brake; "
+                                              "the arm was"):
             arm.enable()
