@@ -1,4 +1,4 @@
-"""Keys of CANopen drives, and what follows from them before anybody is asked."""
+"""Keys of CANopen drives, and the checks before any drive is asked."""
 
 
 import numpy as np
@@ -26,11 +26,11 @@ class TestKeys:
          r"joints.lift: a position of .* is .* counts, which do not fit the drive's field of 32 bits"),
         ({"joints": {"lift": {"torque": 1e5}}}, r"joints.lift.torque = 100000 N·m is .* thousandths of the rated torque"),
     ])
-    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+    def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, changes, words):
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["canopen"], 1), changes)))
 
-    def test_resolution_is_that_of_the_counts(self, pair):
+    def test_resolution_is_one_count(self, pair):
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.torque_step, [0.06, 0.04])
         np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 65536 / 100.0)

@@ -1,4 +1,4 @@
-"""Drives that are not as they should be are not powered, and are told in words what is wrong."""
+"""Drives with a wrong setting or state are not powered, and the message says what is wrong."""
 
 import time
 
@@ -34,7 +34,7 @@ from tests.drivers.wires import PACE, PAIR, merged, program_of, steps, virtual_d
 ], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",
         "no csv", "unit of torque", "unit of speed", "unit of acceleration", "torque reversed", "velocity reversed",
         "position reversed", "all reversed", "no offset is zero", "offset not taken", "fault", "somebody else's"])
-def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, words):
+def test_a_drive_with_a_wrong_setting_or_state_is_not_powered(make_arm, spoil, words):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, spoil) as driver:
         if words is None:
@@ -45,7 +45,7 @@ def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, wor
             pass
 
 
-def test_without_a_watchdog_it_moves_only_where_that_is_allowed(make_arm):
+def test_a_drive_without_watchdog_moves_only_if_the_arm_file_allows_it(make_arm):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True}}))
     with virtual_drives(arm, without(0x1016, 1)) as driver, driver:
         driver.enable()
@@ -63,7 +63,7 @@ def test_other_units_of_speed(make_arm, counts):
 
 
 class TestCompany:
-    def test_a_look_at_drives_that_follow_another_program_does_not_stop_it(self, own):
+    def test_looking_at_drives_does_not_stop_the_program_that_moves_them(self, own):
         drives, probe = own()
         with program_of(drives.arm) as (_, said):
             with pytest.raises(DriverError, match="is powered and follows another program"), connect(drives.arm):
@@ -72,7 +72,7 @@ class TestCompany:
             assert said.empty()
             assert abs(probe.read(1, 0x606C)) > 1000
 
-    def test_drives_that_meanwhile_follow_another_program_are_left_alone_by_one_that_comes_again(self, own):
+    def test_a_program_that_connects_again_does_not_touch_drives_of_another_program(self, own):
         drives, probe = own()
         arm = connect(drives.arm)
         with arm:

@@ -1,4 +1,4 @@
-"""Keys of Dynamixel servos, and what follows from them before anybody is asked."""
+"""Keys of Dynamixel servos, and the checks before any servo is asked."""
 
 
 import numpy as np
@@ -22,12 +22,12 @@ class TestKeys:
         ({"joints": {"lift": {"drive": {"model": "XC330-T288"}}}}, r"drive.model = 'XC330-T288': this servo reports its supply"),
         ({"joints": {"lift": {"drive": {"model": "XM540-W151"}}}}, r"drive.model 'XM540-W151'; did you mean 'XM540-W150'"),
     ])
-    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+    def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, changes, words):
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["dynamixel"], 1), changes)))
 
-    def test_resolution_is_that_of_the_goal_over_its_span(self, pair):
-        """7.7 mrad/s at the horn, where the servo's own velocities have steps of 24."""
+    def test_velocity_resolution_is_one_count_over_the_span(self, pair):
+        """7.7 mrad/s at the horn; the servo's own velocities have steps of 24 mrad/s."""
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 4096 / 3.0)
         np.testing.assert_allclose(resolution.velocity_step, 2.0 * np.pi / 4096 / 3.0 / 0.2)

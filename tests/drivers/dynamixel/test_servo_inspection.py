@@ -1,4 +1,4 @@
-"""Servos that are not as they should be are not powered, and are told in words what is wrong."""
+"""Servos with a wrong setting or state are not powered, and the message says what is wrong."""
 
 
 import pytest
@@ -10,7 +10,7 @@ from tests.drivers.wires import PAIR, merged
 
 
 class TestModel:
-    def test_one_that_counts_the_other_way_is_refused_and_not_set_back(self, own):
+    def test_a_servo_in_reverse_mode_is_refused_and_not_changed(self, own):
         servos, probe = own()
         assert probe.write(2, 10, 1, "<B") == 0
         with pytest.raises(DriverError, match=r"drive of lift \(id 2\) is in Reverse Mode \(bit 0"), connect(servos.arm):
@@ -35,12 +35,12 @@ class TestModel:
     (holds(_64=1), "is powered and follows another program"),
     (holds(_64=1, _98=-1, _11=3), r"holds its joint, and its return delay differs.*switch the servo's supply off and on"),
 ], ids=["old firmware", "return delay", "drive mode", "watchdog", "indirect", "fault", "somebody else's", "held otherwise"])
-def test_a_servo_that_is_not_as_it_should_be_is_not_powered(on_pty, spoil, words):
+def test_a_servo_with_a_wrong_setting_or_state_is_not_powered(on_pty, spoil, words):
     with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
         pass
 
 
-def test_a_servo_that_follows_somebody_else_keeps_its_watchdog(make_arm, on_pty):
+def test_the_watchdog_of_a_servo_that_follows_another_program_is_not_changed(make_arm, on_pty):
     arm, found = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra)})), []
 
     def follows(servo):

@@ -71,7 +71,7 @@ def found(arms, tmp_path_factory) -> dict[str, tuple[Path, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", RATES)
-def test_next_to_no_sample_is_lost(found, kind):
+def test_almost_no_sample_is_lost(found, kind):
     """But beside a pause of this computer, which a program that only waits sees, too; other tests have programs of the same
     priority, to which one of two thousand may go.
     """
@@ -93,7 +93,7 @@ def test_the_rate_is_kept(found, kind):
 
 
 @pytest.mark.parametrize("kind", RATES)
-def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp_path):
+def test_the_friction_equals_that_of_the_same_plan_without_a_bus(found, arms, kind, tmp_path):
     """Judged by the truth; where others left the computer to these programs, parameter by parameter by the intervals of both."""
     (folder, figures), arm = found[kind], arms[kind]
     (log,) = (load_run(path, SIGNALS) for path in find_runs(folder))

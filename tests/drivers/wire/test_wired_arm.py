@@ -1,4 +1,4 @@
-"""An arm on a bus takes commands only where it was entered and enabled, and is stopped whatever breaks it off."""
+"""An arm on a bus accepts commands only after it was entered and enabled, and every interruption stops it."""
 
 import numpy as np
 import pytest
@@ -20,15 +20,15 @@ def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
 
 
 @pytest.mark.parametrize("again", ["look", "enable"])
-def test_an_arm_that_moves_is_stopped_before_anything_but_a_step(arm, again):
-    """Its drives would go on at the last velocity, and be told that somebody is there."""
+def test_an_enabled_arm_is_stopped_by_any_call_but_a_step(arm, again):
+    """Otherwise its drives would keep the last velocity and still receive signs of life."""
     steps(arm, 3, np.array([0.3, 0.2]))
     with pytest.raises(DriverError, match=r"the arm is enabled: .*; the arm was stopped"):
         arm.look(3) if again == "look" else arm.enable()
     assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
 
 
-def test_an_arm_that_was_not_entered_has_nothing_to_look_at(make_arm):
+def test_an_arm_that_was_not_entered_cannot_be_looked_at(make_arm):
     with pytest.raises(ArmStopped, match="is not connected; enter it first"):
         WiredArm(make_arm(), Loopback).look(1)
 
