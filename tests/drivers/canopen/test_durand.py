@@ -1,7 +1,7 @@
 """The CANopen driver against `durand`, an independent CANopen stack: its SDO server, NMT, SYNC and PDOs are not ours.
 
-CiA 402's states and a shaft that follows its set-point at once are added here, on durand's object dictionary alone. durand has
-no consumer of heartbeats (0x1016), so these drives have no watchdog.
+This file adds only the states of CiA 402 and a shaft that follows its set-point immediately, on durand's object dictionary.
+durand has no heartbeat consumer (0x1016), so these drives have no watchdog.
 """
 
 import time

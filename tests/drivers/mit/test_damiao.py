@@ -1,6 +1,6 @@
 """Damiao motors: checks and settings before power, motion, and faults that end motion.
 
-The emulated motors are in another process on a real (loopback) bus; a `Probe` looks at them by frames of its own.
+The emulated motors are in another process on a real (loopback) bus; a `Probe` reads them by frames of its own.
 """
 
 import os

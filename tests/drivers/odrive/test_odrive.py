@@ -1,6 +1,6 @@
 """ODrive axes: checks and settings before power, motion, and faults that end motion.
 
-The emulated axes are in another process on a real (loopback) bus; a `Probe` looks at them by frames of its own.
+The emulated axes are in another process on a real (loopback) bus; a `Probe` reads them by frames of its own.
 """
 
 import os

@@ -49,8 +49,8 @@ def test_no_fault_is_cleared_while_another_program_moves_the_arm(make_arm, monke
 @pytest.mark.parametrize("error", [DriverError("it is gone"), KeyboardInterrupt(), ImportError("none")],
                          ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("kind", PAIR)
-def test_an_enabling_that_is_broken_off_powers_nothing(bench, monkeypatch, kind, error):
-    """The ladder has cycles of its own, many where a joint does not come to rest, and drives that were asked to come to power."""
+def test_an_interrupted_enabling_powers_nothing(bench, monkeypatch, kind, error):
+    """The ladder runs cycles, many if a joint does not come to rest, with drives that were asked for power."""
     cycle, seen = StopLadder.try_cycle, []
 
     def restless(ladder):
@@ -73,8 +73,8 @@ def test_an_enabling_that_is_broken_off_powers_nothing(bench, monkeypatch, kind,
     assert not set().union(*seen) & {"on", "held", "powered"}
 
 
-def test_a_second_ctrl_c_before_the_ladder_holds_it_back_skips_no_rung(make_arm, monkeypatch):
-    """As programs that pass signals on send them."""
+def test_a_second_ctrl_c_before_the_ladder_delays_it_skips_no_rung(make_arm, monkeypatch):
+    """Programs that forward signals send two of them."""
     stop, often = WiredArm.stop, []
 
     def struck(arm, reason):
