@@ -43,7 +43,7 @@ class LimitExceeded(DriverError):
 
 
 class ReplayMismatch(DriverError):
-    """The command differs from the one that was recorded."""
+    """The command differs from the recorded command."""
 
 
 class ReplayEnded(ReplayMismatch):

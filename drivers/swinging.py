@@ -18,7 +18,7 @@ class Swings:
     Parameters
     ----------
     rate : float
-        Samples a second.
+        Samples per second [Hz].
     velocity : ndarray, shape (n,)
         Velocity limits [rad/s or m/s].
     """

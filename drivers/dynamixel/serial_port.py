@@ -71,7 +71,7 @@ def open_line(port: str, baud_rate: int) -> serial.SerialBase:
         raise InputError(f"the port {port} cannot be opened: {error}") from error
     except OSError as error:
         said = re.sub(rf"(?i)^could not open port {re.escape(port)}: ", "", str(error))
-        why = os.strerror(error.errno) if error.errno else said         # pyserial's own text names the port twice more
+        why = os.strerror(error.errno) if error.errno else said         # pyserial's own text repeats the port twice
         raise DriverError(f"the port {port} cannot be opened: {why}") from error
     with suppress(AttributeError, OSError, ValueError):     # only some adapters have it; without it replies come every 16 ms
         line.set_low_latency_mode(True)

@@ -105,7 +105,7 @@ class PhysicsModel:
         """Return the mass matrix of all degrees of freedom, or of the drives of a closed chain; call after `stand`."""
         model = self.model
         M = np.zeros((model.nv, model.nv))
-        for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+        for column, unit in zip(M, np.eye(model.nv), strict=True):      # arguments of mj_fullM differ between versions
             mujoco.mj_mulM(model, data, column, unit)
         if self.loops is None:
             return M

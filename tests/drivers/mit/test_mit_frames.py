@@ -112,7 +112,7 @@ class TestSlope:
 
     @pytest.mark.parametrize(("begin", "lag"), [(0.2, 0.013), (2.0, 0.013)])
     def test_the_velocity_lags_by_half_of_its_window(self, begin, lag):
-        """Under 2 rad/s², from 0.4 or 4 rad/s on."""
+        """The joint accelerates with 2 rad/s², from 0.4 or 4 rad/s on."""
         times, velocity = self.follow(lambda t: t * t, begin + 0.5)
         late = (2.0 * times - velocity)[times > begin] / 2.0
         assert np.mean(late) == pytest.approx(lag, abs=0.003)

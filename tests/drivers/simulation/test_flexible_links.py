@@ -283,7 +283,7 @@ def test_older_releases_of_mujoco_are_refused(rod, monkeypatch):
 
 
 def tip(m, q, link, half):
-    """Where the outer end of a beam's last piece is, half a segment [m] from its hinges."""
+    """Position of the outer end of a beam's last piece, half a segment [m] from its hinges."""
     at = kinematics(m, [q])
     j = m.names.index(link)
     e = m.com[j] / np.linalg.norm(m.com[j])
