@@ -53,7 +53,7 @@ def test_one_port_has_one_emulator(make_arm, cli):
     with subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True) as emulator:
         assert "emulated dynamixel drives listen" in emulator.stdout.readline()
         second = cli("emulate", arm.path)
-        assert (second.code, "another program, as an emulator, listens there" in second.err) == (2, True), second.err
+        assert (second.code, "another program, perhaps an emulator, listens on this port" in second.err) == (2, True), second.err
         emulator.terminate()
 
 
