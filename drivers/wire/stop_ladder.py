@@ -111,7 +111,7 @@ class StopLadder:
         self._until("held", _QUICK_STOP + float((self._limits.velocity / self._limits.acceleration).max()), self.axes)
         for axis in self.axes:
             if axis.joint.falls and axis.power != "held" and f"drive of {axis.joint.name} " not in reason:
-                raise DriverError(f"the drive of {axis.joint.name} does not hold it: {axis.trouble or axis.power}")
+                raise DriverError(f"the drive of {axis.joint.name} does not hold its joint: {axis.trouble or axis.power}")
 
     def _power_off(self) -> None:
         """Switch off the power of joints with `stop` "brake", so that their brakes close."""

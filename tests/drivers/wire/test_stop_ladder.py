@@ -171,5 +171,5 @@ def test_a_joint_that_its_drive_does_not_hold_is_reported(make_arm, monkeypatch)
     arm = WiredArm(make_arm({"joints": {"lift": {"stop": "hold"}, "turn": {"stop": "brake"}}}), Loopback)
     arm.__enter__()
     arm.enable()
-    with pytest.raises(DriverError, match="disconnected; then the drive of lift does not hold it: fault"):
+    with pytest.raises(DriverError, match="disconnected; then the drive of lift does not hold its joint: fault"):
         arm.__exit__(None, None, None)
