@@ -106,7 +106,7 @@ ON, OFF = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD))
 
 
 def pulls(bus, motor):
-    """Whether a motor in motor mode pulls after a command, by the change of torque in its second reply, in counts."""
+    """Whether a motor pulls after a torque command: its second reply shows that torque, its first the torque before."""
     data = pack_command(CUBEMARS["AK70-10"], 0.0, 0.0, 0.0, 0.0, 0.5)
     frame = can.Message(arbitration_id=motor, data=data, is_extended_id=False)
     while bus.recv(0) is not None:
