@@ -580,35 +580,36 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, int, list[str]]
 # the page
 
 INTRODUCTION = """\
-`stribeck run` moves two emulated drives at 250 Hz (Dynamixel: 200 Hz), one with a brake, one without (CubeMars: both with),
-each program a process of its own on a loopback bus, or a TCP line for Dynamixel. Something fails at a random instant, in
-{set_up:g} % of the cases about the set-up or the enabling, in {first:g} % while the joints go their first way, slowly, else from
-their first fast motion up to the end of the program. What frames suffer they suffer from then on, both ways, between the
-programs: {lost:g} % lost; {delayed:g} % delayed by up to {delay:g} ms with all that follow; {doubled:g} % doubled; {swapped:g} %
-overtaken by the next; of the replies {damaged:g} % with other bits or another length. The judge looks at what the emulated
-joints truly did, and requires in every case:
+`stribeck run` moves two emulated drives at 250 Hz (Dynamixel: 200 Hz), one with a brake and one without (CubeMars: both with a
+brake). Each program is a process of its own on a loopback bus, or on a TCP line for Dynamixel. Each case has a fault at a
+random instant: in {set_up:g} % of the cases around the set-up or the enabling, in {first:g} % while the joints move slowly at
+first, otherwise between the first fast motion and the end of the program. Faults of frames last from then on, in both
+directions between the programs: {lost:g} % are lost; {delayed:g} % are delayed by up to {delay:g} ms, with all that follow;
+{doubled:g} % are doubled; {swapped:g} % are overtaken by the next frame; {damaged:g} % of the replies have wrong bits or a
+wrong length. The judge looks at the true motion of the emulated joints, and requires in every case:
 
-- no joint moves under power, by more than {still:g} mrad, later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and
-  {slack:g} s after the fault (Dynamixel: {swings:g} s more, for which the servo's own position loop may swing), or where the
-  fault is tolerated after the end of the program; a computer that stood still for {stopped:g} s moves nothing when it goes on;
-- each joint ends as the table says: one that the program could still tell to stop is braked, or held by its drive where it has
-  no brake;
-- no joint that is powered or braked passes a position limit or its highest speed, though the way is as close to the limits as
-  a plan may go; no joint without brake is left to fall, but one whose own drive has failed, or whose drive takes its power
-  away when it hears nothing (Damiao, ODrive);
-- a second program, `stribeck check --reset`, of another computer, that comes while the first moves the joints is refused;
-- every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
-  missed;
-- exit code and message name what failed, without a traceback; nothing hangs. (A drive that is reset while the arm is being
-  powered may be powered again by that.)
+- No joint moves under power by more than {still:g} mrad later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and
+  {slack:g} s after the fault. Dynamixel has {swings:g} s more, in which the servo's own position loop may oscillate. If the
+  fault is tolerated, the time counts from the end of the program. A computer that was stopped for {stopped:g} s moves nothing
+  when it continues.
+- Each joint ends as the table says. A joint that the program could still stop is braked, or held by its drive if it has no
+  brake.
+- No joint that is powered or braked passes a position limit or its highest speed, although the motion comes as close to the
+  limits as a plan may. No joint without brake falls, unless its own drive has failed, or its drive switches its power off when
+  it hears nothing (Damiao, ODrive).
+- A second program, `stribeck check --reset` from another computer, is refused while the first program moves the joints.
+- Every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
+  missed.
+- Exit code and message name what failed, without a traceback, and nothing hangs. (A drive that is reset while the arm is being
+  powered may be powered again by the same enabling.)
 
-"Not powered" is a program that refused before any joint had power, "done" one that went on to the end of the plan. On a
-computer with several times more work than cores, replies are read later than the 50 ms after which an arm is stopped: then
-faults that should be tolerated end in a stop. Leave a core to spare, here and before hardware. "Stolen" is the part of this
-computer's time that its host gave to other machines while a case ran, where that was recorded. Where a program that only waits
-for the clock, one on each core and before all others, saw the computer stand still for {stood:g} ms or more in a case in which
-nothing else was not as required than that the arm was stopped, came to rest late, or named the silence instead of the fault,
-that case is tried again, {again} times at most; "again" counts such cases, and what was found at first is listed below."""
+In the table, "not powered" is a program that refused before any joint had power, and "done" is a program that continued to the
+end of the plan. On a computer with several times more work than cores, replies are read later than the 50 ms after which an arm
+is stopped; then faults that should be tolerated end in a stop. Leave one core free, here and on hardware. "Stolen" is the share
+of this computer's time that its host gave to other machines during a case, if that was recorded. A process on each core, with
+the highest priority, only watches the clock. A case is repeated, {again} times at most, if one of these processes saw the
+computer stand still for {stood:g} ms or more, and if the only deviation is that the arm was stopped, came to rest late, or
+named the silence instead of the fault. "Again" counts such cases, and their first findings are listed below."""
 
 
 def _page(results: list[dict[str, Any]]) -> str:
@@ -643,4 +644,4 @@ def _page(results: list[dict[str, Any]]) -> str:
     wrong, before = ([f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: {'; '.join(result[key])}"
                       for result in results if result.get(key)] for key in ("breaches", "before"))
     return "\n".join([*rows, "", *(["Not as required:", "", *wrong] if wrong else ["Every case was as required."]),
-                      *(["", "Tried again, and what was found before:", "", *before] if before else [])])
+                      *(["", "Cases that were repeated, with their first findings:", "", *before] if before else [])])

@@ -1,4 +1,4 @@
-"""Arms: whatever has joints that can be stepped, simulated, on a bus, or recorded.
+"""Arms behind one interface: simulated arms, drives on a bus, and recordings.
 
 Imports from: `drivers.simulation`, `drivers.wire`, `ident`, `ident.arm`, `ident.log`, `ident.model`, `ident.model.files`.
 """

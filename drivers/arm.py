@@ -1,4 +1,4 @@
-"""The interface of every arm: simulated, on a bus, or a recording."""
+"""The interface of all arms: simulated, on a bus, or recorded."""
 
 from dataclasses import dataclass
 from types import TracebackType
@@ -23,7 +23,7 @@ class Command:
     torque : ndarray, shape (n,), optional
         Joint torque [N·m or N] of the joints in torque mode.
     mode : tuple of str, optional
-        "velocity" or "torque" per joint; None is velocity for all.
+        "velocity" or "torque" for each joint; None means velocity for all joints.
     """
 
     velocity: Array
@@ -32,7 +32,7 @@ class Command:
 
 
 def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str]) -> str | None:
-    """What makes a command impossible for an arm with these joints and modes; None if nothing does."""
+    """Return the reason why an arm with these joints and modes cannot carry out a command; None if it can."""
     joints = f"{len(names)} joints ({', '.join(names)})"
     if command.velocity.shape != (len(names),):
         return f"the velocity command has {command.velocity.size} value(s) for {joints}"
@@ -46,7 +46,7 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
         return f"the command has {len(command.mode)} mode(s) for {joints}"
     for j, (name, mode) in enumerate(zip(names, command.mode, strict=True)):
         if mode not in modes:
-            return f"the mode of {name} is {mode!r}, this arm takes {', '.join(sorted(modes)) or 'none'}"
+            return f"the mode of {name} is {mode!r}; this arm accepts {', '.join(sorted(modes)) or 'no mode'}"
         if mode == "torque" and (command.torque is None or not np.isfinite(command.torque[j])):
             return f"the torque command of {name} is not a finite number"
     return None
@@ -54,7 +54,7 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
 
 @dataclass(frozen=True, slots=True)
 class JointSample:
-    """What was measured in one cycle; nan is not reported.
+    """Measurements of one cycle; nan for values that a drive does not report.
 
     Attributes
     ----------
@@ -63,11 +63,11 @@ class JointSample:
     q, dq, tau : ndarray, shape (n,)
         Position [rad or m], velocity, and torque at the joint side [N·m or N].
     t_joint : ndarray, shape (n,)
-        When each joint's values were received [s].
+        Times at which each joint's values were received [s].
     temperature : ndarray, shape (n,), optional
         Drive temperature [°C].
     status : ndarray of int, shape (n,)
-        The drive's own status word; 0 where it has none.
+        The drive's own status word; 0 if it has none.
     raw : ndarray, shape (n,), optional
         The drive's own torque count or current, before any scaling.
     """
@@ -84,15 +84,15 @@ class JointSample:
 
 @dataclass(frozen=True)
 class Resolution:
-    """Smallest steps of the drive, per joint; 0 is finer than matters.
+    """Smallest steps of the drive of each joint; 0 means a negligible step.
 
     Attributes
     ----------
     velocity_step, position_step, torque_step : ndarray, shape (n,)
-        Steps of the velocity set-point, of the position and of the torque reading.
+        Steps of the velocity set-point, of the position reading and of the torque reading.
     viscous_error : ndarray, shape (n,), optional
-        By how much torque may be misread at most, as a part of the speed [N·m·s/rad]: a drive that is told positions one after
-        the other pulls less and less until the next, and is read at one moment of that.
+        Largest error of the torque reading per unit of speed [N·m·s/rad]. A drive with position set-points pulls less and less
+        until the next set-point, and its torque is read at one moment in between.
     """
 
     velocity_step: Array
@@ -103,9 +103,9 @@ class Resolution:
 
 @runtime_checkable
 class Arm(Protocol):
-    """Something with joints that can be stepped. The arm owns the clock: its users never sleep.
+    """An arm that moves in steps. The arm owns the clock: `step` waits, and callers never sleep.
 
-    As a context manager: entering connects, configures and verifies by read-back; leaving stops and disables.
+    An arm is a context manager: entering connects, configures and verifies by read-back; leaving stops and disables.
     """
 
     names: tuple[str, ...]
@@ -120,10 +120,10 @@ class Arm(Protocol):
                  trace: TracebackType | None) -> None: ...
 
     def enable(self) -> None:
-        """Power the joints at rest. The only way out of a stop; called by people, never by a loop."""
+        """Power the joints at rest. Only this call ends a stop; a person requests it, never a loop."""
 
     def step(self, command: Command) -> JointSample:
-        """Send the command, wait for the arm's next tick, return what was measured.
+        """Send the command, wait for the arm's next tick, and return the measurements.
 
         Raises
         ------
@@ -132,4 +132,4 @@ class Arm(Protocol):
         """
 
     def stop(self, reason: str) -> None:
-        """Bring all joints to rest; idempotent, tries every rung before it raises."""
+        """Bring all joints to rest. Idempotent; every step of the stop is tried before an error is raised."""

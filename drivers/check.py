@@ -1,4 +1,4 @@
-"""What is at the other end, measured without moving: a page to read before daring to move."""
+"""The findings of `stribeck check`: drives, limits and joints of an arm, measured without motion."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,10 +14,10 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.files.drive_ratings import rated_torques, rated_velocities
 from stribeck.ident.model.mechanism import Mechanism
 
-_CYCLES = 1.0           # s of cycles whose replies are timed
-_TURNED = 0.01          # rad or m by which a joint was turned by hand
+_CYCLES = 1.0           # s for which cycles run and their replies are timed
+_TURNED = 0.01          # rad or m of motion from which a joint counts as turned by hand
 
-Page = dict[str, dict[str, str]]        # joint: column: what stands there
+Page = dict[str, dict[str, str]]        # joint: column: text of the cell
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Findings:
     summary : str
         One line about arm and bus.
     pages : dict
-        Title to a table of texts, a row a joint.
+        Tables by their titles; each has one row of texts per joint.
     notes : tuple of str
-        What a person should know before moving.
+        Facts to know before the arm moves.
     """
 
     summary: str
@@ -39,24 +39,26 @@ class Findings:
     notes: tuple[str, ...]
 
     def table(self) -> dict[str, object]:
-        """As plain data."""
+        """Return the findings as plain data."""
         return asdict(self)
 
 
 def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
-    """Connect, configure and verify the drives, listen for a second; nothing is powered and nothing moves.
+    """Return findings about the drives and joints of an arm; nothing is powered and nothing moves.
+
+    The drives are connected, configured and verified, and their replies are read for a second.
 
     Parameters
     ----------
     arm : ArmFile
-        Which arm.
+        The arm to check.
     reset : bool
-        Clear faults first.
+        Whether to clear faults first.
 
     Raises
     ------
     DriverError
-        If a drive is missing, has a fault, or reads back another setting than it was told.
+        If a drive is missing, has a fault, or did not accept a setting.
     """
     made = connect(arm)
     mechanism = load_mechanism(arm)
@@ -71,7 +73,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
                             for j, name in enumerate(made.names)}}
     summary = f"{arm.name}: {len(made.names)} joints, {arm.driver.kind}, {arm.driver.rate:g} Hz"
     if not isinstance(made, WiredArm):
-        return Findings(summary, pages, ("there are no drives to ask",))
+        return Findings(summary, pages, ("this arm has no drives on a bus; only the arm file was checked",))
     if reset:
         made.reset()
     with made, bus_errors():
@@ -95,14 +97,15 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
 
 
 def _coupled(mechanism: Mechanism) -> list[str]:
-    """Which motors move several joints, as the arm file states it."""
+    """Return notes about the motors that move several joints."""
     pairs = {} if mechanism.transmission is None else mechanism.transmission.pairs
     return [f"the motor of {name} travels by {' + '.join(f'{ratio:g} {joint}' for joint, ratio in row.items())} "
-            "([transmission]); its drive's own limits are as wide as those of these joints need" for name, row in pairs.items()]
+            "([transmission]); the limits in its drive are as wide as the limits of these joints require"
+            for name, row in pairs.items()]
 
 
 def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
-    """Limits and stop action of each joint."""
+    """Return the table of limits and stop actions of all joints."""
     def cell(value: float, unit: str) -> str:
         return f"{value:.3g} {unit}" if np.isfinite(value) else "not stated"
 
@@ -118,58 +121,61 @@ def limits_page(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> Page:
 
 
 def _way(q: Array) -> str:
-    """Where a joint is, or from where to where somebody turned it meanwhile."""
+    """Return the position of a joint as text, or start and end if somebody turned the joint."""
     known = q[np.isfinite(q)] if np.isfinite(q).any() else q[-1:]
     turned = np.ptp(known) > _TURNED
     return f"{known[0]:z.4f} → {known[-1]:z.4f}" if turned else f"{known[-1]:z.4f}"
 
 
 def _beyond(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> list[str]:
-    """Limits that are wider than what the model states of its drives."""
+    """Return notes about limits that are wider than the model's limits of its drives."""
     torque, velocity = rated_torques(arm.model, mechanism.names), rated_velocities(arm.model)
     stated = (("velocity", limits.velocity, velocity, lambda j: mechanism.position_unit(j) + "/s"),
               ("torque", limits.torque, torque, mechanism.unit))
-    return [f"joints.{name}.{key} = {limit[j]:g} {unit(j)} is more than the {rated[name]:g} {unit(j)} of the model"
+    return [f"joints.{name}.{key} = {limit[j]:g} {unit(j)} exceeds the model's limit of {rated[name]:g} {unit(j)}"
             for key, limit, rated, unit in stated for j, name in enumerate(mechanism.names)
             if name in rated and limit[j] > rated[name] * (1.0 + 1e-6)]
 
 
 def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
-    """Temperature limits that nothing can be held against."""
+    """Return a note about joints with a temperature limit whose drives report no temperature."""
     shown = np.asarray(np.isfinite([np.full(len(arm.names), np.nan) if sample.temperature is None else sample.temperature
                                     for sample in samples]).any(axis=0))
     blind = [name for name, limit, seen in zip(arm.names, arm.limits.temperature, shown, strict=True)
              if np.isfinite(limit) and not seen]
-    said = f"{', '.join(blind)}: the drives report no temperature; the arm file's limit is not watched, only theirs"
+    said = (f"{', '.join(blind)}: the drives report no temperature, so the arm file's temperature limit is not monitored; only "
+            "the drives' own limits act")
     return [said] if blind else []
 
 
 def falling(arm: ArmFile, names: tuple[str, ...]) -> str:
-    """Which joints nothing holds without power; empty where brakes hold all."""
+    """Return a note that names joints without a brake; empty if brakes hold all joints."""
     loose = [name for name in names if arm.joint(name).stop == "hold"]
-    silence = ", as it does if this computer hangs" if not holds_in_silence(arm) else ""
-    return f"{', '.join(loose)}: no brake; may fall when power goes{silence} (stop = \"hold\")" if loose else ""
+    silence = ", as happens if this computer hangs" if not holds_in_silence(arm) else ""
+    return f"{', '.join(loose)}: no brake; may fall when power is lost{silence} (stop = \"hold\")" if loose else ""
 
 
 def unguarded(arm: ArmFile) -> str:
-    """That drives which have no watchdog may move; empty where they may not."""
+    """Return a warning if the arm file allows motion of drives without a watchdog; otherwise an empty text."""
     allowed = (arm.driver.model_extra or {}).get("allow_no_watchdog")
-    return "driver.allow_no_watchdog: nothing stops a joint whose drive has no watchdog if this computer hangs" if allowed else ""
+    return ("driver.allow_no_watchdog = true: if this computer hangs, nothing stops a joint whose drive has no watchdog"
+            if allowed else "")
 
 
 def _notes(arm: WiredArm) -> list[str]:
     notes = [falling(arm.file, arm.names)]
     for fate in sorted({axis.unwatched for axis in arm.axes}):
         names = ", ".join(axis.joint.name for axis in arm.axes if not axis.watched and axis.unwatched == fate)
-        notes.append(f"{names}: no watchdog; {fate} if this computer hangs" if names else "")
+        notes.append(f"{names}: no watchdog; if this computer hangs, the joint {fate}" if names else "")
     if not arm.prompt:
-        notes.append("this computer grants no real-time priority; cycles may be late when it is busy (rtprio in limits.conf)")
+        notes.append("this computer grants the program no real-time priority; cycles may be late when the computer is busy (set "
+                     "rtprio in limits.conf)")
     missed = int(arm.tally.missed.sum())
     if missed:
-        notes.append(f"{missed} replies came late or never, {arm.tally.late} cycles began late: lower driver.rate, or see to "
+        notes.append(f"{missed} replies came late or were lost, {arm.tally.late} cycles began late: lower driver.rate, or check "
                      "the bus")
     if arm.link.corrupt:
-        notes.append(f"{arm.link.corrupt} damaged replies: see to wiring, and to what else is on the bus")
+        notes.append(f"{arm.link.corrupt} damaged replies: check the wiring and the other devices on the bus")
     if arm.link.error_frames:
-        notes.append(f"{arm.link.error_frames} error frames on the bus: see to wiring, termination and bit_rate")
-    return [note for note in notes if note] + ["software is no safety function: keep a hand on the emergency stop"]
+        notes.append(f"{arm.link.error_frames} error frames on the bus: check wiring, termination and bit_rate")
+    return [note for note in notes if note] + ["software is not a safety function: keep a hand on the emergency stop"]

@@ -1,4 +1,4 @@
-"""From an arm file to the arm that it describes: the table of drivers."""
+"""Makes the arm that an arm file describes; holds the table of drivers."""
 
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -9,7 +9,7 @@ from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.plugins import installed, load
 
 Connect = Callable[[ArmFile, int | None], Arm]
-GROUP = "stribeck.drivers"      # entry points of drivers that other packages bring: functions as those of `DRIVERS`
+GROUP = "stribeck.drivers"      # group of entry points for drivers of other packages; each is a function like those of `DRIVERS`
 
 
 def _simulated(arm: ArmFile, seed: int | None) -> Arm:
@@ -19,7 +19,7 @@ def _simulated(arm: ArmFile, seed: int | None) -> Arm:
 
 
 def _wired(link: str) -> Connect:
-    """Connects an arm by a link, "module:class", which is imported when it is needed."""
+    """Return a function that makes an arm with the link "module:class"; the module is imported at the first call."""
     def made(arm: ArmFile, seed: int | None) -> Arm:
         from stribeck.drivers.wire.wired_arm import WiredArm
 
@@ -36,11 +36,15 @@ DRIVERS: dict[str, Connect] = {
     "odrive": _wired("stribeck.drivers.odrive.odrive_link:OdriveLink"),
     "cubemars": _wired("stribeck.drivers.mit.cubemars:CubemarsLink")}
 
-HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})  # that hear nothing for long, and stop; others lose power
+# kinds whose drives stop and hold their joints when they hear nothing for long; drives of other kinds lose power
+HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})
 
 
 def driver_function(arm: ArmFile) -> Connect | None:
-    """What connects an arm of this kind; None where it cannot be had here: `connect` says why, and plans do without."""
+    """Return the function that makes an arm of this kind, or None if the driver cannot be loaded.
+
+    Plans work without the driver; `connect` raises the reason.
+    """
     kind = arm.driver.kind
     if kind in DRIVERS:
         return DRIVERS[kind]
@@ -51,20 +55,20 @@ def driver_function(arm: ArmFile) -> Connect | None:
 
 
 def holds_in_silence(arm: ArmFile) -> bool:
-    """Whether the arm's drives stop and hold their joints when they hear nothing for long; others lose power.
+    """Whether the arm's drives stop and hold their joints when they hear nothing for long; other drives lose power.
 
-    The function of a plug-in says so by an attribute ``holding = True``.
+    A plug-in declares this by the attribute ``holding = True`` of its function.
     """
     return arm.driver.kind in HOLDING or bool(getattr(driver_function(arm), "holding", False))
 
 
 def check_kind(arm: ArmFile) -> None:
-    """Refuse an arm whose kind of driver is neither built in nor a plug-in that is installed; loads and connects nothing.
+    """Refuse an arm whose driver is neither built in nor an installed plug-in; loads and connects nothing.
 
     Raises
     ------
     InputError
-        Lists the drivers.
+        If the kind is unknown; the message lists the drivers.
     """
     known = [*DRIVERS, *installed(GROUP)]
     if arm.driver.kind not in known:
@@ -73,9 +77,9 @@ def check_kind(arm: ArmFile) -> None:
 
 
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:
-    """Arm of the kind that ``[driver]`` names, not yet connected.
+    """Make the arm of the kind that ``[driver]`` names; the arm is not connected yet.
 
-    Kinds are those of `DRIVERS` and the plug-ins that are installed: entry points of the group ``stribeck.drivers``, each a
+    The kinds are those of `DRIVERS` and the installed plug-ins: entry points of the group ``stribeck.drivers``, each a
     function like those of the table.
 
     Parameters
@@ -83,12 +87,12 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     arm : ArmFile
         The arm file.
     seed : int, optional
-        Seed of simulated noise; overrides the file's.
+        Seed of simulated noise; overrides the seed of the arm file.
 
     Raises
     ------
     InputError
-        If there is no such driver; lists the drivers. If limits of hardware are assumed.
+        If the driver is unknown; the message lists the drivers. Also if limits of real hardware are assumed, not stated.
     """
     kind = arm.driver.kind
     if kind != "simulated":

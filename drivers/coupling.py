@@ -1,4 +1,4 @@
-"""Between joints and the motors that move several of them: limits, commands and samples, turned from one to the other."""
+"""Conversion of limits, commands and samples between joints and motors, for motors that move several joints."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from stribeck.ident.model.transmission import Transmission
 
 
 def limits_of_motors(limits: Limits, transmission: Transmission | None) -> Limits:
-    """What motors may do so that joints can do what their limits allow, on the joints' side of each motor's gear."""
+    """Return the limits of motors that let joints use their limits fully; values are on the joint side of each motor's gear."""
     if transmission is None:
         return limits
     ratios = transmission.ratios
@@ -23,7 +23,7 @@ def limits_of_motors(limits: Limits, transmission: Transmission | None) -> Limit
 
 
 def resolution_of_joints(resolution: Resolution, transmission: Transmission | None) -> Resolution:
-    """Steps of joints by those of motors."""
+    """Return the resolution of joints from the resolution of motors."""
     if transmission is None:
         return resolution
     way, push = np.abs(np.linalg.inv(transmission.ratios)), np.abs(transmission.ratios).T
@@ -32,20 +32,20 @@ def resolution_of_joints(resolution: Resolution, transmission: Transmission | No
 
 
 def mixed_modes(command: Command, transmission: Transmission | None) -> str | None:
-    """What makes a command impossible where joints share a motor; None if nothing does."""
+    """Return the reason why a command mixes modes of joints that share a motor; None if it does not."""
     if transmission is None or command.mode is None:
         return None
     for motor in transmission.shared:
         moved = np.flatnonzero(transmission.ratios[motor])
         if len({command.mode[j] for j in moved}) > 1:
             names = [transmission.names[j] for j in moved]
-            return (f"{' and '.join(names)} share the motor of {transmission.names[motor]}, so that one cannot be in torque mode "
-                    "and another in velocity mode")
+            return (f"{' and '.join(names)} share the motor of {transmission.names[motor]}; all of them must be in the same "
+                    "mode, torque or velocity")
     return None
 
 
 def command_of_motors(command: Command, transmission: Transmission | None) -> Command:
-    """Set-points of motors for those of joints."""
+    """Return the set-points of motors from the set-points of joints."""
     if transmission is None:
         return command
     torque = None if command.torque is None else transmission.torque_of_motors(np.nan_to_num(command.torque))
@@ -53,7 +53,7 @@ def command_of_motors(command: Command, transmission: Transmission | None) -> Co
 
 
 def sample_of_joints(sample: JointSample, transmission: Transmission | None) -> JointSample:
-    """What joints do by what motors measured; status, temperature and raw torques stay those of the motors."""
+    """Return the sample of joints from the sample of motors; status, temperature and raw torques stay those of the motors."""
     if transmission is None:
         return sample
     return replace(sample, q=_joined(transmission.of_joints, sample.q), dq=_joined(transmission.of_joints, sample.dq),
@@ -61,7 +61,7 @@ def sample_of_joints(sample: JointSample, transmission: Transmission | None) -> 
 
 
 def _joined(turn: Callable[[Array], Array], values: Array) -> Array:
-    """Values of joints by those of motors; what hangs on a motor that has not reported is not known."""
+    """Return values of joints from values of motors; nan for joints that depend on a motor without a value."""
     known = np.isfinite(values)
     if known.all():
         return turn(values)

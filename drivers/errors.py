@@ -1,4 +1,4 @@
-"""Errors of arms; each has stopped the motion before it is raised."""
+"""Errors of arms; the motion is stopped before an error is raised."""
 
 from typing import Self
 
@@ -6,7 +6,7 @@ from stribeck.ident.errors import StribeckError
 
 
 class DriverError(StribeckError, RuntimeError):
-    """Base of everything that goes wrong between the toolkit and an arm."""
+    """Base of all errors between the toolkit and an arm."""
 
 
 class NoAnswer(DriverError):
@@ -14,20 +14,20 @@ class NoAnswer(DriverError):
 
 
 class ArmStopped(DriverError):
-    """The arm was stopped; it moves again only after somebody enables it."""
+    """The arm was stopped; it moves again only after a person enables it."""
 
 
 class LimitExceeded(DriverError):
-    """A measured value left its limit, or a command would.
+    """A measured or commanded value exceeds its limit.
 
     Attributes
     ----------
     joint, quantity : str
-        Which joint and what was measured, or commanded.
+        The joint, and the measured or commanded quantity.
     value, limit : float
-        Found and allowed, in `unit`.
+        Found and allowed value, in `unit`.
     fault : str
-        All that in words, without what was done about it.
+        The breach in words, without the reaction.
     """
 
     def __init__(self, joint: str, quantity: str, value: float, limit: float, unit: str, t: float, why: str = "") -> None:
@@ -38,12 +38,12 @@ class LimitExceeded(DriverError):
         self._why = why
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, float, float, str, float, str]]:
-        """As it is made, so that other processes can be told."""
+        """Pickle by the constructor's arguments, so that the error can be sent to other processes."""
         return type(self), (self.joint, self.quantity, self.value, self.limit, self.unit, self.t, self._why)
 
 
 class ReplayMismatch(DriverError):
-    """The command differs from the one that was recorded."""
+    """The command differs from the recorded command."""
 
 
 class ReplayEnded(ReplayMismatch):

@@ -1,4 +1,4 @@
-"""How a program that moves an arm is ended: as by Ctrl-C, and not while it does what must not be broken off."""
+"""Signals that end a program which moves an arm: handled like Ctrl-C, and delayed during steps that must complete."""
 
 import signal
 import threading
@@ -10,12 +10,12 @@ _ENDING = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 @contextmanager
 def uninterrupted(ending: bool = False) -> Iterator[None]:
-    """Ctrl-C, and what else asks a program to end, takes effect after the block, unless the block itself ends in an error.
+    """Delay Ctrl-C and other signals until the end of the block; they take no effect if the block ends in an error.
 
-    Where the program is `ending` anyway it takes none. What came is handed on, each once, what ends the program last.
+    Each signal that came is raised once, signals that end the program last. If the program is `ending` anyway, none is raised.
 
-    For what ends by itself within seconds, as a stop whose rungs have time-outs. Signals whose handling is the system's own are
-    left alone, and so are other threads than the main one, which gets them all.
+    Use this for blocks that end by themselves within seconds, such as a stop whose steps have timeouts. Signals that the system
+    handles by default are not changed. Outside the main thread, which receives all signals, the block does nothing.
     """
     held: set[int] = set()
     if threading.current_thread() is not threading.main_thread():
@@ -36,9 +36,9 @@ def uninterrupted(ending: bool = False) -> Iterator[None]:
 
 @contextmanager
 def endings_raised() -> Iterator[None]:
-    """What asks a program to end raises KeyboardInterrupt meanwhile, as Ctrl-C does, where it would end it at once.
+    """Make SIGTERM and SIGHUP raise KeyboardInterrupt inside the block, as Ctrl-C does, instead of ending the program.
 
-    Only the main thread may say so; what has a handler of its own keeps it.
+    Signals with another handler keep it. Outside the main thread, which alone may set handlers, the block does nothing.
     """
     ours: list[int] = []
     if threading.current_thread() is threading.main_thread():

@@ -1,21 +1,21 @@
-"""Priority of the loop that talks to drives, and of emulated drives, where the system grants it."""
+"""Real-time priority for the loop that talks to drives, and for emulated drives, if the system grants it."""
 
 import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_PRIORITY = 10      # of 99; above whatever has none
+_PRIORITY = 10      # of 99; above all processes without real-time priority
 
 
 @contextmanager
 def real_time() -> Iterator[bool]:
-    """Run this thread, and those that it starts, before all ordinary ones; says whether that was granted.
+    """Run this thread, and threads that it starts, at real-time priority; gives whether the system granted it.
 
-    Linux grants it to root and to users with an ``rtprio`` limit. Without it everything works, but a busy computer is late more
-    often.
+    Linux grants the priority to root and to users with an ``rtprio`` limit. Without it everything works, but cycles are late
+    more often on a busy computer.
     """
-    gc.freeze()             # what is there now is not searched again and again for garbage, which takes tens of milliseconds
+    gc.freeze()             # excludes present objects from garbage collection, which would take tens of milliseconds
     try:
         with _priority() as granted:
             yield granted

@@ -1,4 +1,4 @@
-"""A recording behind the `Arm` interface: the same code runs on it as on the arm that made it."""
+"""A recording behind the `Arm` interface: code that drives an arm runs on the arm's recording too."""
 
 import time
 from types import TracebackType
@@ -12,19 +12,19 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import SIGNALS, Run
 
-ALL_SIGNALS = SIGNALS      # what a run must be loaded with to be replayed
-_TOLERANCE = 1e-9          # rad/s by which a command may differ from the recorded one
+ALL_SIGNALS = SIGNALS      # signals with which a run must be loaded to be replayed
+_TOLERANCE = 1e-9          # rad/s by which a command may differ from the recorded command
 
 
 class ReplayArm:
-    """Returns the samples of a run, one a step, and insists on the recorded commands.
+    """An arm that returns the samples of a run, one per step, and accepts only the recorded commands.
 
     Parameters
     ----------
     run : Run
-        Loaded with all signals.
+        The run, loaded with all signals.
     paced : bool
-        Whether a step takes as long as it did (real time) or no time at all.
+        Whether a step takes as long as in the recording (real time) or no time at all.
 
     Raises
     ------
@@ -36,7 +36,7 @@ class ReplayArm:
 
     def __init__(self, run: Run, paced: bool = False) -> None:
         if not {"dq", "dq_cmd", "t"} <= set(run.signals):
-            raise InputError(f"{run.path}: loaded without its velocities and commands; load all signals to replay it")
+            raise InputError(f"{run.path}: the run was loaded without velocities and commands; load all signals to replay it")
         self.names = run.names
         driver = run.record.get("driver") or {}
         self.rate = float(driver.get("rate") or 1.0 / np.median(np.diff(run.t)))
@@ -56,26 +56,26 @@ class ReplayArm:
         self.stop("disconnected")
 
     def enable(self) -> None:
-        """Start, or go on where the recording was stopped."""
+        """Start the replay, or continue where it was stopped."""
         self._reason = None
         self._began = time.monotonic() - self._time()
 
     def stop(self, reason: str) -> None:
-        """Give no more samples."""
+        """Return no more samples until the next `enable`."""
         self._reason = self._reason or reason
 
     def step(self, command: Command) -> JointSample:
-        """The next recorded sample.
+        """Return the next recorded sample.
 
         Raises
         ------
         ReplayMismatch
-            If the command differs from the recorded one: says joint, found and recorded.
+            If the command differs from the recorded command; the message has the joint and both values.
         ReplayEnded
             If there are no more samples.
         """
         if self._reason is not None:
-            raise ArmStopped(f"the replay takes no commands: {self._reason}; enable it first")
+            raise ArmStopped(f"the replay accepts no commands: {self._reason}; enable it first")
         run, row = self._run, self._row
         if row >= len(run.t):
             self.stop("the recording has ended")
@@ -85,12 +85,12 @@ class ReplayArm:
             self.stop("command for another number of joints")
             raise ReplayMismatch(f"the velocity command has {command.velocity.size} value(s) for {len(recorded)} joints "
                                  f"({', '.join(run.names)})")
-        differs = ~(np.abs(command.velocity - recorded) <= _TOLERANCE) & ~np.isnan(recorded)    # nan: none was recorded
+        differs = ~(np.abs(command.velocity - recorded) <= _TOLERANCE) & ~np.isnan(recorded)    # nan: no command was recorded
         if differs.any():
             joint = int(np.argmax(differs))
             self.stop("command differs from the recording")
-            raise ReplayMismatch(f"velocity command of {run.names[joint]} is {command.velocity[joint]:.6g}, recorded was "
-                                 f"{recorded[joint]:.6g}, at t = {run.t[row]:.3f} s (row {row})")
+            raise ReplayMismatch(f"the velocity command of {run.names[joint]} is {command.velocity[joint]:.6g}, but the recorded "
+                                 f"command is {recorded[joint]:.6g}, at t = {run.t[row]:.3f} s (row {row})")
         if self._paced:
             time.sleep(max(0.0, self._began + self._time() - time.monotonic()))
         self._row += 1

@@ -1,9 +1,9 @@
-"""When a joint's reply is stale: the rule by which the supervisor and the cycle of a bus stop an arm."""
+"""The age at which a joint's reply is stale, so that the supervisor and the cycle of a bus stop the arm."""
 
-PERIODS = 10            # periods after which a joint's reply is stale,
-SHORTEST_AGE = 0.05     # s, whichever is longer
+PERIODS = 10            # periods after which a joint's reply is stale, if this is longer than SHORTEST_AGE
+SHORTEST_AGE = 0.05     # s, least age of a stale reply
 
 
 def stale_age(rate: float) -> float:
-    """Age from which a joint's reply is no sign of life any more [s], for an arm with so many cycles a second."""
+    """Return the age from which a joint's reply is stale [s], for an arm with `rate` cycles per second."""
     return max(PERIODS / rate, SHORTEST_AGE)

@@ -1,4 +1,4 @@
-"""The supervisor: commands before they are sent, and one vectorised check a cycle on what is measured; a breach stops the arm."""
+"""The supervisor: checks commands before they are sent, and all measurements of a cycle at once; a breach stops the arm."""
 
 from types import TracebackType
 from typing import Self
@@ -12,35 +12,35 @@ from stribeck.drivers.staleness import stale_age
 from stribeck.drivers.swinging import Swings
 from stribeck.ident.errors import InputError
 
-_REACTION_TIME = 0.02      # s, on top of a period, for which a joint still follows its last command before it brakes
-_FOLLOWING_TIME = 0.2      # s over which a joint may fall behind its commands,
-_MOVING_TIME = 1.0         # and its position go another way than its velocity says,
-_PAUSE = 4.0               # reaction times from sample to sample after which nobody knows the way between,
-_OTHERWISE = 0.2           # beside this part of that way: velocities lag and are coarse, but their sign and scale show
-_ROUNDING = 1.0 + 1e-9     # of commands at their limits
-_QUANTITIES = (            # what is checked, with its unit for turning and for sliding joints
+_REACTION_TIME = 0.02      # s beyond a period for which a joint still follows its last command before it brakes
+_FOLLOWING_TIME = 0.2      # s, memory of the following error
+_MOVING_TIME = 1.0         # s, memory of the difference between position and integrated velocity
+_PAUSE = 4.0               # reaction times between samples after which the motion between them is unknown
+_OTHERWISE = 0.2           # part of the travel by which position and integrated velocity may differ, as velocities lag
+_ROUNDING = 1.0 + 1e-9     # tolerance of commands at their limits
+_QUANTITIES = (            # the checked quantities, with units for joints that turn and joints that slide
     ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
     ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
     ("following error", "rad", "m"), ("position against integrated velocity", "rad", "m"))
-_OF_LOOPS = (0, 1, 2, 3, 6, 7)      # which of them a velocity loop that swings can breach
-_WHY = {7: "one of the two has a wrong sign or scale"}
+_OF_LOOPS = (0, 1, 2, 3, 6, 7)      # rows of `_QUANTITIES` that an oscillating velocity loop can breach
+_WHY = {7: "position or velocity has a wrong sign or scale"}
 _COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
 
 
 class Supervisor:
-    """An arm that stops itself when what it measures leaves its limits.
+    """An arm that stops when a measurement leaves its limits.
 
-    Checked each cycle: position with the distance that stopping takes, velocity, torque, temperature, age of
-    each joint's sample, how far a joint has fallen behind its velocity commands, and whether its position moves as its
-    velocity says. Commands beyond the limits of velocity and torque are not sent.
+    Each cycle checks: position with stopping distance, velocity, torque, temperature, age of each joint's sample, following
+    error (the lag behind the velocity commands), and position against integrated velocity. Commands beyond the limits of
+    velocity and torque are not sent.
 
     Parameters
     ----------
     arm : Arm
         The arm to guard.
     prismatic : ndarray of bool, shape (n,), optional
-        Which joints slide, for the units in messages; default none.
+        Joints that slide, for the units in messages; default none.
 
     Raises
     ------
@@ -92,14 +92,15 @@ class Supervisor:
         self.arm.stop(reason)
 
     def step(self, command: Command) -> JointSample:
-        """Step the arm and check what it measured.
+        """Step the arm and check the measurements.
 
         Raises
         ------
         LimitExceeded
-            After the arm was stopped; names joint, quantity, value and limit. A command that exceeds one was not sent.
+            If a measurement or the command exceeds a limit; the arm was stopped, and the command was not sent. The error has
+            joint, quantity, value and limit.
         DriverError
-            After the arm was stopped, if a joint reports no position, velocity or torque.
+            If a joint reports no position, velocity or torque; the arm was stopped.
         """
         self._refuse(command)
         sample = self.arm.step(command)
@@ -112,14 +113,14 @@ class Supervisor:
             self._behind[free] = error[free] = 0.0
         self._swings.add(error)
         found = self._found
-        up = np.maximum(0.0, np.maximum(dq, np.minimum(wanted, dq + self._gain)))       # fastest before it brakes
+        up = np.maximum(0.0, np.maximum(dq, np.minimum(wanted, dq + self._gain)))       # highest speed before the joint brakes
         down = np.maximum(0.0, np.maximum(-dq, np.minimum(-wanted, self._gain - dq)))
         found[0] = (self._braking * up + self._reaction) * up + q
         found[1] = (self._braking * down + self._reaction) * down - q
         np.abs(dq, out=found[2])
         np.abs(sample.tau, out=found[3])
         if sample.temperature is not None:
-            np.fmax(sample.temperature, 0.0, out=found[4])     # nan: this drive reports none
+            np.fmax(sample.temperature, 0.0, out=found[4])     # nan: the drive reports no temperature
         found[5] = sample.t - sample.t_joint
         np.abs(self._behind, out=found[6])
         self._compare(sample)
@@ -129,7 +130,7 @@ class Supervisor:
         return sample
 
     def _compare(self, sample: JointSample) -> None:
-        """Position against velocity, over about a second; not over a pause, whose velocities nobody knows."""
+        """Compare position with integrated velocity over about a second; a pause, whose velocities are unknown, is skipped."""
         last, self._last = self._last, sample
         if last is None or not 0.0 < (dt := sample.t - last.t) < _PAUSE * self._reaction:
             return
@@ -138,7 +139,7 @@ class Supervisor:
         self._gone = keep * self._gone + np.abs(way)
 
     def _refuse(self, command: Command) -> None:
-        """Stop where a joint's own command is beyond its limit; what is no command at all the arm refuses."""
+        """Stop if the command of a joint exceeds its limit; the arm itself refuses malformed commands."""
         modes = command.mode or ("velocity",) * len(self.names)
         for mode, units in _COMMANDED.items():
             values, limits = getattr(command, mode), getattr(self.limits, mode)
@@ -152,7 +153,7 @@ class Supervisor:
                     raise error
 
     def _breach(self, sample: JointSample) -> None:
-        """Stop first, then say what left its limit."""
+        """Stop the arm, then raise the breach."""
         for word, key in _REPORTED.items():
             missing = ~np.isfinite(getattr(sample, key))
             if missing.any():
@@ -161,7 +162,7 @@ class Supervisor:
                 raise DriverError(f"{fault}; the arm was stopped")
         row, joint = np.argwhere(~(self._found <= self._allowed))[0]
         value, allowed = float(self._found[row, joint]), float(self._allowed[row, joint])
-        if row == 1:                                    # the lower limit is checked upside down
+        if row == 1:                                    # the lower limit is checked with reversed sign
             value, allowed = -value, -allowed
         quantity, *units = _QUANTITIES[row]
         error = LimitExceeded(self.names[joint], quantity, value, allowed, units[int(self._prismatic[joint])], sample.t,
@@ -170,10 +171,13 @@ class Supervisor:
         raise error
 
     def _swinging(self, joint: int) -> str:
-        """Which joint's velocity loop swings, in words: this one's or, as joints move each other, the fastest; empty if none."""
+        """Return words about the oscillating velocity loop; empty if none oscillates.
+
+        The loop is that of this joint, or else the fastest oscillating loop, since joints move each other.
+        """
         found = self._swings.frequency()
         j = joint if found[joint] > 0.0 else int(np.argmax(found))
         if found[j] == 0.0:
             return ""
         return (f"{self.names[j]} swings about its set-points at {found[j]:.2g} Hz: its velocity loop is unstable; lower the "
-                "drive's gains, or its bandwidth in simulation")
+                "drive's gains (in simulation: bandwidth)")

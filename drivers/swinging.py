@@ -1,4 +1,4 @@
-"""Whether a joint swings about its set-points: the mark of a velocity loop that is unstable, in simulation and on hardware."""
+"""Detects joints that swing about their set-points, the sign of an unstable velocity loop, in simulation and on hardware."""
 
 from collections import deque
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from stribeck.drivers.arm import Array
 
-_TIME = 0.5             # s that are looked back on
-_CHANGES = 6            # of sign of the velocity error in that time, from which a joint swings
-_SIZE = 0.05            # part of the velocity limit that an error must have to count: not noise, nor stick-slip at low speed
-_LASTING = 0.7          # a swing does not die away: rms of its last third over that of its first
+_TIME = 0.5             # s, length of the window
+_CHANGES = 6            # sign changes of the velocity error in the window from which a joint swings
+_SIZE = 0.05            # part of the velocity limit from which an error counts: above noise and stick-slip at low speed
+_LASTING = 0.7          # least ratio of the rms in the last third of the window to the rms in the first: a swing does not decay
 
 
 class Swings:
@@ -18,7 +18,7 @@ class Swings:
     Parameters
     ----------
     rate : float
-        Samples a second.
+        Samples per second [Hz].
     velocity : ndarray, shape (n,)
         Velocity limits [rad/s or m/s].
     """
@@ -28,15 +28,15 @@ class Swings:
         self._errors: deque[Array] = deque(maxlen=max(4 * _CHANGES, round(_TIME * rate)))
 
     def add(self, error: Array) -> None:
-        """Take what the joints' velocities exceed their set-points by, shape (n,)."""
+        """Take the velocity errors (velocity minus set-point) of one cycle, shape (n,)."""
         self._errors.append(error)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Forget all velocity errors."""
         self._errors.clear()
 
     def frequency(self) -> Array:
-        """How often a second each joint swings, shape (n,); 0 where it does not."""
+        """Return the frequency at which each joint swings [Hz], shape (n,); 0 for joints that do not swing."""
         errors = np.nan_to_num(np.array(self._errors))
         found = np.zeros(len(self._least))
         for j, least in enumerate(self._least):

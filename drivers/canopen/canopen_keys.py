@@ -1,4 +1,4 @@
-"""Keys of CANopen drives in the arm file, and what follows from them for one drive."""
+"""Keys of CANopen drives in the arm file, and the values for one drive that follow from them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from stribeck.drivers.canopen.cia402 import Scale
 from stribeck.drivers.wire.drive_keys import Counts, Keys, LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-_BEATS = 4                  # signs of life in the watchdog's time
+_BEATS = 4                  # heartbeats of the computer within the watchdog's time
 Node = Annotated[int, Field(ge=1, le=127)]
 
 
@@ -34,25 +34,25 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     node: Node
-    rated_torque: PositiveFloat                             # N·m at the motor, of which 0x6077 counts thousandths
-    rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"     # of 0x6076
-    position_counts: Counts                                 # of 0x6064 a motor revolution
-    velocity_counts: Counts | None = None                   # of 0x60FF and 0x606C at one motor revolution a second
-    acceleration_counts: Counts | None = None               # of 0x6083 to 0x6085 at one motor revolution a second squared
+    rated_torque: PositiveFloat                             # N·m at the motor; 0x6077 counts thousandths of it
+    rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"     # unit of 0x6076
+    position_counts: Counts                                 # counts of 0x6064 per motor revolution
+    velocity_counts: Counts | None = None                   # counts of 0x60FF and 0x606C at one motor revolution per second
+    acceleration_counts: Counts | None = None               # counts of 0x6083 to 0x6085 at one motor revolution per s²
 
 
 @dataclass(frozen=True)
 class DriveConfig:
-    """What the arm file says of one drive.
+    """Data of one drive from the arm file.
 
     Attributes
     ----------
-    joint : Joint
-        What the drive moves.
+    joint : DrivenJoint
+        The joint that the drive moves.
     keys : CanopenKeys
-        Of the bus.
+        Keys of the bus.
     drive : DriveKeys
-        Of the drive.
+        Keys of the drive.
     """
 
     joint: DrivenJoint
@@ -61,27 +61,27 @@ class DriveConfig:
 
     @property
     def velocity_counts(self) -> float:
-        """At one motor revolution a second."""
+        """Counts of speed at one motor revolution per second."""
         return self.drive.velocity_counts or self.drive.position_counts
 
     @property
     def acceleration_counts(self) -> float:
-        """At one motor revolution a second squared."""
+        """Counts of acceleration at one motor revolution per second squared."""
         return self.drive.acceleration_counts or self.velocity_counts
 
     @property
     def velocity_mode(self) -> int:
-        """Number (0x6060) of the mode in which the drive is told velocities."""
+        """Number (0x6060) of the mode with velocity set-points."""
         return cia402.MODES[self.keys.profile]
 
     @property
     def has_torque_mode(self) -> bool:
-        """Whether the drive may be told torques, too."""
+        """Whether the drive also takes torque set-points."""
         return "torque" in self.keys.modes
 
     @property
     def scale(self) -> Scale:
-        """Between the drive's counts and the joint; raises `InputError` where the arm file states no gear."""
+        """Scale between the drive's counts and the joint; raises `InputError` if the arm file states no gear."""
         table = self.joint.table
         return Scale.of(self.drive.position_counts, self.velocity_counts, self.drive.rated_torque, self.joint.gear,
                         table.direction, table.zero_offset)

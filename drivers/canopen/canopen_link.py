@@ -1,7 +1,7 @@
-"""CiA 402 drives on one CAN bus: one RPDO in and two TPDOs out of each drive at every SYNC, and the heartbeat they watch.
+"""CiA 402 drives on one CAN bus: at every SYNC each drive takes one RPDO and sends two TPDOs; it watches our heartbeat.
 
 The `canopen` library carries SDO and network management. Its 402 profile and its periodic senders are not used: they would
-re-enable a drive after a fault, and keep a hung program's motion alive.
+re-enable a drive after a fault, and keep joints moving when the program hangs.
 """
 
 import threading
@@ -24,7 +24,7 @@ from stribeck.drivers.wire.drive_link import DriveLink
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.transport import all_tried, can_bits, open_can, readable
 
-_GONE = 1.0                 # s without a reply after which a node is not asked any more
+_GONE = 1.0                 # s without a reply after which `close` sends a node no more SDO
 
 
 class CanopenLink(DriveLink):
@@ -42,7 +42,7 @@ class CanopenLink(DriveLink):
         self._beat = 0.0
 
     def open(self, transport: can.BusABC | None = None) -> None:
-        """Take the bus and begin to read it."""
+        """Take an open bus, or open the bus that the keys name, and begin to read it."""
         self._bus, self._owned = readable(transport or open_can(self._keys.bus, self._keys.bit_rate)), transport is None
         self._network, self._beat = CanopenNetwork(self._bus, self._count_error_frame), 0.0
         for axis in self._axes:
@@ -52,17 +52,17 @@ class CanopenLink(DriveLink):
         self._network.connect()
 
     def start(self) -> None:
-        """Nodes to operational: PDOs run."""
+        """Set all nodes to "operational", the state in which PDOs run."""
         with all_tried() as tried:
             for axis in self._axes:
                 with tried():
                     axis.node.nmt.state = "OPERATIONAL"
 
     def close(self) -> None:
-        """Release the watchdogs of drives that stand still, then the bus; one that was handed in stays open.
+        """Release the watchdogs of drives that stand still, then the bus; a bus that the caller opened stays open.
 
-        Drives that were never set up may follow another program: nothing is sent to them. Those that hold their joints stay
-        "operational", since some take leaving it for a lost connection.
+        Drives that were not configured may follow another program: nothing is sent to them. Drives that hold their joints stay
+        "operational", since some drives treat leaving this state as a lost connection.
         """
         if self._network is None:
             return
@@ -81,7 +81,7 @@ class CanopenLink(DriveLink):
                 self._bus.shutdown()
 
     def exchange(self, deadline: float) -> float:
-        """RPDOs, heartbeat, SYNC, at which drives measure; then wait for the TPDOs. What goes wrong meanwhile is raised last."""
+        """Send RPDOs, heartbeat and SYNC, at which drives measure, then wait for the TPDOs. Errors are raised at the end."""
         assert self._network is not None
         now, send = time.monotonic(), self._network.send_message
         with all_tried() as tried:
@@ -103,7 +103,7 @@ class CanopenLink(DriveLink):
         return asked
 
     def _feed(self) -> None:
-        """Our heartbeat where it is due, which drives watch from the first cycle on; raises where none can be heard any more."""
+        """Send our heartbeat if it is due, from the first cycle on; raises an error if the bus can no longer be read."""
         if self._network is None:
             return
         now = time.monotonic()
@@ -113,11 +113,11 @@ class CanopenLink(DriveLink):
         self._network.check()
 
     def _count_error_frame(self) -> None:
-        """In the reader's thread."""
+        """Count an error frame; runs in the reader's thread."""
         self.error_frames += 1
 
     def _take(self, axis: CanopenAxis, listener: canopen.network.Callback, *frame: Any) -> None:
-        """In the reader's thread: the last drive that was waited for ends the waiting."""
+        """Give a frame to its drive; the last missing reply ends the wait of `exchange`. Runs in the reader's thread."""
         before = axis.replies
         listener(*frame)
         if axis.replies != before:
@@ -126,7 +126,7 @@ class CanopenLink(DriveLink):
                 self._arrived.set()
 
     def load(self) -> float:
-        """One RPDO and two TPDOs of each drive and a SYNC each cycle, heartbeats beside them, all with the most stuff bits."""
+        """Bus load of one RPDO and two TPDOs per drive, a SYNC per cycle and the heartbeats, with the most stuff bits."""
         torque = "torque" in self._keys.modes
         cycle = can_bits(0) + len(self.axes) * (can_bits(7 if torque else 4) + can_bits(8) + can_bits(5 if torque else 4))
         return (cycle * self._keys.rate + can_bits(1) / self._keys.beat) / self._keys.bit_rate

@@ -1,4 +1,4 @@
-"""The `canopen` library's network on a CAN bus, with its failures in our words."""
+"""The `canopen` library's network on a CAN bus, with its failures raised as `DriverError`."""
 
 from collections.abc import Callable
 
@@ -10,25 +10,25 @@ from stribeck.drivers.wire.transport import SEND
 
 
 class _Reader(canopen.network.MessageListener):
-    """Tells error frames; ends the reader's thread without a traceback where the bus fails."""
+    """Reports error frames, and ends the reader's thread without a traceback when the bus fails."""
 
     def __init__(self, network: canopen.Network, on_error_frame: Callable[[], None]) -> None:
         super().__init__(network)
         self._on_error_frame = on_error_frame
 
     def on_message_received(self, msg: can.Message) -> None:
-        """The library leaves error frames alone."""
+        """Report an error frame, which the library ignores, and pass all messages on."""
         if msg.is_error_frame:
             self._on_error_frame()
         super().on_message_received(msg)
 
     def on_error(self, exc: Exception) -> None:
-        """`CanopenNetwork.check` says why."""
+        """End the reader's thread; `CanopenNetwork.check` raises the cause."""
         raise SystemExit
 
 
 class CanopenNetwork(canopen.Network):
-    """Says in our words that its reader has died, whatever killed it, and waits for no frame longer than `SEND`.
+    """A network whose `check` reports that its reader has stopped, and which waits at most `SEND` for a frame to be sent.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class CanopenNetwork(canopen.Network):
         self.listeners = [_Reader(self, on_error_frame)]
 
     def send_message(self, can_id: int, data: bytes, remote: bool = False) -> None:
-        """Like the library's own, with a time-out."""
+        """Send a frame as the library does, with a timeout."""
         if self.bus is None:
             raise DriverError("the CAN bus is closed")
         with self.send_lock:
@@ -53,7 +53,7 @@ class CanopenNetwork(canopen.Network):
                           timeout=SEND)
 
     def check(self) -> None:
-        """Apart from sending: who cannot be heard any more may still hear that it is to stop."""
+        """Raise an error if the reader has stopped. Sending does not check this: drives may still hear the command to stop."""
         failure = None if self.notifier is None else self.notifier.exception
         if failure is not None:
             raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure

@@ -1,4 +1,4 @@
-"""One CiA 402 drive: settings by SDO, its states by RPDOs and TPDOs, and what the drive says of itself meanwhile."""
+"""One CiA 402 drive: settings by SDO, orders by RPDOs, readings by TPDOs, and its emergencies and heartbeats."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +15,10 @@ from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.ident.errors import InputError
 
-_BOOT = 2.0                 # s for a node to reach the state that it was told, or a mode to be shown
-_SWITCH = 0.1               # s for another mode to be shown in motion
+_BOOT = 2.0                 # s for a drive to report its mode after the set-up
+_SWITCH = 0.1               # s for a drive to report a change of mode during motion
 _LOST, _CALLED = 0.1, 10    # s and cycles without a reply after which a drive may have left its cycles
-_MOST_TORQUE = 0x7FFF       # thousandths of the rated torque in a signed 0x6077
+_MOST_TORQUE = 0x7FFF       # largest value of the signed 0x6077, in thousandths of the rated torque
 
 
 class CanopenAxis(Axis):
@@ -31,8 +31,8 @@ class CanopenAxis(Axis):
         self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
         if joint.torque > _MOST_TORQUE * self.steps.torque:
             raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is "
-                             f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque, more than its field "
-                             f"holds ({_MOST_TORQUE}); correct torque, rated_torque or gear_ratio")
+                             f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque; the drive's torque field "
+                             f"(0x6077) holds at most {_MOST_TORQUE}. Correct torque, rated_torque or gear_ratio")
         self.node: canopen.RemoteNode
         self.sdo: SdoClient
         self._torque = config.has_torque_mode
@@ -40,30 +40,30 @@ class CanopenAxis(Axis):
         self._torque_profile = cia402.MODES["cst"]
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = self._torque_target = 0
-        self._mode, self._since = self._profile, 0.0        # which it was told, and since when
-        self._shown: int | None = None      # which it says that it is in
+        self._mode, self._since = self._profile, 0.0        # mode of the set-points, and time of the last change of mode
+        self._shown: int | None = None      # mode that the drive reports
         self._dq: float | None = None       # from the second TPDO, which comes before or after the first
         self._state: tuple[float, int, int, int] | None = None
-        self._unanswered, self._called = 0, 0.0     # cycles since its last reading, and when it was told something by SDO
+        self._unanswered, self._called = 0, 0.0     # cycles since the last reading, and time of the last stop command by SDO
         self._emergency: str | None = None
         self._booted = False
-        self._operational = False           # whether it was heard to be, by its PDOs or its heartbeat
-        self.ours = False                   # whether it was set up since the bus was opened, and may be told to end that
+        self._operational = False           # whether PDOs or heartbeats show that the node is operational
+        self.ours = False                   # whether this program configured the drive since the bus was opened
         refuse_unheld_settings(config)
 
     def join(self, network: canopen.Network, feed: Callable[[], None]) -> None:
-        """Be reachable by a network; `feed` keeps watchdogs quiet while answers are waited for."""
+        """Join a network; `feed` keeps the watchdogs of all drives quiet during SDO transfers."""
         self.ours = self._operational = False
         self.node = network.add_node(FedNode(self.drive.node, feed, self.keys.beat))
         self.sdo = SdoClient(self.node, self.joint.name)
         network.subscribe(cia402.EMERGENCY + self.drive.node, self.on_emergency)
         network.subscribe(cia402.HEARTBEAT + self.drive.node, self.on_heartbeat)
 
-    # what the drive says
+    # reports of the drive
 
     @property
     def power(self) -> Power:
-        """By the statusword."""
+        """Power state according to the statusword; "fault" after a reset."""
         if self._booted:
             return "fault"
         if self.reading is None:
@@ -75,21 +75,23 @@ class CanopenAxis(Axis):
 
     @property
     def trouble(self) -> str | None:
-        """State and last emergency."""
+        """State and last emergency, in words."""
         if self._booted:
             return f"node {self.drive.node} was reset"
         state = "silent" if self.reading is None else cia402.state(self.reading.status)
         return f"{state}, {self._emergency}" if self._emergency else state
 
     def identity(self) -> dict[str, str]:
-        """Device, firmware and what the drive offers."""
+        """Device, firmware, modes and limits of the drive."""
         return inspection.identity(self.sdo, self.config)
 
     # settings
 
     def greet(self) -> None:
-        """Its type. A node that its own error behaviour stopped answers no SDO until it is told to; nor does it send PDOs, as
-        one does that follows another program and is slow to answer.
+        """Read the device type.
+
+        A node that its error behaviour has put into the state "stopped" answers no SDO, so it is set to "pre-operational" and
+        asked again. A node that is slow to answer but sends PDOs may follow another program and is not changed.
         """
         try:
             self.sdo.read(0x1000, 0, "<I")
@@ -100,7 +102,7 @@ class CanopenAxis(Axis):
             self.sdo.read(0x1000, 0, "<I")
 
     def configure(self) -> None:
-        """Write every setting, then read every one back."""
+        """Write all settings, then read all of them back."""
         self.ours, self._goal = False, None
         self._torque_profile = inspection.torque_mode(self.sdo, self.config) or self._torque_profile
         inspection.check_drive(self.sdo, self.config)
@@ -117,17 +119,17 @@ class CanopenAxis(Axis):
         end = time.monotonic() + _BOOT
         while (shown := self.sdo.read(0x6061, 0, "<b")) != self._profile:
             if time.monotonic() > end:
-                raise self.sdo.error(f"shows mode {shown} (0x6061) instead of {self._profile}")
+                raise self.sdo.error(f"reports mode {shown} (0x6061) instead of {self._profile}")
             time.sleep(0.01)
 
     def refuse_company(self) -> None:
-        """A drive in "operation enabled" follows somebody."""
+        """Refuse a drive in "operation enabled": it follows another program."""
         inspection.refuse_company(self.sdo)
 
     # orders
 
     def enable(self) -> None:
-        """Zero the target velocity, by SDO and in the frame, and what is added to it, then ask for power."""
+        """Zero the target velocity, by SDO and in the RPDO, and the offsets to velocity and torque, then ask for power."""
         self._velocity = self._torque_target = 0
         self._mode, self._since, self._shown = self._profile, time.monotonic(), None
         self._emergency = None
@@ -137,26 +139,26 @@ class CanopenAxis(Axis):
         self._goal = "on"
 
     def command(self, mode: str, value: float) -> None:
-        """Set-point of the next RPDO."""
+        """Keep the set-point of the next RPDO."""
         told = self._torque_profile if mode == "torque" else self._profile
         if told != self._mode:
             self._mode, self._since = told, time.monotonic()
         if mode == "torque":
             self._torque_target = self.scale.counts(value, "torque", 16)
-            self._velocity = 0              # none that is left over moves a drive that changes its mode a cycle later
+            self._velocity = 0              # an old velocity must not move a drive that changes its mode a cycle later
         else:
             self._velocity = self.scale.counts(value, "velocity", 32)
 
     def quick_stop(self) -> None:
-        """Controlword quick stop."""
+        """Ask for the state "quick stop"."""
         self._velocity, self._goal = 0, "held"
 
     def disable(self) -> None:
-        """Controlword disable voltage."""
+        """Ask for power off by the controlword "disable voltage"."""
         self._velocity, self._goal = 0, "off"
 
     def reset(self) -> None:
-        """Rising edge of bit 7 with target velocity zero and nothing else set; one without fault is left as it is."""
+        """Clear a fault by a rising edge of bit 7, with target velocity zero; a drive without fault is left as it is."""
         if inspection.state(self.sdo) not in cia402.FAULTS:
             return
         for zero in AT_REST:
@@ -165,18 +167,18 @@ class CanopenAxis(Axis):
             self.sdo.write(Setting(0x6040, 0, "<H", word, "controlword"))
             time.sleep(0.02)
         if inspection.state(self.sdo) in cia402.FAULTS:
-            raise self.sdo.error(f"keeps its fault: {inspection.fault_words(self.sdo)}")
+            raise self.sdo.error(f"still has its fault after the reset: {inspection.fault_words(self.sdo)}")
         self._emergency = None
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
-        """RPDOs of this cycle, none while nothing was asked of the drive; a controlword only for a transition."""
+        """RPDOs of this cycle; none before the first order, and a controlword only for a transition."""
         state = "" if self.reading is None else cia402.state(self.reading.status)
         if self._goal is None:
             return
         self._check_mode()
         if self._goal == "on":
             word = cia402.towards_power(state)
-        elif self._goal == "follow":            # a drive that left this state by itself is not brought back
+        elif self._goal == "follow":            # a drive that left this state by itself is not powered again
             word = None if state == "operation enabled" else cia402.QUICK_STOP
         elif self._goal == "held":
             word = None if state == "quick stop" else cia402.QUICK_STOP
@@ -189,8 +191,10 @@ class CanopenAxis(Axis):
         yield from self._call()
 
     def _call(self) -> Iterator[tuple[int, bytes]]:
-        """A drive that was told to leave its cycles hears no set-points, but our heartbeat all the same, and would go on at its
-        last speed: one that has not replied for long is told to stop by SDO. Nobody waits for its answer.
+        """Stop a silent drive by SDO, without waiting for its answer.
+
+        Another master may have taken the drive out of "operational". It then hears no set-points but still our heartbeat, so it
+        would move on at its last speed.
         """
         now = time.monotonic()
         if self.reading is None or self._unanswered < _CALLED or min(now - self.reading.t, now - self._called) < _LOST:
@@ -200,19 +204,20 @@ class CanopenAxis(Axis):
         yield cia402.SDO + self.drive.node, cia402.pack_control_by_sdo(word)
 
     def _check_mode(self) -> None:
-        """Torque is let go of once velocities count again; a drive that stays in another mode than it was told is stopped."""
+        """Zero the torque set-point when the drive is back in velocity mode, and stop a drive that reports a wrong mode."""
         other = self._shown not in (None, self._mode)
         if self._mode == self._profile and not other:
             self._torque_target = 0
         late = time.monotonic() - self._since
         if other and late > _SWITCH and self._goal == "follow":
             self._goal, self._torque_target = "held", 0
-            raise self.sdo.error(f"shows mode {self._shown} (0x6061) {1e3 * late:.0f} ms after it was told mode {self._mode}")
+            raise self.sdo.error(f"still reports mode {self._shown} (0x6061) {1e3 * late:.0f} ms after the command for mode "
+                                 f"{self._mode}")
 
-    # what comes, in the reader's thread
+    # received frames, in the reader's thread
 
     def on_state(self, _: int, data: bytearray, __: float) -> None:
-        """First TPDO."""
+        """Take the first TPDO."""
         self._operational = True
         values = cia402.unpack_state(bytes(data))
         if values is None:
@@ -222,7 +227,7 @@ class CanopenAxis(Axis):
         self._join()
 
     def on_velocity(self, _: int, data: bytearray, __: float) -> None:
-        """Second TPDO."""
+        """Take the second TPDO."""
         self._operational = True
         values = cia402.unpack_velocity(bytes(data))
         if values is None:
@@ -233,13 +238,13 @@ class CanopenAxis(Axis):
         self._join()
 
     def expect(self) -> None:
-        """A SYNC goes out: a TPDO that has lost its other half waits no longer, else it would be joined with the next SYNC's."""
+        """Drop a single TPDO before the next SYNC, so that it is not joined with a TPDO of that SYNC."""
         self._state = self._dq = None
         self._unanswered += 1
 
     def _join(self) -> None:
-        """A reading is both TPDOs of one SYNC."""
-        state, dq = self._state, self._dq           # a SYNC may drop either meanwhile
+        """Make a reading from both TPDOs of one SYNC."""
+        state, dq = self._state, self._dq           # copies, since `expect` may clear either in another thread
         if state is None or dq is None:
             return
         t, status, position, torque = state
@@ -252,13 +257,13 @@ class CanopenAxis(Axis):
             self._goal = "follow"
 
     def on_emergency(self, _: int, data: bytearray, __: float) -> None:
-        """Emergency frame: error code first; zero says that it is over."""
+        """Take an emergency frame; its first two bytes are the error code, and zero means that the error is over."""
         if len(data) >= 2:
             code = int.from_bytes(data[:2], "little")
             self._emergency = cia402.emergency_words(code) if code else None
 
     def on_heartbeat(self, _: int, data: bytearray, __: float) -> None:
-        """A node that boots was reset and knows its settings no more."""
+        """Take a heartbeat; a boot-up message means that the node was reset and lost its settings."""
         if data and data[0] == 0:
             self._booted = True
         if data:

@@ -1,4 +1,4 @@
-"""What a CiA 402 drive says of itself by SDO: what it is, and what forbids to power it. Nothing is written."""
+"""Inspection of a CiA 402 drive by SDO: its identity, and reasons to refuse it. Nothing is written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +13,10 @@ _REVERSED = 0xE0            # 0x607E: position, velocity, torque
 
 @dataclass(frozen=True)
 class _StatedCounts:
-    """Counts at one motor revolution a second, or a second squared: stated by a key of the arm file, and said by the drive with
-    their unit, None where it names none that we know.
+    """Counts at one motor revolution per second, or per second squared.
+
+    `stated` is the value of the arm file's `key`. `said` is the value and unit of the drive; None if the drive names no known
+    unit.
     """
 
     what: str
@@ -26,7 +28,7 @@ class _StatedCounts:
 
 
 def identity(sdo: SdoClient, config: DriveConfig) -> dict[str, str]:
-    """Device, firmware, what the drive offers, and the limits that it holds, at the joint."""
+    """Return device, firmware and modes of the drive, and its limits at the joint."""
     joint, scale = config.joint, config.scale
     supported = sdo.read(0x6502, 0, "<I") or 0
     return {"node": str(config.drive.node), "device": sdo.text(0x1008) or f"type 0x{sdo.read(0x1000, 0, '<I') or 0:08X}",
@@ -34,18 +36,19 @@ def identity(sdo: SdoClient, config: DriveConfig) -> dict[str, str]:
             "holds": ", ".join(f"{value * step:.3g} {unit}" for value, step, unit in (
                 (sdo.read(0x607F, 0, "<I"), abs(scale.velocity), f"{joint.position_unit}/s"),
                 (sdo.read(0x6072, 0, "<H"), abs(scale.torque), joint.torque_unit)) if value is not None),
-            **{f"{of.what} counts": f"{of.stated:g} at one motor revolution a {of.per}, as the "
-               + (f"arm file says; the drive does not (0x{of.index:04X})" if of.said is None else "drive says")
+            **{f"{of.what} counts": f"{of.stated:g} at one motor revolution per {of.per}, "
+               + (f"from the arm file; the drive does not report its unit (0x{of.index:04X})" if of.said is None else
+                  "reported by the drive")
                for of in _stated_counts(sdo, config)}}
 
 
 def torque_mode(sdo: SdoClient, config: DriveConfig) -> int | None:
-    """Number of the torque mode that the drive has; None where it lists no modes or none of torque is needed.
+    """Return the number of the drive's torque mode; None if the drive lists no modes, or no torque mode is needed.
 
     Raises
     ------
     DriverError
-        If it lists its modes and lacks one that is needed.
+        If the drive lists its modes and a needed mode is missing.
     """
     supported = sdo.read(0x6502, 0, "<I")
     if supported is None:
@@ -58,38 +61,39 @@ def torque_mode(sdo: SdoClient, config: DriveConfig) -> int | None:
     for name, mode in needed.items():
         if not supported >> (mode - 1) & 1:
             has = ", ".join(_modes(supported))
-            raise sdo.error(f"has no mode {name} (0x6502 offers {has or 'none of ours'})")
+            raise sdo.error(f"has no mode {name} (0x6502 offers {has or 'no mode that stribeck uses'})")
     return torque
 
 
 def check_drive(sdo: SdoClient, config: DriveConfig) -> None:
-    """Refuse what cannot be set: another rated torque or unit, polarity, a fault, another program that moves the drive.
+    """Refuse a drive with another rated torque or unit, reversed polarity, a fault, or another program that moves it.
 
     Raises
     ------
     DriverError
-        Says what the drive says, what the arm file says, and what to do.
+        The message has the drive's value, the arm file's value, and the remedy.
     """
     _check_rated_torque(sdo, config)
     for of in _stated_counts(sdo, config):
         if of.said is not None and abs(of.said[0] - of.stated) > 0.01 * of.said[0]:
-            raise sdo.error(f"counts {of.what}s in {of.said[1]} (0x{of.index:04X}), {of.said[0]:g} at one motor revolution "
-                            f"a {of.per}, the arm file says {of.stated:g} ({of.key}); every {of.what} would be wrong by "
-                            "that factor. Correct the arm file, or the drive's unit")
+            raise sdo.error(f"counts {of.what} in {of.said[1]} (0x{of.index:04X}): {of.said[0]:g} counts at one motor revolution "
+                            f"per {of.per}; the arm file states {of.stated:g} ({of.key}). Every {of.what} would be wrong by the "
+                            "ratio of these numbers. Correct the arm file, or the drive's unit")
     polarity = sdo.read(0x607E, 0, "<B") or 0
     if polarity & _REVERSED:
-        raise sdo.error(f"reverses what it is told, or what it says (0x607E = 0x{polarity:02X}); drives differ in which "
-                        "of both, and of position, speed and torque. Set that to 0, and direction = -1 in the arm file "
-                        "where the joint turns the other way")
+        raise sdo.error(f"has a polarity that reverses signs (0x607E = 0x{polarity:02X}). Drives differ in whether they reverse "
+                        "set-points or readings, and whether of position, velocity or torque. Set 0x607E to 0, and state "
+                        "direction = -1 in the arm file if the joint turns the other way")
     if state(sdo) in cia402.FAULTS:
-        raise sdo.error(f"has a fault, {fault_words(sdo)}; see to its cause, then clear it with stribeck check --reset")
+        raise sdo.error(f"has a fault, {fault_words(sdo)}; remove its cause, then clear the fault with stribeck check --reset")
     refuse_company(sdo)
 
 
 def refuse_company(sdo: SdoClient) -> None:
-    """A drive in "operation enabled" follows somebody."""
+    """Refuse a drive in "operation enabled": it follows another program."""
     if state(sdo) == "operation enabled":
-        raise sdo.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        raise sdo.error("is powered and follows another program, or a program ended without stopping the drive; end that "
+                        "program, or switch the drive off, first")
 
 
 def state(sdo: SdoClient) -> str:
@@ -111,12 +115,12 @@ def _check_rated_torque(sdo: SdoClient, config: DriveConfig) -> None:
     unit, stated = config.drive.rated_torque_unit, config.drive.rated_torque
     found = (sdo.read(0x6076, 0, "<I") or 0) * _UNITS[unit]
     if abs(found - stated) > 0.01 * stated:
-        raise sdo.error(f"says its rated torque is {found:g} N·m (0x6076, in {unit}), the arm file says {stated:g} N·m; "
-                        "every torque would be wrong by that factor. Correct rated_torque or rated_torque_unit")
+        raise sdo.error(f"reports a rated torque of {found:g} N·m (0x6076, in {unit}); the arm file states {stated:g} N·m. "
+                        "Every torque would be wrong by the ratio of these numbers. Correct rated_torque or rated_torque_unit")
 
 
 def _stated_counts(sdo: SdoClient, config: DriveConfig) -> Iterator[_StatedCounts]:
-    """Of what the drive may count in units of its own: as the arm file states it and as the drive does."""
+    """Yield speed and acceleration counts as the arm file states them and as the drive reports them."""
     turn = config.drive.position_counts
     yield _StatedCounts("speed", "second", 0x60A9, "velocity_counts, by default position_counts", config.velocity_counts,
                         cia402.speed_unit(sdo.read(0x60A9, 0, "<I") or 0, turn))

@@ -1,4 +1,4 @@
-"""Objects of one drive, written and read by SDO, while the watchdogs of all drives are kept quiet."""
+"""Reads and writes objects of one drive by SDO; meanwhile heartbeats keep the watchdogs of all drives quiet."""
 
 import logging
 import struct
@@ -12,11 +12,11 @@ import canopen
 from stribeck.drivers.canopen.canopen_settings import Setting
 from stribeck.drivers.errors import DriverError, NoAnswer
 
-logging.getLogger("canopen").setLevel(logging.CRITICAL)          # what it calls errors we ask again, or raise
+logging.getLogger("canopen").setLevel(logging.CRITICAL)          # the errors that it logs are repeated transfers here, or raised
 
-_REPLY = 0.3                # s for an answer,
-_ASKED = 3                  # times that it is asked for, since a frame may be lost
-_GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # what the library makes of damaged answers
+_REPLY = 0.3                # s for an answer
+_ASKED = 3                  # number of attempts, since a frame may be lost
+_GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # the library's exceptions for damaged answers
 _ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
 
 
@@ -25,14 +25,14 @@ class _NoObject(Exception):
 
 
 class _Channel(canopen.sdo.SdoClient):
-    """Waits for answers, and calls `feed` every so often meanwhile."""
+    """An SDO channel that calls `feed` every `every` seconds while it waits for an answer."""
 
     def __init__(self, *addresses: Any, feed: Callable[[], None], every: float) -> None:
         super().__init__(*addresses)
         self._feed, self._every = feed, every
 
     def read_response(self) -> bytes:
-        """Like the library's own, in slices of its time."""
+        """Wait for an answer as the library does, in short slices of time."""
         end = time.monotonic() + _REPLY
         while True:
             self._feed()
@@ -45,27 +45,27 @@ class _Channel(canopen.sdo.SdoClient):
 
 
 class FedNode(canopen.RemoteNode):
-    """A drive as the library sees it, whose answers are waited for while `feed` is called, every so many seconds or sooner."""
+    """The library's node of a drive; while an answer is awaited, `feed` is called every `every` seconds or sooner."""
 
     def __init__(self, node: int, feed: Callable[[], None], every: float) -> None:
         self._client = partial(_Channel, feed=feed, every=min(_REPLY, every))
         super().__init__(node, canopen.ObjectDictionary())
 
     def add_sdo(self, rx_cobid: int, tx_cobid: int) -> _Channel:
-        """The channel of the node, which is made before there is a network."""
+        """Make the SDO channel of the node; the library calls this before the node has a network."""
         client = self._client(rx_cobid, tx_cobid, self.object_dictionary)
         self.sdo_channels.append(client)
         return client
 
 
 class SdoClient:
-    """Reads and writes objects of the drive of a joint."""
+    """Reads and writes objects of the drive of one joint."""
 
     def __init__(self, node: canopen.RemoteNode, joint: str) -> None:
         self._node, self._joint = node, joint
 
     def write(self, setting: Setting) -> bool:
-        """Write one object; False if the drive does not have it and need not."""
+        """Write one object; False if the drive does not have this object and the object is not needed."""
         try:
             self._ask(setting.index, setting.sub, setting.what, self._node.sdo.download,
                       struct.pack(setting.form, setting.value))
@@ -76,45 +76,45 @@ class SdoClient:
         return True
 
     def verify(self, setting: Setting) -> None:
-        """Read one object back; raises where the drive holds another value than it was told."""
+        """Read one object back, and raise an error if the drive holds another value than the setting."""
         found = self.read(setting.index, setting.sub, setting.form)
         if not setting.confirmed_by(found):
-            raise self.error(f"was told {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}) and reads back "
-                             f"{found}")
+            raise self.error(f"did not accept {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}): it reads "
+                             f"back {found}")
 
     def read(self, index: int, sub: int, form: str) -> int | None:
-        """Value of an object; None if the drive does not have it."""
+        """Return the value of an object; None if the drive does not have this object."""
         try:
             data = self._ask(index, sub, "", self._node.sdo.upload)
         except _NoObject:
             return None
         size = struct.calcsize(form)
         if len(data) < size:
-            raise self.error(f"answers {len(data)} bytes for 0x{index:04X}:{sub}, {size} are needed")
+            raise self.error(f"answers with {len(data)} bytes for object 0x{index:04X}:{sub}; {size} bytes are needed")
         value: int = struct.unpack_from(form, data)[0]
         return value
 
     def text(self, index: int) -> str:
-        """Text in an object; empty if the drive does not have it."""
+        """Return the text in an object; empty if the drive does not have this object."""
         try:
             return bytes(self._ask(index, 0, "", self._node.sdo.upload)).decode("latin-1").strip("\0 ")
         except _NoObject:
             return ""
 
     def _ask(self, index: int, sub: int, what: str, transfer: Callable[..., Any], *data: bytes) -> Any:
-        """A transfer, repeated where no answer came, another's or a damaged one; the library's errors in our words."""
+        """Run a transfer, repeat it after a missing, foreign or damaged answer, and convert the library's errors."""
         for left in reversed(range(_ASKED)):
             try:
                 return transfer(index, sub, *data)
             except canopen.SdoAbortedError as error:
                 if error.code in _ABSENT:
                     raise _NoObject from None
-                raise self.error(f"refuses 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
+                raise self.error(f"refuses object 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
             except (canopen.SdoCommunicationError, *_GARBLED) as error:
                 if not left:
                     raise self.error("does not answer; check power, wiring, bit_rate and node", NoAnswer) from error
         raise AssertionError
 
     def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
-        """An error that names the drive."""
+        """Return an error that names the drive."""
         return kind(f"the drive of {self._joint} (node {self._node.id}) {words}")

@@ -1,8 +1,8 @@
-"""One Dynamixel servo, whose velocities are ramps of the goal position: settings, orders, and what its replies say.
+"""One Dynamixel servo, whose velocities are ramps of the goal position: settings, orders and readings.
 
-A servo's velocity set-point is coarse (24 mrad/s at the horn), so velocities are sent as ramps of the goal position, in extended
-position mode with a time-based profile: each goal lies `span` ahead on the ramp and is to be reached in that time. The servo
-interpolates between goals; a host that falls silent leaves a goal that is at most `span` away.
+A servo's velocity set-point is coarse (24 mrad/s at the horn). Velocities are therefore sent as ramps of the goal position, in
+extended position mode with a time-based profile: each goal lies `span` ahead on the ramp and must be reached in that time. The
+servo interpolates between goals. If the host falls silent, the last goal is at most `span` ahead.
 """
 
 import time
@@ -18,11 +18,11 @@ from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
 from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-_BOOT = 3.0                 # s for a servo to come back from a reboot
-_LEAD = 0.25                # rad of the horn that a ramp may be ahead of it: full effort of the servo's position loop
-_FRESH = 0.05               # s for which a reply says where it is
-_TREMBLE = 4                # counts by which a servo that holds may tremble between two answers
-_STANDING = 1               # counts of velocity up to which a servo stands
+_BOOT = 3.0                 # s for a servo to answer after a reboot
+_LEAD = 0.25                # rad of the horn by which the ramp may lead the servo: full effort of its position loop
+_FRESH = 0.05               # s for which the position of a reply is valid
+_TREMBLE = 4                # counts by which the position of a holding servo may change between two answers
+_STANDING = 1               # counts of velocity up to which a servo stands still
 
 
 class DynamixelAxis(Axis):
@@ -39,18 +39,18 @@ class DynamixelAxis(Axis):
         self.state: State | None = None
         self._asked: str | None = None      # "on", "follow", "held", "off"; None leaves the servo as it is
         self._alert = False
-        self.ours = False                   # whether it was set up or powered since the line was opened: its watchdog is ours
-        self._ramp = self._velocity = 0.0   # joint position up to which set-points have led, and the last of them
+        self.ours = False                   # whether this program configured or powered the servo since the line was opened
+        self._ramp = self._velocity = 0.0   # joint position that the ramp has reached, and the last velocity set-point
         self._commanded = 0.0
 
-    # what the servo says
+    # reports of the servo
 
     @property
     def power(self) -> Power:
-        """By the last reply; a servo that its watchdog stopped holds, and takes no goals.
+        """Power state according to the last reply; a servo stopped by its watchdog is "held" and takes no goals.
 
-        Not every hardware error takes its power (register 63): one that keeps it is to be stopped, and then is held or switched
-        off like any other.
+        Not every hardware error switches the power off (register 63). A servo that keeps its power counts as "fault" until it is
+        stopped; then it is "held" or switched off like any other servo.
         """
         state = self.state
         if state is None:
@@ -64,16 +64,16 @@ class DynamixelAxis(Axis):
 
     @property
     def trouble(self) -> str | None:
-        """Hardware error, watchdog or lost power in words."""
+        """Hardware error, tripped watchdog or lost power, in words."""
         state = self.state
         if state is None:
             return "silent"
         if state.hardware_error or self._alert:
             return dxl.hardware_words(state.hardware_error) or "hardware error"
         if state.tripped and state.torque_enable:
-            return "its bus watchdog found the host silent"
+            return "its bus watchdog heard nothing from the computer"
         if not state.torque_enable:
-            return "no power: switched off, or started again after losing its supply" if self._asked == "follow" else "no power"
+            return "no power: switched off, or restarted after losing its supply" if self._asked == "follow" else "no power"
         return None
 
     def identity(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class DynamixelAxis(Axis):
         return abs(state.velocity) <= _STANDING
 
     def take(self, t: float, reply: Reply) -> bool:
-        """A reply to a Sync Read; whether it was one."""
+        """Take a reply to a Sync Read; return whether the packet was such a reply."""
         state = dxl.unpack_state(reply.data)
         if state is None:
             return False
@@ -100,11 +100,11 @@ class DynamixelAxis(Axis):
     # settings
 
     def greet(self) -> None:
-        """Its model number."""
+        """Read the model number."""
         self.registers.read(dxl.MODEL_NUMBER)
 
     def configure(self) -> None:
-        """Write what differs, then read everything back; a servo that its watchdog holds keeps holding."""
+        """Write the settings that differ, then read all settings back; a servo held by its watchdog keeps holding."""
         self.reading = self.state = self._asked = None
         self.ours = False
         inspection.check_servo(self.registers, self.config)
@@ -115,8 +115,9 @@ class DynamixelAxis(Axis):
         for setting in told:
             if self.registers.read(setting.item) != setting.value:
                 if powered and setting.locked:
-                    raise self.registers.error(f"holds its joint and has another {setting.what}, which cannot be set under "
-                                               "power; support the arm, then switch its supply off and on")
+                    raise self.registers.error(f"holds its joint, and its {setting.what} differs from the needed value but "
+                                               "cannot be changed under power; support the arm, then switch the servo's supply "
+                                               "off and on")
                 self.registers.write(setting)
         for setting in told:
             self.registers.verify(setting)
@@ -126,18 +127,19 @@ class DynamixelAxis(Axis):
         self.watched = True
 
     def refuse_company(self) -> None:
-        """A powered servo whose watchdog has not stopped it follows somebody."""
+        """Refuse a powered servo whose watchdog has not stopped it: it follows another program."""
         inspection.refuse_leader(self.registers, *inspection.stance(self.registers, self.keys))
 
     # orders
 
     def enable(self) -> None:
-        """Make the goal the present position and read it back, then ask for power. What the watchdog locked is unlocked first.
+        """Set the goal to the present position and read it back, then ask for power.
 
-        A servo that was reset since it was set up knows its place within a turn only, and is refused.
+        The goals, which a tripped watchdog locks, are unlocked first. A servo that was reset after its set-up is refused, since
+        it knows its position within one turn only.
         """
         if self.registers.read_once(dxl.INDIRECT) != dxl.indirect_addresses():
-            raise self.registers.error("was reset after it had been set up: where it is may be off by whole turns. Connect "
+            raise self.registers.error("was reset after it had been set up: its position may be wrong by whole turns. Connect "
                                        "again with the horn within half a turn of zero_offset")
         self.ours = True
         for setting in profile(self.keys):
@@ -152,9 +154,10 @@ class DynamixelAxis(Axis):
         self._asked = "on"
 
     def command(self, mode: str, value: float) -> None:
-        """Carry the ramp to where the last velocity has led by now, as the servo has gone, then on by this one.
+        """Advance the ramp by the last velocity up to now, and continue with this velocity.
 
-        A servo that does not say where it is, is led on: back to where it was last heard would be a jump.
+        The ramp stays near the measured position. If the servo does not report its position, the ramp continues without this
+        correction, since going back to the last known position would be a jump.
         """
         now = time.monotonic()
         passed, self._commanded = min(now - self._commanded, self.keys.span), now
@@ -166,28 +169,28 @@ class DynamixelAxis(Axis):
         self.scale.goal(self._ramp + value * self.keys.span)
 
     def quick_stop(self) -> None:
-        """Stay where the ramp has led; the servo holds there."""
+        """Stop at the end of the ramp; the servo holds its joint there."""
         self._velocity, self._asked = 0.0, "held"
 
     def disable(self) -> None:
-        """Power off."""
+        """Switch power off."""
         self._velocity, self._asked = 0.0, "off"
 
     def rest(self) -> None:
-        """Leave it: its watchdog is released where it has no power, else is to trip, also where it was only just taken over."""
+        """Leave the servo: release its watchdog if it has no power, otherwise arm the watchdog so that it trips and holds."""
         if self.state is None or not self.state.torque_enable:
             self.registers.write(WATCHDOG_OFF)
         elif not self.state.tripped:
             self.registers.tell(watchdog(self.keys))
 
     def reset(self) -> None:
-        """A reboot, which alone clears a fault and takes the power; a servo without fault is left as it is."""
+        """Clear a fault by a reboot, which also switches power off; a servo without fault is left as it is."""
         fault = self.registers.read(dxl.HARDWARE_ERROR)
         if not fault:
             return
         if self.joint.falls and self.registers.read(dxl.TORQUE_ENABLE):
-            raise self.registers.error(f"holds its joint in spite of its fault, {dxl.hardware_words(fault)}, and would let it "
-                                       "fall; support the arm, then switch its supply off and on")
+            raise self.registers.error(f"holds its joint in spite of its fault, {dxl.hardware_words(fault)}; a reset would let "
+                                       "the joint fall. Now support the arm, then switch the servo's supply off and on")
         self.registers.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
         self.registers.write(WATCHDOG_OFF)
         self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
@@ -196,16 +199,16 @@ class DynamixelAxis(Axis):
             pass
         fault = self.registers.read(dxl.HARDWARE_ERROR)
         if fault:
-            raise self.registers.error("keeps its fault: " + dxl.hardware_words(fault))
+            raise self.registers.error("still has its fault after the reset: " + dxl.hardware_words(fault))
 
     def goal(self) -> int | None:
-        """Goal position of this cycle; None where the servo is to be left alone."""
+        """Goal position of this cycle; None to send no goal."""
         if self._asked == "follow" or (self._asked == "held" and self.power == "on"):
             return self.scale.goal(self._ramp + self._velocity * self.keys.span)
         return None
 
     def switch(self) -> int | None:
-        """Torque Enable of this cycle, for transitions only: a servo that lost its power by itself is not brought back."""
+        """Torque Enable of this cycle, for transitions only: a servo that lost power by itself is not powered again."""
         if self.state is None or self._asked not in ("on", "off"):
             return None
         wanted = int(self._asked == "on")

@@ -1,4 +1,4 @@
-"""Keys of Dynamixel servos in the arm file, and what follows from them for one servo."""
+"""Keys of Dynamixel servos in the arm file, and the values for one servo that follow from them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from stribeck.drivers.wire.drive_keys import Keys, LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.ident.errors import InputError, unknown_name
 
-_FULL_CURRENT = 1.0 + 1e-6  # of rounding
+_FULL_CURRENT = 1.0 + 1e-6  # tolerance of rounding for a torque limit at full current
 
 
 class DynamixelKeys(LinkKeys):
@@ -18,8 +18,8 @@ class DynamixelKeys(LinkKeys):
 
     port: str                                               # a device, a pty, or socket://host:port
     baud_rate: PositiveInt = 1_000_000
-    profile: Literal["position", "current-based"] = "position"      # the second holds the torque limit in the servo, too
-    span: Annotated[float, Field(ge=0.02, le=1.0)] = 0.2    # s that each goal lies ahead
+    profile: Literal["position", "current-based"] = "position"      # "current-based" also sets the torque limit in the servo
+    span: Annotated[float, Field(ge=0.02, le=1.0)] = 0.2    # s by which each goal lies ahead
     watchdog: Annotated[float, Field(ge=0.02, le=2.54)] = 0.2
 
 
@@ -28,22 +28,22 @@ class DriveKeys(Keys):
 
     id: Annotated[int, Field(ge=0, le=252)]
     model: str                                              # one of protocol2.MODELS
-    reduction: PositiveFloat = 1.0                          # turns of the horn a turn of the joint
+    reduction: PositiveFloat = 1.0                          # turns of the horn per turn of the joint
     torque_constant: PositiveFloat | None = None            # N·m at the horn per A; default: the model's
 
 
 @dataclass(frozen=True)
 class ServoConfig:
-    """What the arm file says of one servo.
+    """Data of one servo from the arm file.
 
     Attributes
     ----------
-    joint : Joint
-        What the servo moves.
+    joint : DrivenJoint
+        The joint that the servo moves.
     keys : DynamixelKeys
-        Of the line.
+        Keys of the line.
     drive : DriveKeys
-        Of the servo.
+        Keys of the servo.
     """
 
     joint: DrivenJoint
@@ -52,18 +52,18 @@ class ServoConfig:
 
     @property
     def model(self) -> Model:
-        """What the maker says of the servo."""
+        """Data of the servo's model from the maker."""
         return MODELS[self.drive.model]
 
     @property
     def scale(self) -> Scale:
-        """Between the servo's counts and the joint."""
+        """Scale between the servo's counts and the joint."""
         table = self.joint.table
         return Scale.of(self.model.current_step, self.drive.torque_constant or self.model.torque_constant,
                         self.drive.reduction, table.direction, table.zero_offset)
 
     def refuse_unfit(self) -> None:
-        """Refuse servos that tell no torque, and torque limits that the servo's current cannot reach.
+        """Refuse servos that report no torque, and torque limits that the servo's current cannot reach.
 
         Raises
         ------
@@ -71,12 +71,12 @@ class ServoConfig:
         """
         joint, name = self.joint, self.drive.model
         if (series := name.partition("-")[0]) in NO_TORQUE:
-            raise InputError(f"joints.{joint.name}.drive.model = {name!r}: it reports {NO_TORQUE[series]}, which "
-                             "tells no friction; that takes the current of its motor")
+            raise InputError(f"joints.{joint.name}.drive.model = {name!r}: this servo reports {NO_TORQUE[series]}, from which "
+                             "friction cannot be identified; use a servo that reports its motor current")
         if name not in MODELS:
             raise unknown_name(f"joints.{joint.name}.drive.model", name, MODELS)
         most = self.model.most_current * abs(self.scale.torque)
         if joint.torque > most * _FULL_CURRENT:
-            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is beyond what {name} "
-                             f"gives there, {most:.3g} {joint.torque_unit}: the limit would never be seen to be passed. Lower "
-                             "torque, or correct model, reduction or torque_constant")
+            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} exceeds the largest torque that "
+                             f"{name} can give at the joint, {most:.3g} {joint.torque_unit}, so this limit could never trip. "
+                             "Lower torque, or correct model, reduction or torque_constant")

@@ -1,4 +1,4 @@
-"""Dynamixel X servos on one line over Protocol 2.0: one Sync Write and one Sync Read a cycle."""
+"""Dynamixel X servos on one line over Protocol 2.0: one Sync Write and one Sync Read per cycle."""
 
 import time
 from contextlib import suppress
@@ -33,16 +33,16 @@ class DynamixelLink(DriveLink):
 
     @property
     def corrupt(self) -> int:
-        """Damaged packets: whose they were meant to be is not known."""
+        """Number of damaged packets; their servo is unknown."""
         return self._bus.corrupt if self._bus else 0
 
     def _connected(self) -> ServoBus:
         if self._bus is None:
-            raise DriverError("the servos' line is not open")
+            raise DriverError("the serial line to the servos is not open")
         return self._bus
 
     def open(self, transport: serial.SerialBase | None = None) -> None:
-        """Take the line, with the shortest delay that its adapter offers."""
+        """Take an open line, or open the line that the keys name, with the shortest delay of its adapter."""
         self._owned, self._line = transport is None, transport or open_line(self._keys.port, self._keys.baud_rate)
         self._bus = ServoBus(Port(self._line, self._keys.baud_rate))
         for axis in self._axes:
@@ -50,28 +50,29 @@ class DynamixelLink(DriveLink):
         self._refuse_followers()
 
     def _refuse_followers(self) -> None:
-        """Servos that are not in the arm file may be there, as of a gripper, but may not follow what a joint's is told."""
+        """Refuse a servo outside the arm file that follows a servo of the arm; other servos, as of a gripper, are allowed."""
         bus = self._connected()
         if self._others is None:
             self._others = [servo for servo in bus.present() if servo not in self._by_id]
         for servo in self._others:
             reply = bus.ask(servo, dxl.READ, dxl.read_request(dxl.SECONDARY_ID), dxl.SECONDARY_ID.size)
             if reply is None or not reply.data:
-                raise DriverError(f"servo {servo}, which is on the line beside those of the arm, does not say whether it follows "
-                                  "one of them (Secondary ID, register 12); check its wiring, or take it off the line")
+                raise DriverError(f"servo {servo} is on the line but not in the arm file, and does not say whether it follows a "
+                                  "servo of the arm (Secondary ID, register 12); check its wiring, or remove it from the line")
             leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data))
             if leader is not None:
-                raise DriverError(f"servo {servo} follows what the drive of {leader.joint.name} (id {leader.drive.id}) is told "
-                                  "(its Secondary ID, register 12); of a joint with two servos the torque of one alone would be "
-                                  "read: such joints cannot be driven")
+                raise DriverError(f"servo {servo} follows the commands to servo {leader.drive.id}, the drive of "
+                                  f"{leader.joint.name} (Secondary ID, register 12); joints with two servos cannot be driven, "
+                                  "since the torque of only one servo would be read")
 
     def start(self) -> None:
-        """Servos answer at any time."""
+        """Do nothing: servos answer at any time."""
 
     def close(self) -> None:
-        """Release the watchdogs of servos without power; those of holding ones trip, which locks their goals.
+        """Release the watchdogs of servos without power; the watchdogs of holding servos trip, which locks their goals.
 
-        Servos that were never set up may follow another program, or hold since an earlier one: nothing is written to them.
+        Nothing is written to servos that this program did not configure: they may follow another program, or hold their joints
+        for an earlier one.
         """
         if self._bus is None:
             return
@@ -83,7 +84,7 @@ class DynamixelLink(DriveLink):
             self._line.close()
 
     def exchange(self, deadline: float) -> float:
-        """Sync Write of power where it changes and of goals, Sync Read of the state, which is also the sign of life."""
+        """Send changes of power and goals by Sync Write, and read the states by Sync Read, which is also the sign of life."""
         bus = self._connected()
         for item, values in ((dxl.TORQUE_ENABLE, {servo: axis.switch() for servo, axis in self._by_id.items()}),
                              (dxl.GOAL_POSITION, {servo: axis.goal() for servo, axis in self._by_id.items()})):
@@ -91,11 +92,11 @@ class DynamixelLink(DriveLink):
         asked = time.monotonic()
         answered = [reply.servo for reply in bus.sync_read(dxl.STATE, self._order, deadline)
                     if self._by_id[reply.servo].take(time.monotonic(), reply)]
-        self._order.sort(key=lambda servo: servo not in answered)       # a silent servo keeps those behind it from answering
+        self._order.sort(key=lambda servo: servo not in answered)       # a silent servo blocks the answers of servos after it
         return asked
 
     def load(self) -> float:
-        """A Sync Write of goals and a Sync Read with its replies each cycle, ten bits a byte."""
+        """Line load of one Sync Write of goals and one Sync Read with its replies per cycle, at ten bits per byte."""
         n = len(self.axes)
         cycle = dxl.sync_write_bytes(n, dxl.GOAL_POSITION.size) + dxl.sync_read_bytes(n, dxl.STATE.size)
         return 10.0 * cycle * self._keys.rate / self._keys.baud_rate

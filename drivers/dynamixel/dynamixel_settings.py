@@ -1,4 +1,4 @@
-"""Items that a Dynamixel servo is told before it has power: mode, limits, profile, watchdog, what one Sync Read fetches."""
+"""Items that are written to a Dynamixel servo before it gets power: mode, limits, profile, watchdog, indirect addresses."""
 
 import math
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Setting:
 
     @property
     def locked(self) -> bool:
-        """Whether it can be written without power only."""
+        """Whether the item can be written only while the servo has no power."""
         return self.item.address < dxl.TORQUE_ENABLE.address or self.item is dxl.INDIRECT
 
 
@@ -27,9 +27,9 @@ WATCHDOG_OFF = Setting(dxl.WATCHDOG, 0, "watchdog")
 
 
 def settings(config: ServoConfig) -> Iterator[Setting]:
-    """What a servo is told before it is powered, in order. Limits are those of the joint."""
+    """Yield the settings to write before a servo gets power, in order. The limits are those of the joint."""
     joint, scale = config.joint, config.scale
-    speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)      # some 24 rad/s, beyond any of them
+    speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)      # some 24 rad/s, faster than any servo
     yield Setting(dxl.STATUS_RETURN, 2, "status return level")          # first: at level 1 a servo answers no other write
     yield Setting(dxl.RETURN_DELAY, 0, "return delay")
     yield Setting(dxl.DRIVE_MODE, dxl.TIME_BASED, "drive mode")
@@ -41,22 +41,22 @@ def settings(config: ServoConfig) -> Iterator[Setting]:
 
 
 def torque_limit(config: ServoConfig) -> Iterator[Setting]:
-    """The goal of the current, in the mode that holds the torque limit in the servo; a reset of the mode resets it."""
+    """Yield Goal Current, which sets the torque limit in "current-based" mode; a change of mode resets this item."""
     if config.keys.profile == "current-based":
         yield Setting(dxl.GOAL_CURRENT, _most_current(config), "torque limit")
 
 
 def _most_current(config: ServoConfig) -> int:
-    """Counts of the joint's torque limit."""
+    """Return the current counts of the joint's torque limit, at most the model's limit."""
     return min(math.ceil(abs(config.joint.torque / config.scale.torque)), config.model.most_current)
 
 
 def profile(keys: DynamixelKeys) -> tuple[Setting, Setting]:
-    """The profile, which a change of mode and a tripped watchdog reset; both in ms."""
+    """Return the settings of the profile, in ms; a change of mode and a tripped watchdog reset them."""
     return (Setting(dxl.PROFILE_ACCELERATION, 0, "profile acceleration"),
             Setting(dxl.PROFILE_VELOCITY, round(1000.0 * keys.span), "profile time"))
 
 
 def watchdog(keys: DynamixelKeys) -> Setting:
-    """The time without a packet after which the servo stops by itself."""
+    """Return the setting of the watchdog: the time without a packet after which the servo stops by itself."""
     return Setting(dxl.WATCHDOG, round(keys.watchdog / dxl.WATCHDOG_STEP), "watchdog")

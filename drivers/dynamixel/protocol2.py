@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from stribeck.drivers.errors import DriverError
 
-TURN, CENTRE = 4096, 2048                       # counts a turn of the horn; the count at which the horn is centred
+TURN, CENTRE = 4096, 2048                       # counts per turn of the horn; count of the centred horn
 _TURN_STEP = 2.0 * math.pi / TURN
 _VELOCITY_STEP = 0.229 * 2.0 * math.pi / 60.0   # rad/s
 WATCHDOG_STEP = 0.02                            # s
-_TRIPPED = -1                                   # what register 98 shows after the watchdog has stopped the servo
-_ALERT = 0x80                                   # of a status packet's error: there is a hardware error
+_TRIPPED = -1                                   # value of register 98 after the watchdog has stopped the servo
+_ALERT = 0x80                                   # bit of a status packet's error byte: the servo has a hardware error
 
 PING, READ, WRITE, REBOOT, STATUS, SYNC_READ, SYNC_WRITE = 0x01, 0x02, 0x03, 0x08, 0x55, 0x82, 0x83
 EVERYONE = 0xFE
@@ -26,7 +26,7 @@ _HARDWARE = {0: "input voltage", 2: "overheating", 3: "motor encoder", 4: "elect
 
 
 class Register(NamedTuple):
-    """An item of the control table; whether it is signed."""
+    """An item of the control table: address, size in bytes, and whether its value is signed."""
 
     address: int
     size: int
@@ -37,7 +37,7 @@ class Register(NamedTuple):
         return value.to_bytes(self.size, "little", signed=self.signed)
 
     def unpack(self, data: bytes) -> int:
-        """Value of bytes, negative where the item is signed."""
+        """Value of bytes; it may be negative if the item is signed."""
         return int.from_bytes(data[:self.size], "little", signed=self.signed)
 
 
@@ -52,12 +52,12 @@ PRESENT_CURRENT, PRESENT_VELOCITY, PRESENT_POSITION = Register(126, 2, True), Re
 VOLTAGE, TEMPERATURE = Register(144, 2), Register(146, 1)
 _INDIRECT_ADDRESS, _INDIRECT_DATA = 168, 224
 
-REVERSE, TIME_BASED = 0x01, 0x04                # drive mode: counts the other way; a profile lasts register 112, in ms
+REVERSE, TIME_BASED = 0x01, 0x04                # bits of the drive mode: reversed counts; register 112 is a duration in ms
 LAST_ID = 252
 MODES = {"position": 4, "current-based": 5}     # operating mode: extended position, current-based position
 
-# What one Sync Read fetches: the ten bytes of current, velocity and position, with power, errors and watchdog between them.
-# In this order no FF FF FD can arise: dynamixel-sdk loses bytes of packets in which stuffing occurs twice.
+# Items of one Sync Read: the ten bytes of current, velocity and position, with power, errors and watchdog between them.
+# In this order the bytes FF FF FD cannot occur twice: dynamixel-sdk loses bytes of packets with two stuffing bytes.
 _STATE = (PRESENT_CURRENT, TORQUE_ENABLE, PRESENT_VELOCITY, HARDWARE_ERROR, PRESENT_POSITION, WATCHDOG, TEMPERATURE)
 _STATE_FORM = struct.Struct("<hBiBibB")
 INDIRECT = Register(_INDIRECT_ADDRESS, 2 * _STATE_FORM.size)
@@ -65,23 +65,23 @@ STATE = Register(_INDIRECT_DATA, _STATE_FORM.size)
 
 
 def indirect_addresses() -> int:
-    """What register `INDIRECT` must hold for `STATE` to be what `unpack_state` expects."""
+    """Return the value of register `INDIRECT` with which `STATE` holds the items that `unpack_state` expects."""
     places = [item.address + k for item in _STATE for k in range(item.size)]
     return int.from_bytes(struct.pack(f"<{len(places)}H", *places), "little")
 
 
 def packet(servo: int, instruction: int, parameters: bytes = b"") -> list[int]:
-    """An instruction packet as dynamixel-sdk's `txPacket` wants it, which adds stuffing and CRC."""
+    """Return an instruction packet for dynamixel-sdk's `txPacket`, which adds stuffing and CRC."""
     return [0xFF, 0xFF, 0xFD, 0x00, servo, *(len(parameters) + 3).to_bytes(2, "little"), instruction, *parameters, 0, 0]
 
 
 def read_request(item: Register) -> bytes:
-    """Parameters of Read, and the first ones of Sync Read and Sync Write."""
+    """Return the parameters of Read, which are also the first parameters of Sync Read and Sync Write."""
     return struct.pack("<HH", item.address, item.size)
 
 
 def write_request(item: Register, value: int) -> bytes:
-    """Parameters of Write."""
+    """Return the parameters of Write."""
     return struct.pack("<H", item.address) + item.pack(value)
 
 
@@ -94,9 +94,10 @@ class Reply(NamedTuple):
 
 
 def unpack_reply(packet: list[int]) -> Reply | None:
-    """What dynamixel-sdk's `rxPacket` found, CRC checked and stuffing removed; None if it is no status packet.
+    """Return the reply in a packet of dynamixel-sdk's `rxPacket`, which checks the CRC and removes stuffing.
 
-    The library does not shorten a packet whose stuffing it has removed, and does not compare lengths.
+    None if the packet is no status packet. The library does not shorten a packet after removing stuffing, and does not compare
+    lengths, so the length is checked here.
     """
     if len(packet) < 11 or packet[7] != STATUS:
         return None
@@ -127,49 +128,49 @@ class State(NamedTuple):
 
 
 def unpack_state(data: bytes) -> State | None:
-    """Values of a Sync Read of `STATE`; None if it is no such data."""
+    """Values of a Sync Read of `STATE`; None if the length does not fit."""
     return State(*_STATE_FORM.unpack(data)) if len(data) == STATE.size else None
 
 
 def error_words(error: int) -> str:
-    """The error byte of a status packet in words; empty where there is none, alerts left out."""
+    """The error byte of a status packet in words, without the alert; empty if there is no error."""
     number = error & ~_ALERT
     return _ERRORS.get(number, f"error {number}") if number else ""
 
 
 def alert(error: int) -> bool:
-    """Whether a status packet says that there is a hardware error."""
+    """Whether the error byte of a status packet reports a hardware error."""
     return bool(error & _ALERT)
 
 
 def hardware_words(error: int) -> str:
-    """Register 70 in words; empty without an error."""
+    """Register 70 in words; empty if there is no error."""
     words = [name for bit, name in _HARDWARE.items() if error >> bit & 1]
     return ", ".join(words) if words or not error else f"hardware error 0x{error:02X}"
 
 
 def sync_write_bytes(servos: int, size: int) -> int:
-    """Bytes on the wire of a Sync Write of so many bytes to so many servos."""
+    """Bytes on the wire of a Sync Write with `size` bytes for each of `servos` servos."""
     return 14 + servos * (1 + size)
 
 
 def sync_read_bytes(servos: int, size: int) -> int:
-    """Bytes on the wire of a Sync Read and of its replies."""
+    """Bytes on the wire of a Sync Read of `size` bytes from each of `servos` servos, including the replies."""
     return 14 + servos + servos * (11 + size)
 
 
 @dataclass(frozen=True)
 class Model:
-    """What the e-Manual says of a servo.
+    """Data of a servo's model from the e-Manual.
 
     Attributes
     ----------
     number : int
-        Register 0.
+        Model number, in register 0.
     current_step : float
-        A of a count of Present Current.
+        Current of one count of Present Current [A].
     torque_constant : float
-        N·m at the horn per A: stall torque over stall current at the usual supply, so the losses of stalling are in it.
+        Torque at the horn per current [N·m/A]: stall torque over stall current at the usual supply, including losses at stall.
     most_current : int
         Largest value of Current Limit.
     """
@@ -186,23 +187,23 @@ MODELS = {"XM430-W210": Model(1030, 2.69e-3, 3.0 / 2.3, 1193), "XM430-W350": Mod
           "XH430-V210": Model(1050, 1.34e-3, 2.6 / 0.7, 689), "XH430-V350": Model(1040, 1.34e-3, 3.3 / 0.7, 689),
           "XH540-W150": Model(1110, 2.69e-3, 7.1 / 4.9, 2047), "XH540-W270": Model(1100, 2.69e-3, 9.9 / 4.9, 2047),
           "XW540-T140": Model(1180, 2.69e-3, 6.9 / 4.9, 2047), "XW540-T260": Model(1170, 2.69e-3, 9.5 / 4.9, 2047)}
-NO_TORQUE = {                                   # series that cannot tell torque, and what they report in its place
-    "XL430": "a load by its controller's output", "XC430": "a load by its controller's output",
-    "2XL430": "a load by its controller's output", "2XC430": "a load by its controller's output",
-    "XL330": "the current of its supply", "XC330": "the current of its supply"}
+NO_TORQUE = {                                   # series that report no torque, and the quantity that they report instead
+    "XL430": "a load estimated from its controller's output", "XC430": "a load estimated from its controller's output",
+    "2XL430": "a load estimated from its controller's output", "2XC430": "a load estimated from its controller's output",
+    "XL330": "its supply current", "XC330": "its supply current"}
 MOST_VELOCITY = 1023                            # largest value of Velocity Limit
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Joint values in a servo's counts.
+    """Scale between a servo's counts and the joint.
 
     Attributes
     ----------
     position, velocity, torque : float
-        rad, rad/s and N·m at the joint of one count, signed by the drive's direction.
+        Value of one count at the joint [rad, rad/s, N·m], signed by the drive's direction.
     zero : float
-        Joint position of the centred horn.
+        Joint position at the centred horn.
     """
 
     position: float
@@ -212,7 +213,7 @@ class Scale:
 
     @classmethod
     def of(cls, current_step: float, torque_constant: float, reduction: float, direction: int, zero: float) -> "Scale":
-        """From A a count, N·m at the horn per A, and turns of the horn a turn of the joint."""
+        """Make the scale from A per count, N·m at the horn per A, and turns of the horn per turn of the joint."""
         turn = direction / reduction
         return cls(turn * _TURN_STEP, turn * _VELOCITY_STEP, direction * current_step * torque_constant * reduction, zero)
 
@@ -222,12 +223,12 @@ class Scale:
                 state.current * self.torque)
 
     def goal(self, position: float) -> int:
-        """Goal position nearest to a joint position.
+        """Return the goal position nearest to a joint position.
 
         Raises
         ------
         DriverError
-            If it is beyond the 256 turns that the servo counts.
+            If the position is beyond the 256 turns that the servo counts.
         """
         exact = (position - self.zero) / self.position + CENTRE
         if not abs(exact) <= 256 * TURN - 1:

@@ -1,4 +1,4 @@
-"""Instructions to servos on one line and their replies; `dynamixel-sdk` carries packets, on a port object of our own."""
+"""Instructions to servos on one line and their replies; `dynamixel-sdk` handles packets, on the port object of `serial_port`."""
 
 import time
 from collections import deque
@@ -10,9 +10,9 @@ from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.protocol2 import Register, Reply
 from stribeck.drivers.dynamixel.serial_port import Port
 
-_REPLY = 0.1                # s for an answer to a single instruction; writing settings takes a servo a while
-_ROLL_CALL = 0.8            # s for servos of any id to answer a ping of all, 3 ms after each other
-_TRIES = 2                  # of a single instruction
+_REPLY = 0.1                # s for an answer to a single instruction; a servo needs time to write a setting
+_ROLL_CALL = 0.8            # s for servos of all ids to answer a broadcast ping, one every 3 ms
+_TRIES = 2                  # number of attempts of a single instruction
 
 
 class ServoBus:
@@ -23,10 +23,10 @@ class ServoBus:
         self._packets = Protocol2PacketHandler()
 
     def ask(self, servo: int, instruction: int, parameters: bytes = b"", size: int = 0, tries: int = _TRIES) -> Reply | None:
-        """Reply of one servo to an instruction, an error or so many bytes; None if none comes.
+        """Return the reply of one servo to an instruction: an error, or `size` bytes; None if no reply comes.
 
-        Replies do not say to what: others than expected are late ones to something else, and after a second try the line is
-        listened to until late ones are over.
+        A reply does not name its instruction. A reply of unexpected size is a late reply to an earlier instruction and is
+        dropped. After a second attempt, the line is read until late replies have passed.
         """
         for attempt in range(tries):
             self._send(servo, instruction, parameters)
@@ -38,18 +38,18 @@ class ServoBus:
         return None
 
     def present(self) -> list[int]:
-        """Ids of all servos on the line."""
+        """Return the ids of all servos on the line."""
         self._send(dxl.EVERYONE, dxl.PING, b"")
         return [reply.servo for reply in self._replies(time.monotonic() + _ROLL_CALL)]
 
     def sync_write(self, item: Register, values: Mapping[int, int]) -> None:
-        """One item of several servos; nobody replies. Leaves with the next one that somebody answers."""
+        """Write one item of several servos. No servo replies, so the packet is sent together with the next instruction."""
         if values:
             self._send(dxl.EVERYONE, dxl.SYNC_WRITE, dxl.read_request(item) + b"".join(
                 bytes([servo]) + item.pack(value) for servo, value in values.items()))
 
     def sync_read(self, item: Register, servos: Sequence[int], deadline: float) -> Iterator[Reply]:
-        """Replies of several servos, in the order asked, until a deadline."""
+        """Yield the replies of several servos, in the order of `servos`, until a deadline."""
         self._send(dxl.EVERYONE, dxl.SYNC_READ, dxl.read_request(item) + bytes(servos))
         due = set(servos)
         for reply in self._replies(deadline):
@@ -63,7 +63,7 @@ class ServoBus:
         self._packets.txPacket(self.port, dxl.packet(servo, instruction, parameters))
 
     def _replies(self, until: float) -> Iterator[Reply]:
-        """Send what waits, however late; whatever comes until then, damaged packets counted and left out."""
+        """Send the kept packets, then yield the replies until a time; damaged packets are counted and dropped."""
         self.port.send()
         self.port.until = until
         while not self.port.isPacketTimeout():

@@ -1,4 +1,4 @@
-"""What a servo says of itself: what it is, and what forbids to power it. Nothing is written."""
+"""Inspection of a servo: its identity, and reasons to refuse it. Nothing is written."""
 
 import time
 
@@ -7,11 +7,11 @@ from stribeck.drivers.dynamixel.dynamixel_keys import DynamixelKeys, ServoConfig
 from stribeck.drivers.dynamixel.protocol2 import MODELS
 from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
 
-_FIRMWARE = 42              # first with time-based profiles
+_FIRMWARE = 42              # first version with time-based profiles
 
 
 def identity(registers: ServoRegisters, config: ServoConfig) -> dict[str, str]:
-    """Model, firmware, mode, supply, and the limits in force, at the joint."""
+    """Return model, firmware, mode and supply of the servo, and its limits at the joint."""
     modes = {number: name for name, number in dxl.MODES.items()}
     mode, current = registers.read(dxl.OPERATING_MODE), registers.read(dxl.CURRENT_LIMIT)
     return {"id": str(config.drive.id), "device": config.drive.model, "firmware": str(registers.read(dxl.FIRMWARE)),
@@ -22,45 +22,48 @@ def identity(registers: ServoRegisters, config: ServoConfig) -> dict[str, str]:
 
 
 def check_servo(registers: ServoRegisters, config: ServoConfig) -> None:
-    """Refuse what cannot be set: another model, a servo that follows another, old firmware, reverse counting, a fault.
+    """Refuse a servo of another model, with old firmware, Reverse Mode or a fault, or that follows another servo.
 
     Raises
     ------
     DriverError
-        Says what the servo says, and what to do.
+        The message has the servo's value and the remedy.
     """
     model, number = config.model, registers.read(dxl.MODEL_NUMBER)
     if number != model.number:
         name = next((name for name, known in MODELS.items() if known.number == number), "another")
-        raise registers.error(f"says it is model {number} ({name}), the arm file says {config.drive.model}, which is "
-                              f"{model.number}; every torque would be wrong. Correct model or id")
+        raise registers.error(f"reports model number {number} ({name}); the arm file states {config.drive.model}, which has "
+                              f"number {model.number}. Every torque would be wrong. Correct model or id")
     leader = registers.read(dxl.SECONDARY_ID)
     if leader <= dxl.LAST_ID:
-        raise registers.error(f"also follows what servo {leader} is told; set its Secondary ID (register 12) to 255")
+        raise registers.error(f"also follows the commands to servo {leader}; set its Secondary ID (register 12) to 255")
     firmware = registers.read(dxl.FIRMWARE)
     if firmware < _FIRMWARE:
         raise registers.error(f"has firmware {firmware}, which has no time-based profiles; {_FIRMWARE} or later is needed")
     if registers.read(dxl.DRIVE_MODE) & dxl.REVERSE:
-        raise registers.error("counts the other way (Reverse Mode, bit 0 of register 10); that would be set back, and other "
-                              "software would then turn the joint the other way. Clear it, and state direction in the arm file")
+        raise registers.error("is in Reverse Mode (bit 0 of register 10). stribeck does not clear this bit, since other software "
+                              "would then turn the joint the other way. Clear the bit yourself, and state direction in the arm "
+                              "file")
     fault = registers.read(dxl.HARDWARE_ERROR)
     if fault:
-        raise registers.error(f"has a fault, {dxl.hardware_words(fault)}; see to its cause, then clear it with "
+        raise registers.error(f"has a fault, {dxl.hardware_words(fault)}; remove its cause, then clear the fault with "
                               "stribeck check --reset")
 
 
 def stance(registers: ServoRegisters, keys: DynamixelKeys) -> tuple[bool, bool]:
-    """Whether a servo is powered, and whether its watchdog has stopped it; waits where the watchdog is about to.
+    """Return whether a servo is powered, and whether its watchdog has stopped it.
 
-    A servo that a program has just left holding its joint is stopped by its watchdog only then.
+    If a powered servo has a running watchdog, the function first waits for the watchdog's time: a program may just have ended,
+    and its servos hold only after their watchdogs have tripped.
     """
     powered = registers.read(dxl.TORQUE_ENABLE) == 1
     if powered and registers.read(dxl.WATCHDOG) > 0:
-        time.sleep(keys.watchdog + 2.0 * dxl.WATCHDOG_STEP)        # what is asked meanwhile would keep it from tripping
+        time.sleep(keys.watchdog + 2.0 * dxl.WATCHDOG_STEP)        # no questions meanwhile: they would reset the watchdog
     return powered, registers.read(dxl.WATCHDOG) < 0
 
 
 def refuse_leader(registers: ServoRegisters, powered: bool, tripped: bool) -> None:
-    """A powered servo whose watchdog has not stopped it follows somebody."""
+    """Refuse a powered servo whose watchdog has not stopped it: it follows another program."""
     if powered and not tripped:
-        raise registers.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+        raise registers.error("is powered and follows another program, or a program ended without stopping the servo; end that "
+                              "program, or switch the servo off, first")

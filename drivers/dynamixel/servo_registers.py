@@ -1,4 +1,4 @@
-"""Items of one servo's control table, written and read by single instructions."""
+"""Reads and writes items of one servo's control table by single instructions."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from stribeck.drivers.dynamixel.protocol2 import Register
 from stribeck.drivers.dynamixel.servo_bus import ServoBus
 from stribeck.drivers.errors import DriverError, NoAnswer
 
-_AGREE = 4                  # more times that an item is read until two answers agree
+_AGREE = 4                  # number of further readings of an item until two successive answers agree
 
 
 class ServoRegisters:
-    """Reads and writes items of the servo of a joint.
+    """Reads and writes items of the servo of one joint.
 
     Parameters
     ----------
@@ -21,23 +21,23 @@ class ServoRegisters:
     servo : int
         Id of the servo.
     bus : callable
-        Gives the line, or raises `DriverError` where it is not open.
+        Returns the line, or raises `DriverError` if the line is not open.
     """
 
     def __init__(self, joint: str, servo: int, bus: Callable[[], ServoBus]) -> None:
         self._joint, self._servo, self._bus = joint, servo, bus
 
     def read(self, item: Register, apart: int = 0) -> int:
-        """Value of an item that two answers in succession agree on: one that comes twice, late, is taken for the next."""
+        """Return the value of an item on which two successive answers agree: an answer may be late and belong to another item."""
         found = self.read_once(item)
         for _ in range(_AGREE):
             before, found = found, self.read_once(item)
             if abs(found - before) <= apart:
                 return found
-        raise self.error(f"gives another value of register {item.address} each time that it is asked; see to the line")
+        raise self.error(f"returns a different value of register {item.address} at every reading; check the serial line")
 
     def read_once(self, item: Register) -> int:
-        """Value of an item by one answer."""
+        """Return the value of an item from a single answer."""
         return item.unpack(self._ask(dxl.READ, dxl.read_request(item), item.size, f"register {item.address}"))
 
     def write(self, setting: Setting) -> None:
@@ -50,12 +50,12 @@ class ServoRegisters:
         self.verify(setting)
 
     def verify(self, setting: Setting) -> None:
-        """Read one item back; raises where the servo holds another value than it was told."""
+        """Read one item back, and raise an error if the servo holds another value than the setting."""
         found = self.read_once(setting.item)
-        if found != setting.value:          # it may be the answer to an earlier question
+        if found != setting.value:          # the answer may belong to an earlier question
             found = self.read(setting.item)
         if found != setting.value:
-            raise self.error(f"was told {setting.what} = {setting.value} (register {setting.item.address}) and reads back "
+            raise self.error(f"did not accept {setting.what} = {setting.value} (register {setting.item.address}): it reads back "
                              f"{found}")
 
     def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:
@@ -68,5 +68,5 @@ class ServoRegisters:
         return reply.data
 
     def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
-        """An error that names the servo."""
+        """Return an error that names the servo."""
         return kind(f"the drive of {self._joint} (id {self._servo}) {words}")

@@ -1,4 +1,4 @@
-"""Emulators: the simulated arm behind the protocols of real drives, each at the other end of a real bus.
+"""Emulators: the simulated arm behind the protocols of real drives, connected through a real bus or line.
 
 Imports from: `drivers`, `drivers.simulation`, `ident`, `ident.arm`.
 """

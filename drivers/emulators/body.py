@@ -1,6 +1,6 @@
-"""The simulated arm in real time, each motor behind a drive of its own: powered, held by a brake, or falling.
+"""The simulated arm in real time, with a drive for each motor: powered, held by a brake, or falling.
 
-What all emulators share. Nothing here knows a protocol, and nothing is shared with the drivers.
+All emulators share this module. It contains no protocol and shares no code with the drivers.
 """
 
 import time
@@ -15,30 +15,30 @@ from stribeck.drivers.arm import Array, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile, JointTable
 
-_RATE = 500.0           # Hz of the physics' steps; positions between them follow the velocity.
-_LOOP_RATE = 2000.0     # Where drives close a loop of their own around it, a step is as long as one of theirs
-_PEAK = 3.0             # times the torque limit of the arm file that a motor can give: what it may give its drive has to be told
-_CLOSES = 0.05          # s that a brake takes to close once its current is gone
-_POLL, _IDLE = 0.001, 0.01      # s without a frame after which drives look at their clocks, and where nothing can move
-_RESTED = 0.5           # s at rest without power after which nothing will move before a drive is told to
-_MOST_BEHIND = 0.1      # s that the physics makes up after a pause; beyond it the arm stood still
+_RATE = 500.0           # Hz, step rate of the physics; between steps, positions are extrapolated by velocities
+_LOOP_RATE = 2000.0     # Hz, the same for drives that close a loop of their own in each step
+_PEAK = 3.0             # peak torque of a motor over the arm file's torque limit; a drive limits its motor by its own settings
+_CLOSES = 0.05          # s that a brake takes to close after its current is gone
+_POLL, _IDLE = 0.001, 0.01      # s to wait for a frame before drives look at their clocks; the second if nothing can move
+_RESTED = 0.5           # s at rest without power after which no joint moves until a drive gets an order
+_MOST_BEHIND = 0.1      # s that the physics catches up after a pause; during the rest of a pause the arm stands still
 
 
-SILENT, RESET = 0x100, 0x101        # what `Electronics.suffer` is told beside the codes of faults
+SILENT, RESET = 0x100, 0x101        # arguments of `Electronics.suffer` beside the codes of faults
 
 
 class Electronics(ABC):
-    """What speaks for a drive, whatever its protocol, and what may befall it."""
+    """The communicating part of a drive, for any protocol, and the faults that it may suffer."""
 
-    usual_fault: ClassVar[int]      # code of a fault that such a drive may have
-    silent = False                  # and deaf
+    usual_fault: ClassVar[int]      # code of a typical fault of such a drive
+    silent = False                  # whether the drive neither sends nor receives
 
     def befall(self, what: str) -> None:
-        """Fall "silent" and deaf, be "reset", or have a "fault"."""
+        """Cause a fault: "silent" (the drive neither sends nor receives), "reset" or "fault" (its usual fault)."""
         self.suffer({"silent": SILENT, "reset": RESET, "fault": self.usual_fault}[what])
 
     def suffer(self, what: int) -> None:
-        """What the emulator's own command is told: `SILENT`, `RESET`, or the code of a fault."""
+        """Cause the fault of the emulator's own command: `SILENT`, `RESET`, or the code of a fault."""
         if what == SILENT:
             self.silent = True
         elif what == RESET:
@@ -48,37 +48,37 @@ class Electronics(ABC):
 
     @abstractmethod
     def boot(self) -> None:
-        """Supply comes, or a reset."""
+        """Start the drive after power-on or a reset."""
 
     @abstractmethod
     def fault(self, code: int) -> None:
-        """A fault of the drive's own."""
+        """Enter the fault with this code."""
 
 
 @dataclass
 class Drive:
-    """What a drive does to its joint, or to its motor where motors move several joints.
+    """The action of a drive on its joint, or on its motor if motors move several joints.
 
-    SI, joint side, the model's sign and zero.
+    SI, joint side, with the model's sign and zero.
 
     Attributes
     ----------
     table : JointTable
-        Direction, zero, gear and drive keys, from which an emulator makes the drive's own counts.
+        Direction, zero, gear and drive keys, from which an emulator computes the drive's counts.
     power : str
-        "off" leaves the joint to its brake, or to gravity where it has none; "velocity" and "torque" follow `target`.
+        "off": the brake holds the joint, or gravity moves it if it has no brake; "velocity" and "torque": it follows `target`.
     opened : float
-        How long its brake would take to close, or still takes [s]; until then a joint without power falls.
+        Time that the brake still needs to close [s]; until then a joint without power falls.
     target : float
-        Velocity or torque.
+        Velocity or torque set-point.
     loop : callable, optional
-        From position and velocity to the torque that becomes the target at each step while power is "torque".
+        Function of position and velocity that returns the target at each step while power is "torque".
     ramp : float
-        Acceleration with which a velocity is approached.
+        Acceleration towards a velocity target.
     most : float
-        Torque that its settings let it give.
+        Largest torque that the drive's settings allow.
     q, dq, tau : float
-        Measured.
+        Measured position, velocity and torque.
     """
 
     table: JointTable
@@ -94,45 +94,45 @@ class Drive:
     setpoint: float = 0.0
 
     def let_go(self, braked: bool = False) -> None:
-        """Power goes: at once, or after the drive has seen to it that a brake, if there is one, holds the joint."""
+        """Switch power off; with `braked`, the brake has closed before, if the joint has one."""
         self.power, self.target = "off", 0.0
         self.opened = 0.0 if braked else self.opened
 
     def pass_time(self, period: float) -> None:
-        """Power holds a brake open."""
+        """Let time pass: power keeps the brake open, and without power the brake closes."""
         self.opened = _CLOSES if self.power != "off" else max(0.0, self.opened - period)
 
     @property
     def held_by(self) -> Literal["drive", "brake", "nothing"]:
-        """What acts on the joint beside friction and gravity."""
+        """The part that acts on the joint beside friction and gravity."""
         if self.power != "off":
             return "drive"
         return "brake" if self.table.stop == "brake" and self.opened <= 0.0 else "nothing"
 
 
-_ANY = 1e12             # N·m, more than any motor gives
+_ANY = 1e12             # N·m, more than any motor can give
 POWERS = ("off", "velocity", "torque")
 
 
 class Body:
-    """The physics, run forward to the present whenever somebody asks.
+    """The physics of the arm, which `advance` runs forward to the present time.
 
     Parameters
     ----------
     arm : ArmFile
-        Its simulation.
+        The arm, with its simulation.
     seed : int, optional
-        Of noise.
+        Seed of the noise.
     loops : bool
-        Whether drives have loops of their own.
+        Whether the drives have loops of their own.
 
     Attributes
     ----------
     drives : tuple of Drive
-        In the order of the joints.
+        The drives in the order of the joints.
     trace : binary file, optional
-        Takes what the joints truly did, a row of float64 a step: time by `time.monotonic`, then of each joint the number of its
-        power in `POWERS`, position and velocity.
+        Record of the true motion, with a row of float64 per step: time by `time.monotonic`, then for each joint the number of its
+        power state in `POWERS`, position and velocity.
     """
 
     def __init__(self, arm: ArmFile, seed: int | None = None, loops: bool = False) -> None:
@@ -153,7 +153,7 @@ class Body:
         self._step()
 
     def advance(self) -> None:
-        """Run the physics up to now."""
+        """Run the physics up to the present time."""
         now, still = time.monotonic(), self.resting and not self.trace
         if self._now is None or (now - self._now > _MOST_BEHIND and not still):
             self._now = now
@@ -168,16 +168,16 @@ class Body:
 
     @property
     def resting(self) -> bool:
-        """Whether nothing moves, and nothing will before a drive gets power: then the physics needs no steps."""
+        """Whether all joints are at rest and stay so until a drive gets power; the physics then needs no steps."""
         return self._quiet * self._period >= _RESTED and all(drive.power == "off" for drive in self.drives)
 
     @property
     def patience(self) -> float:
-        """How long an emulator may wait for a frame before it lets time pass [s]."""
+        """Time that an emulator may wait for a frame before it lets time pass [s]."""
         return _IDLE if self.resting else _POLL
 
     def look(self, late: float = 0.0) -> None:
-        """Positions of a moment ago: a drive latches them at the frame that asks, however late this program reads it."""
+        """Set the positions to their values `late` seconds ago: a drive latches them when a frame arrives, before it is read."""
         since = time.monotonic() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
         for drive, q in zip(self.drives, self._travel(self._sample.q), strict=True):
             drive.q = float(q) + drive.dq * since
@@ -205,11 +205,11 @@ class Body:
             self.trace.write(np.array([self._now or 0.0, *np.ravel(rows)]).tobytes())
 
     def _travel(self, values: Array) -> Array:
-        """Positions or velocities of the motors by those of the joints."""
+        """Return positions or velocities of the motors from those of the joints."""
         return values if self._coupled is None else self._coupled.of_motors(values)
 
     def _command(self) -> Command:
-        """What the drives make the joints do, and what they may give."""
+        """Return the command of the drives to the joints, and set their torque limits."""
         falling = [drive.held_by == "nothing" for drive in self.drives]
         mode = ["torque" if fall or drive.power == "torque" else "velocity"
                 for fall, drive in zip(falling, self.drives, strict=True)]
@@ -218,7 +218,7 @@ class Body:
         most = np.array([drive.most if drive.power != "off" else np.inf for drive in self.drives])
         if (coupled := self._coupled) is not None:
             velocity, torque = coupled.of_joints(velocity), coupled.torque_of_joints(torque)
-            for motor in coupled.shared:            # of drives that differ, one without power goes on as it went
+            for motor in coupled.shared:            # if their modes differ, all move on in velocity mode
                 moved = np.flatnonzero(coupled.ratios[motor])
                 if len({mode[j] for j in moved}) > 1:
                     for j in moved:

@@ -1,4 +1,4 @@
-"""What emulators of drives on a CAN bus share: the bus, the body, and the loop that serves both."""
+"""The common part of emulators on a CAN bus: the bus, the body, and the loop that serves both."""
 
 import errno
 import socket
@@ -23,23 +23,23 @@ class Node(Electronics):
 
     @abstractmethod
     def receive(self, identifier: int, data: bytes) -> None:
-        """Whatever is on the bus."""
+        """Take a data frame from the bus."""
 
     def requested(self, identifier: int) -> None:
-        """A remote frame; most drives leave them alone."""
+        """Take a remote frame; most drives ignore remote frames."""
 
     @abstractmethod
     def tick(self) -> None:
-        """What happens by the clock."""
+        """Do the work that depends on time, such as heartbeats and watchdogs."""
 
 
 def published(ranges: Mapping[str, tuple[float, ...]], motor: str) -> tuple[float, ...]:
-    """What a maker publishes of a motor.
+    """Return the data of a motor that its maker publishes.
 
     Raises
     ------
     InputError
-        If the emulator does not know it.
+        If the emulator does not know the motor.
     """
     if motor not in ranges:
         raise unknown_name("emulated motor", motor, ranges)
@@ -48,9 +48,9 @@ def published(ranges: Mapping[str, tuple[float, ...]], motor: str) -> tuple[floa
 
 @contextmanager
 def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
-    """Keeps other emulators from a multicast group, which any number can join: then each frame would be answered twice.
+    """Keep other emulators out of a multicast group, which several can join: each frame would be answered twice.
 
-    A name that Linux forgets with the process; elsewhere nothing is kept.
+    The claim is the name of a socket, which Linux frees when the process ends. On other systems nothing is claimed.
     """
     if sys.platform != "linux":
         yield
@@ -60,24 +60,24 @@ def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
             name.bind(f"\0stribeck-emulator-{place}")
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise InputError(f"{arm.path}: another emulator listens on {address}; end that one, or give driver.bus another "
-                                 "port") from error
+                raise InputError(f"{arm.path}: another emulator listens on {address}; end that emulator, or give driver.bus "
+                                 "another port") from error
         yield
 
 
 def _refuse_real(arm: ArmFile, table: Mapping[str, object]) -> None:
-    """Emulated drives answer for real ones, and beside them, where any listen."""
+    """Refuse a bus on which real drives may listen: emulated drives would answer at the same time."""
     interface, channel = table.get("interface"), str(table.get("channel", ""))
     if interface not in ("udp_multicast", "virtual") and not (interface == "socketcan" and channel.startswith("vcan")):
-        raise InputError(f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; emulated ones would "
-                         "answer beside them. Emulate them on a bus of this computer alone, by a copy of the arm file with "
+        raise InputError(f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; emulated drives would "
+                         "answer at the same time. Use a bus inside this computer: copy the arm file and set "
                          "bus = {interface = \"udp_multicast\", channel = \"239.74.163.2\", port = 43113}")
 
 
 class CanEmulator(ABC):
     """All drives of an arm on one bus, in this process."""
 
-    loops: ClassVar[bool] = False       # whether drives have loops of their own, see `Body`
+    loops: ClassVar[bool] = False       # whether the drives have loops of their own, see `Body`
 
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
         self.body = Body(arm, seed, self.loops)
@@ -94,17 +94,17 @@ class CanEmulator(ABC):
 
     @abstractmethod
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Node]:
-        """The drives, joint by joint."""
+        """Make a node for each drive, in the order of the joints."""
 
     def latches(self, identifier: int) -> bool:
-        """Whether drives measure when this frame comes."""
+        """Whether the drives measure when a frame with this identifier comes."""
         return True
 
     def _send(self, identifier: int, data: bytes) -> None:
         self._bus.send(can.Message(arbitration_id=identifier, data=data, is_extended_id=False))
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
-        """Answer what comes while `going`."""
+        """Answer frames while `going()` is true."""
         while going():
             message = self._bus.recv(self.body.patience)
             self.body.advance()
@@ -120,7 +120,7 @@ class CanEmulator(ABC):
                 node.tick()
 
     def suffer(self, joint: int, what: str) -> None:
-        """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
+        """Cause a fault of a joint's drive: "silent" (it neither sends nor receives), "reset" or "fault"."""
         self._nodes[joint].befall(what)
 
     def close(self) -> None:

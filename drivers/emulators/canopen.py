@@ -1,7 +1,7 @@
 """CiA 402 drives on a CAN bus, with the simulated arm behind them.
 
-Written from CiA 301 (SDO, PDO, SYNC, NMT, heartbeat, emergency) and CiA 402 (states, modes, stop reactions) alone: frames are
-packed and taken apart here, none of the driver's code is used.
+Written only from CiA 301 (SDO, PDO, SYNC, NMT, heartbeat, emergency) and CiA 402 (states, modes, stop reactions). This module
+packs and unpacks frames itself and uses none of the driver's code.
 """
 
 import math
@@ -14,10 +14,10 @@ from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
 from stribeck.drivers.emulators.canopen_objects import ObjectDictionary, SdoServer
 
-_TEST = 0x2FFF              # the emulator's own object: what is written there happens to the drive
+_TEST = 0x2FFF              # the emulator's own object: a value written here causes this fault of the drive
 
-_OVERCURRENT, _NOBODY = 0x2310, 0x8130      # error codes; nobody's heartbeat
-_BRAKES_BY_ITSELF = (0x4, 0x8)              # first digits of those with which a drive can still brake: temperature, communication
+_OVERCURRENT, _NOBODY = 0x2310, 0x8130      # error codes; the second is a missing heartbeat
+_BRAKES_BY_ITSELF = (0x4, 0x8)              # first digits of errors that let a drive brake: temperature, communication
 _PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
 _STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
            "quick stop active": 0x07, "fault": 0x08}
@@ -32,7 +32,7 @@ class CanopenNode(Node):
         keys: dict[str, Any] = drive.table.drive
         self.id, self.drive, self._send = int(keys["node"]), drive, send
         turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio
-        self._position = turn / keys["position_counts"]                                  # rad at the joint of a count
+        self._position = turn / keys["position_counts"]                                  # rad at the joint per count
         self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
         self._acceleration = abs(turn / keys["acceleration_counts"]) if "acceleration_counts" in keys else abs(self._velocity)
         self._torque = drive.table.direction * keys["rated_torque"] * drive.table.ratio / 1000.0
@@ -42,8 +42,10 @@ class CanopenNode(Node):
 
     @staticmethod
     def _notation(keys: dict[str, Any]) -> tuple[int, int]:
-        """Its units of speed and acceleration, 0x60A9 and 0x60AA: increments a second (squared), or a decimal part of revolutions
-        a minute (and second); else none is told.
+        """Return the drive's units of speed and acceleration, 0x60A9 and 0x60AA.
+
+        They are increments per second (squared), or a power of ten of revolutions per minute (and second); otherwise 0, which
+        names no unit.
         """
         speeds = keys.get("velocity_counts", keys["position_counts"])
         found = []
@@ -55,7 +57,7 @@ class CanopenNode(Node):
         return found[0], found[1]
 
     def boot(self) -> None:
-        """Power-on or reset: everything forgotten, no power, no PDO valid but by default."""
+        """Start after power-on or reset: default values and default PDOs, no power."""
         self.objects = ObjectDictionary(self.id)
         self.values = self.objects.values
         self._sdo = SdoServer(self.objects, self._measure, lambda key, data: self._set(key, data))
@@ -64,7 +66,7 @@ class CanopenNode(Node):
         self._waiting: dict[int, bytes] = {}
         self._beat = 0.0
         self._watchdog: float | None = None
-        self._letting_go = 0.0, 0.0             # since when, from which torque
+        self._letting_go = 0.0, 0.0             # time and torque at which the ramp of torque to zero began
         self.drive.let_go()
         self._transmit(0x700 + self.id, b"\0")
 
@@ -75,7 +77,7 @@ class CanopenNode(Node):
             self._send(identifier, data)
 
     def receive(self, identifier: int, data: bytes) -> None:
-        """Whatever is on the bus."""
+        """Take a frame from the bus."""
         if self.silent:
             return
         if identifier == 0 and len(data) == 2 and data[1] in (0, self.id):
@@ -83,7 +85,7 @@ class CanopenNode(Node):
         elif identifier == 0x080:
             self._sync()
         elif identifier == 0x600 + self.id and len(data) == 8 and self.nmt != _STOPPED:
-            if data[0] != 0x80:             # the client gave up: nothing answers that
+            if data[0] != 0x80:             # an abort of the client gets no answer
                 self._transmit(0x580 + self.id, self._sdo.answer(data))
         elif identifier & 0x780 == 0x700:
             self._hear(identifier & 0x7F)
@@ -96,7 +98,7 @@ class CanopenNode(Node):
                         self._unpack(k, data)
 
     def tick(self) -> None:
-        """What happens by the clock: heartbeat out, watchdog, end of a stop."""
+        """Do the work that depends on time: heartbeat, watchdog, end of a stop."""
         now, period = time.monotonic(), self.values[0x1017, 0] / 1000.0
         if period and now - self._beat >= period:
             self._beat = now
@@ -117,11 +119,11 @@ class CanopenNode(Node):
             return
         states = {0x01: _OPERATIONAL, 0x02: _STOPPED, 0x80: _PRE_OPERATIONAL}
         before, self.nmt = self.nmt, states.get(command, self.nmt)
-        if before == _OPERATIONAL and self.nmt == _STOPPED:         # one that is pre-operational goes on at its last set-point
+        if before == _OPERATIONAL and self.nmt == _STOPPED:         # a pre-operational drive keeps its last set-point
             self._react()
 
     def _hear(self, producer: int) -> None:
-        """A heartbeat arms the consumer and keeps it quiet."""
+        """Take a heartbeat, which starts or restarts the watchdog of the heartbeat consumer."""
         entry = self.values[0x1016, 1]
         if entry >> 16 & 0x7F == producer and entry & 0xFFFF:
             self._watchdog = time.monotonic() + (entry & 0xFFFF) / 1000.0
@@ -132,7 +134,7 @@ class CanopenNode(Node):
         self.nmt = _PRE_OPERATIONAL
 
     def _react(self) -> None:
-        """Abort connection option code."""
+        """React to a lost connection by the abort connection option code (0x6007)."""
         option = self.values[0x6007, 0]
         if option == 1:
             self.fault(_NOBODY)
@@ -170,7 +172,7 @@ class CanopenNode(Node):
             place += size
 
     def _measure(self) -> None:
-        """The drive's own counts."""
+        """Update the measured values in the drive's counts."""
         drive, table = self.drive, self.drive.table
         self.values[0x6064, 0] = _wrapped(round((drive.q - table.zero_offset) / self._position), 32)
         self.values[0x606C, 0] = _wrapped(round(drive.dq / self._velocity), 32)
@@ -226,11 +228,11 @@ class CanopenNode(Node):
             self._follow()
         elif state == "quick stop active":
             self._brake()
-        else:                   # a joint that moves coasts until its brake has closed
+        else:                   # a moving joint coasts until its brake has closed
             self.drive.let_go(braked=self._at_rest())
 
     def _follow(self) -> None:
-        """The mode's own target, and its offset in the cyclic modes: whatever stands in them, also if it is old."""
+        """Follow the target of the mode, plus its offset in the cyclic modes, even if these values are old."""
         drive, mode = self.drive, self.values[0x6060, 0]
         if mode in (4, 10):
             drive.power, drive.target = "torque", (self.values[0x6071, 0] + self.values[0x60B2, 0] * (mode == 10)) * self._torque
@@ -242,7 +244,7 @@ class CanopenNode(Node):
             drive.ramp = math.inf if cyclic else self.values[0x6084 if slower else 0x6083, 0] * self._acceleration
 
     def _brake(self) -> None:
-        """Quick stop. In the torque modes it is the torque that goes to zero by its slope, as with most drives."""
+        """Begin a quick stop. In torque modes the torque goes to zero by its slope, as in most drives."""
         if self.drive.power == "torque":
             self._letting_go = time.monotonic(), self.drive.target
         else:
@@ -258,11 +260,11 @@ class CanopenNode(Node):
         return abs(self.drive.dq) < 1e-3
 
     def _over(self) -> bool:
-        """Whether a quick stop has done what it can."""
+        """Whether the quick stop is complete."""
         return self.drive.target == 0.0 if self.drive.power == "torque" else self._at_rest()
 
     def fault(self, code: int) -> None:
-        """Down the quick-stop ramp if the drive still can, then without power; one that has none gets none."""
+        """Enter a fault: brake on the quick-stop ramp if the drive still can, then switch power off."""
         self.state = "fault"
         if code >> 12 not in _BRAKES_BY_ITSELF or self.values[0x605E, 0] == 0:
             self.drive.let_go()
@@ -272,7 +274,7 @@ class CanopenNode(Node):
 
 
 def _wrapped(value: int, bits: int) -> int:
-    """As a counter of so many bits shows it."""
+    """Return the value wrapped to a signed counter of `bits` bits."""
     half = 1 << bits - 1
     return (value + half) % (1 << bits) - half
 
@@ -281,9 +283,9 @@ class Emulator(CanEmulator):
     """CiA 402 drives, which measure at SYNC."""
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[CanopenNode]:
-        """By node id."""
+        """Make a node for each drive."""
         return [CanopenNode(drive, send) for drive in drives]
 
     def latches(self, identifier: int) -> bool:
-        """SYNC."""
+        """Drives measure at SYNC."""
         return identifier == 0x080

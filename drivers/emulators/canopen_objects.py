@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 _ABSENT, _READ_ONLY, _LENGTH, _STATE, _COMMAND, _VALUE = (0x06020000, 0x06010002, 0x06070010, 0x08000022, 0x05040001,
                                                           0x06090030)
-_OBJECTS = {                # index, sub-index: type (struct), value at power-on, whether it may be written
+_OBJECTS = {                # (index, sub-index): type (struct), value at power-on, writable
     (0x1000, 0): ("I", 0x00020192, False), (0x1001, 0): ("B", 0, False),
     (0x1016, 0): ("B", 1, False), (0x1016, 1): ("I", 0, True), (0x1017, 0): ("H", 0, True),
     (0x1018, 0): ("B", 1, False), (0x1018, 1): ("I", 0, False),
@@ -29,7 +29,7 @@ _TEXTS = {0x1008: "stribeck emulated drive", 0x100A: "1.0"}
 
 
 class ObjectDictionary:
-    """Types and values, as after power-on.
+    """Types and values of the objects of a drive; they start with the values after power-on.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ObjectDictionary:
         return struct.pack("<" + self.types[index, sub], self.values[index, sub])
 
     def entries(self, index: int) -> list[int]:
-        """What a mapping lists."""
+        """Entries of a PDO mapping."""
         return [self.values[index, sub] for sub in range(1, self.values[index, 0] + 1)]
 
 
@@ -66,16 +66,16 @@ class _Abort(Exception):
 
 
 class SdoServer:
-    """Answers requests by SDO.
+    """Answers SDO requests.
 
     Parameters
     ----------
     objects : ObjectDictionary
-        What is read.
+        The objects to read.
     measure : callable
-        Brings measured values up to date before one is read.
+        Updates measured values before an object is read.
     take : callable
-        Takes index with sub-index, and the bytes of a value that may be written.
+        Writes a value; takes (index, sub-index) and the bytes of the value.
     """
 
     def __init__(self, objects: ObjectDictionary, measure: Callable[[], None],
@@ -85,7 +85,7 @@ class SdoServer:
         self._toggle = 0
 
     def answer(self, request: bytes) -> bytes:
-        """Eight bytes for eight."""
+        """Return the answer to a request; both have eight bytes."""
         command, index, sub = request[0], *struct.unpack_from("<HB", request, 1)
         if command >> 5 == 3 and self._upload is not None:
             return self._segment(command)

@@ -1,6 +1,6 @@
 """CubeMars AK motors on a CAN bus, with the simulated arm behind them.
 
-Written from the AK manual's "MIT mode" alone: frames are packed and taken apart here, none of the driver's code is used.
+Written only from the AK manual's "MIT mode". This module packs and unpacks frames itself and uses none of the driver's code.
 """
 
 import time
@@ -13,9 +13,9 @@ from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send, publishe
 _PUBLISHED: dict[str, tuple[float, ...]] = {
     "AK10-9": (12.5, 50.0, 65.0), "AK60-6": (12.5, 45.0, 15.0), "AK70-10": (12.5, 50.0, 25.0), "AK80-6": (12.5, 76.0, 12.0),
     "AK80-8": (12.5, 37.5, 32.0), "AK80-9": (12.5, 50.0, 18.0), "AK80-64": (12.5, 8.0, 144.0)}
-_BOOT = 0.3                 # s in which a motor that was reset hears nothing
-_HOT = 1                    # error code of a motor that is too hot
-_FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command: these bytes and an error code happen to the motor
+_BOOT = 0.3                 # s after a reset in which a motor receives nothing
+_HOT = 1                    # error code of an overheated motor
+_FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command: these bytes and an error code cause this fault of the motor
 
 
 class Motor(Node):
@@ -32,16 +32,16 @@ class Motor(Node):
         self._awake = 0.0
 
     def boot(self) -> None:
-        """Rest mode, nothing told."""
+        """Start in rest mode, without a set-point."""
         self.on, self.error, self._awake = False, 0, time.monotonic() + _BOOT
         self._told: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def fault(self, code: int) -> None:
-        """No power from now on."""
+        """Enter a fault, which switches power off."""
         self.error, self.on = code, False
 
     def receive(self, identifier: int, data: bytes) -> None:
-        """Every frame for it is answered."""
+        """Take a frame; every frame for this motor is answered."""
         if identifier != self.id or len(data) != 8 or self.silent or time.monotonic() < self._awake:
             return
         if data[:7] == _FAULT:
@@ -50,13 +50,13 @@ class Motor(Node):
             self.on = not self.error
         elif data == b"\xff" * 7 + b"\xfd":
             self.on, self.error = False, 0
-        elif self.on:                       # in rest mode set-points are answered and forgotten
+        elif self.on:                       # in rest mode set-points are answered and ignored
             self._told = self._unpacked(data)
         self.tick()
         self._reply()
 
     def tick(self) -> None:
-        """Powered, or not."""
+        """Set the power of the joint according to the mode."""
         self.drive.loop = self._torque
         if self.on:
             self.drive.power = "torque"
@@ -64,7 +64,7 @@ class Motor(Node):
             self.drive.let_go()
 
     def _torque(self, q: float, dq: float) -> float:
-        """By stiffness and damping, as far as the motor has it; at the joint, as its position and velocity are."""
+        """Return the torque of stiffness and damping at the joint, within the motor's range; q and dq are at the joint."""
         p, v, kp, kd, torque = self._told
         wanted = kp * (p - (q - self.drive.table.zero_offset) / self._turn) + kd * (v - dq / self._turn) + torque
         return max(-self._spans[2], min(self._spans[2], wanted)) / self._turn
@@ -85,10 +85,10 @@ class Motor(Node):
 
 
 class Emulator(CanEmulator):
-    """AK motors, which measure when they are spoken to."""
+    """AK motors, which measure when they receive a frame."""
 
     loops = True
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Motor]:
-        """By id."""
+        """Make a motor for each drive."""
         return [Motor(drive, send) for drive in drives]

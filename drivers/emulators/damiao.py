@@ -1,7 +1,7 @@
 """Damiao motors on a CAN bus, with the simulated arm behind them.
 
-Written from the published frames, registers and status codes alone: everything is packed and taken apart here, none of
-the driver's code is used.
+Written only from the published frames, registers and status codes. This module packs and unpacks frames itself and uses none of
+the driver's code.
 """
 
 import struct
@@ -12,9 +12,9 @@ from typing import Any
 from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send, published
 
-TEST = 0xEE                 # the emulator's own register: what is written there happens to the motor,
+TEST = 0xEE                 # the emulator's own register: a value written here causes this fault of the motor
 
-_PUBLISHED: dict[str, tuple[float, ...]] = {        # PMAX, VMAX, TMAX as they leave the factory, and the gear inside
+_PUBLISHED: dict[str, tuple[float, ...]] = {        # factory values of PMAX, VMAX, TMAX, and the ratio of the internal gear
     "DM4310": (12.5, 30.0, 10.0, 10.0), "DM4340": (12.5, 10.0, 28.0, 40.0), "DM8009": (12.5, 45.0, 54.0, 9.0),
     "DM10010L": (12.5, 25.0, 200.0, 10.0)}
 _INTEGER = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36, TEST}
@@ -33,22 +33,22 @@ class Motor(Node):
         p, v, t, gear = (*keys["ranges"], 10.0) if "ranges" in keys else published(_PUBLISHED, keys["motor"])
         self._factory = {4: 10.0, 5: -10.0, 6: v, 7: keys["reply"], 8: keys["id"], 9: 0, 10: 1, 13: 1, 14: 5014, 20: gear, 21: p,
                          22: v, 23: t, TEST: 0}
-        self._turn = drive.table.direction / keys.get("gear", 1.0)          # rad at the joint of a rad at the shaft
+        self._turn = drive.table.direction / keys.get("gear", 1.0)          # rad at the joint per rad at the shaft
         self.boot()
 
     def boot(self) -> None:
-        """Power-on: what was written is forgotten, no power."""
+        """Start after power-on: factory values in the registers, no power."""
         self.registers: dict[int, float] = dict(self._factory)
         self.status, self.velocity, self._heard = 0, 0.0, time.monotonic()
         self.drive.let_go()
 
     @property
     def id(self) -> int:
-        """Where it listens."""
+        """Identifier that the motor listens to."""
         return int(self.registers[8])
 
     def receive(self, identifier: int, data: bytes) -> None:
-        """Frames for this motor; each is answered."""
+        """Take a frame; every frame for this motor is answered."""
         if self.silent or len(data) != 8:
             return
         if identifier == 0x7FF:
@@ -65,7 +65,7 @@ class Motor(Node):
             self._reply()
 
     def tick(self) -> None:
-        """The time-out, of powered motors."""
+        """Check the timeout of a powered motor."""
         timeout = self.registers[9] * 50e-6
         if self.status == 1 and timeout > 0.0 and time.monotonic() - self._heard > timeout:
             self.fault(_LOST)
@@ -91,7 +91,7 @@ class Motor(Node):
     def _special(self, what: int) -> None:
         if what == 0xFC and self.status == 0:
             self.status = 1
-            self._follow()                      # whatever velocity was told last, also if that is long ago
+            self._follow()                      # the last velocity set-point counts, even if it is old
         elif what == 0xFD and self.status <= 1:
             self.status = 0
             self.drive.let_go()
@@ -109,7 +109,7 @@ class Motor(Node):
         self.drive.most = self.registers[23] / abs(self._turn)
 
     def fault(self, status: int) -> None:
-        """No power from now on."""
+        """Enter a fault, which switches power off."""
         self.status = status
         self.drive.let_go()
 
@@ -124,13 +124,13 @@ class Motor(Node):
 
     @staticmethod
     def _field(value: float, span: float, most: int) -> int:
-        """Cut off to the count below, and at the ends."""
+        """Return the count of a value, rounded down and limited to the range."""
         return int((max(-span, min(span, value)) + span) * most / (2.0 * span))
 
 
 class Emulator(CanEmulator):
-    """Damiao motors, which measure when they are spoken to."""
+    """Damiao motors, which measure when they receive a frame."""
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Motor]:
-        """By id."""
+        """Make a motor for each drive."""
         return [Motor(drive, send) for drive in drives]

@@ -1,7 +1,7 @@
 """Dynamixel X servos on a pty or behind a TCP port, with the simulated arm behind them.
 
-Written from the e-Manual (Protocol 2.0, its CRC, control tables of the X series) alone: packets are built and taken apart here,
-none of the driver's code is used.
+Written only from the e-Manual (Protocol 2.0, its CRC, control tables of the X series). This code builds and unpacks packets
+itself and uses none of the driver's code.
 """
 
 import struct
@@ -27,12 +27,12 @@ class Emulator:
         extra = dict(arm.driver.model_extra or {})
         self.body = Body(arm, seed)
         self._servos = [Servo(drive) for drive in self.body.drives]
-        self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))        # s on the wire
+        self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))        # s per byte on the wire
         self._line = TcpLine(extra["port"]) if "://" in extra["port"] else PtyLine(Path(extra["port"]))
         self.address = str(extra["port"])
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
-        """Answer what comes while `going`."""
+        """Answer packets while `going()` is true."""
         while going():
             came = self._line.receive(self.body.patience)
             self._advance()
@@ -49,7 +49,7 @@ class Emulator:
                         send(b"".join(replies))
 
     def suffer(self, joint: int, what: str) -> None:
-        """Let the servo of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
+        """Cause a fault of a joint's servo: "silent" (it neither sends nor receives), "reset" or "fault"."""
         self._servos[joint].befall(what)
 
     def _awake(self) -> list[Servo]:
@@ -64,7 +64,7 @@ class Emulator:
         by_id = {one.id: one for one in self._awake()}
         if servo == _ALL and instruction == _SYNC_READ and len(parameters) > 4:
             address, length = struct.unpack_from("<HH", parameters)
-            for one in map(by_id.get, parameters[4:]):          # each waits for the one before it
+            for one in map(by_id.get, parameters[4:]):          # each servo waits for the answer of the servo before it
                 if one is None or one.values[table.LEVEL] == 0:
                     return
                 yield one.status(0, one.read(address, length))

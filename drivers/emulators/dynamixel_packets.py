@@ -1,4 +1,4 @@
-"""Packets of Dynamixel's Protocol 2.0, packed and taken apart from the e-Manual alone: header, stuffing, CRC."""
+"""Packets of Dynamixel's Protocol 2.0, written only from the e-Manual: header, stuffing, CRC."""
 
 import struct
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ def crc16(data: bytes) -> int:
 
 
 def frame(servo: int, instruction: int, rest: bytes) -> bytes:
-    """A packet: header, id, length, stuffed instruction and parameters, CRC."""
+    """Return a packet: header, id, length, stuffed instruction and parameters, CRC."""
     body = (bytes([instruction]) + rest).replace(b"\xff\xff\xfd", b"\xff\xff\xfd\xfd")
     packet = b"\xff\xff\xfd\x00" + struct.pack("<BH", servo, len(body) + 2) + body
     return packet + struct.pack("<H", crc16(packet))
 
 
 def frames(buffer: bytearray) -> Iterator[tuple[int, int, bytes]]:
-    """Take whole packets out of a buffer: id, instruction, parameters. What is damaged is skipped."""
+    """Take complete packets out of a buffer and yield id, instruction and parameters; damaged bytes are skipped."""
     while True:
         start = buffer.find(b"\xff\xff\xfd\x00")
         del buffer[:start if start >= 0 else max(0, len(buffer) - 3)]

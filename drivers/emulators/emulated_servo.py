@@ -1,4 +1,4 @@
-"""One emulated Dynamixel X servo: its control table, profile, position loop and watchdog, with a joint behind it."""
+"""One emulated Dynamixel X servo with its joint: control table, profile, position loop and watchdog."""
 
 import math
 import struct
@@ -10,16 +10,16 @@ from stribeck.drivers.emulators.body import Drive, Electronics
 from stribeck.drivers.emulators.dynamixel_packets import frame
 
 _OVERLOAD = 0x20            # bit of the hardware error status
-_GAIN = 40.0                # 1/s of the position loop
-_SMOOTH = 0.005             # s over which the current is smoothed
-_UNIT = 0.229 * 2.0 * math.pi / 60.0       # rad/s of a count of velocity
-_TURN = 4096                # counts
+_GAIN = 40.0                # 1/s, gain of the position loop
+_SMOOTH = 0.005             # s, time constant of the filter of the current
+_UNIT = 0.229 * 2.0 * math.pi / 60.0       # rad/s per count of velocity
+_TURN = 4096                # counts per turn
 _FAIL, _UNKNOWN, _RANGE, _LENGTH, _LIMIT, _ACCESS, _ALERT = 1, 2, 4, 5, 6, 7, 0x80
 PING, READ, WRITE, REBOOT = 0x01, 0x02, 0x03, 0x08
 
 
 class Refused(Exception):
-    """A servo does not carry out an instruction; `error` is the number that it answers."""
+    """A servo refuses an instruction; `error` is the error number in its answer."""
 
     def __init__(self, error: int) -> None:
         super().__init__(error)
@@ -45,20 +45,20 @@ class Servo(Electronics):
 
     @property
     def id(self) -> int:
-        """Its id."""
+        """Id of the servo."""
         return self.values[table.ID]
 
     @property
     def _horn(self) -> float:
-        """Where the horn is, in counts: a servo that starts knows its place within a turn only."""
+        """Position of the horn in counts; after a start the servo knows its position within one turn only."""
         return (self.drive.q - self.drive.table.zero_offset) / self._count + _TURN / 2 - self._turns * _TURN
 
     def boot(self) -> None:
-        """Supply comes, or a reboot: what is not in the EEPROM is forgotten."""
+        """Start after power-on or a reboot: items outside the EEPROM get their factory values."""
         self.values.update({address: item[1] for address, item in table.ITEMS.items() if address >= table.EEPROM})
         self._turns, self._effort = 0, 0.0
         self._turns = math.floor(self._horn / _TURN)
-        self._place, self._rate, self._until = self._horn, 0.0, 0.0         # of the profile, counts and counts/s
+        self._place, self._rate, self._until = self._horn, 0.0, 0.0         # state of the profile: counts, counts/s, end time
         self._heard = self._now = time.monotonic()
         self._power(False)
 
@@ -72,7 +72,7 @@ class Servo(Electronics):
             self._head()
 
     def fault(self, bits: int) -> None:
-        """What is to shut it down leaves it without power until a reboot."""
+        """Set hardware errors; an error in the shutdown mask switches power off until a reboot."""
         self.values[table.ERROR] |= bits
         if bits & self.values[table.SHUTDOWN]:
             self._power(False)
@@ -80,7 +80,7 @@ class Servo(Electronics):
     # motion
 
     def _head(self) -> None:
-        """Begin the way to the goal, whatever stands there, also if it is old."""
+        """Begin the profile to the goal in the control table, even if this goal is old."""
         if self.values[table.MODE] not in (3, 4, 5) or not self.values[table.TORQUE] or self.values[table.WATCHDOG] < 0:
             return
         way, setting = self.values[table.GOAL] - self._place, self.values[table.PROFILE_TIME]
@@ -93,7 +93,7 @@ class Servo(Electronics):
             self._rate, self._until = math.copysign(rate, way), self._now + abs(way) / rate
 
     def tick(self) -> None:
-        """What happens by the clock: watchdog, profile, position loop."""
+        """Do the work that depends on time: watchdog, profile, position loop."""
         now = time.monotonic()
         passed, self._now = now - self._now, now
         self._effort += min(1.0, passed / _SMOOTH) * (self.drive.tau - self._effort)
@@ -111,7 +111,7 @@ class Servo(Electronics):
             if now >= self._until:
                 self._place, self._rate = float(self.values[table.GOAL]), 0.0
         away = self._place - self._horn
-        away -= min(max(away, -0.5), 0.5)                                   # closer than the encoder sees
+        away -= min(max(away, -0.5), 0.5)                                   # below the resolution of the encoder
         fastest = self._fastest * _TURN / (2.0 * math.pi)
         rate = min(max(self._rate + _GAIN * away, -fastest), fastest)
         self.drive.target = rate * self._count
@@ -125,7 +125,7 @@ class Servo(Electronics):
     # instructions
 
     def answer(self, instruction: int, parameters: bytes) -> bytes | None:
-        """Status packet of an instruction to this servo alone."""
+        """Return the status packet for an instruction to this servo alone; None if the servo does not answer."""
         data, error = b"", 0
         try:
             if instruction == PING:
@@ -149,11 +149,11 @@ class Servo(Electronics):
         return None if quiet or self.silent else self.status(error, data)
 
     def status(self, error: int, data: bytes) -> bytes:
-        """A status packet, with the alert where there is a hardware error."""
+        """Return a status packet, with the alert bit if there is a hardware error."""
         return frame(self.id, 0x55, bytes([error | _ALERT * bool(self.values[table.ERROR])]) + data)
 
     def read(self, address: int, length: int) -> bytes:
-        """Bytes of the control table; indirect data stand for what their addresses say."""
+        """Return bytes of the control table; indirect data are replaced by the items at their addresses."""
         self._measure()
         return b"".join(self._byte(place) for place in range(address, address + length))
 
@@ -168,7 +168,7 @@ class Servo(Electronics):
         return b"\0"
 
     def write(self, address: int, data: bytes) -> None:
-        """Whole items one after the other."""
+        """Write complete items one after the other."""
         while data:
             if address not in table.ITEMS:
                 raise Refused(_ACCESS)
@@ -203,5 +203,5 @@ class Servo(Electronics):
             self._head()
 
     def hear(self) -> None:
-        """Any instruction packet on the line keeps the watchdog quiet."""
+        """Restart the watchdog; any instruction packet on the line does so."""
         self._heard = time.monotonic()

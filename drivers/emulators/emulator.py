@@ -1,4 +1,4 @@
-"""Emulators by the kind of driver that they serve."""
+"""The table of emulators, by the kind of driver that they serve."""
 
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -10,43 +10,43 @@ from stribeck.ident.errors import InputError, unknown_name
 
 
 class Emulator(Protocol):
-    """Drives on a bus that somebody has to serve.
+    """Emulated drives on a bus; a caller runs `serve`.
 
     Attributes
     ----------
     address : str
-        Where they listen, for a person.
+        Bus or port of the drives, in words.
     body : Body
-        The physics behind them.
+        The physics behind the drives.
     """
 
     address: str
     body: Body
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
-        """Answer what comes while `going`, which is asked a hundred to a thousand times a second."""
+        """Answer frames while `going()` is true; it is called a hundred to a thousand times a second."""
 
     def suffer(self, joint: int, what: str) -> None:
-        """Let the drive of a joint fall "silent" and deaf, be "reset", or have a "fault"."""
+        """Cause a fault of a joint's drive: "silent" (it neither sends nor receives), "reset" or "fault"."""
 
     def close(self) -> None:
         """Leave the bus."""
 
 
-EMULATORS = ("canopen", "dynamixel", "damiao", "odrive", "cubemars")       # each the module of that name
+EMULATORS = ("canopen", "dynamixel", "damiao", "odrive", "cubemars")       # each is the name of its module
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
-    """Drives of the kind that ``[driver]`` names, with the arm's simulation behind them.
+    """Return emulated drives of the kind that ``[driver]`` names, with the arm's simulation behind them.
 
     Raises
     ------
     InputError
-        If there is no emulator of this kind; lists those there are.
+        If there is no emulator of this kind; the message lists the kinds.
     """
     if arm.driver.kind == "simulated":
-        raise InputError(f"{arm.path}: a simulated arm has no drives to play; name an arm whose [driver] has one of the kinds "
-                         f"{', '.join(EMULATORS)}, as lab6-canopen")
+        raise InputError(f"{arm.path}: a simulated arm has no drives to emulate; name an arm whose [driver] has one of the kinds "
+                         f"{', '.join(EMULATORS)}, for example lab6-canopen")
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
     made: Emulator = resolve_name(f"stribeck.drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)

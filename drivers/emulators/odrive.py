@@ -1,7 +1,7 @@
 """ODrive axes on a CAN bus, with the simulated arm behind them.
 
-Written from the published messages of CAN Simple (firmware 0.6), axis states and error bits alone: frames are packed and
-taken apart here, none of the driver's code is used.
+Written only from the published messages of CAN Simple (firmware 0.6), axis states and error bits. This module packs and unpacks
+frames itself and uses none of the driver's code.
 """
 
 import math
@@ -14,12 +14,12 @@ from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
 from stribeck.ident.arm.arm_file import ArmFile
 
-TEST = 0xFFFF               # the emulator's own endpoint: what is written there (uint32) happens to the axis,
+TEST = 0xFFFF               # the emulator's own endpoint: a value written here (uint32) causes this fault of the axis
 
 _IDLE, _CLOSED_LOOP = 1, 8
 _OVERCURRENT, _TOO_FAST, _EXPIRED, _ESTOP = 1 << 10, 1 << 15, 1 << 24, 1 << 25
-_PASSING = 1 << 10 | 1 << 15        # what is over once there is no power
-_TOLERANCE = 1.2                    # times vel_limit at which an axis disarms itself; what it is told is cut off at once of it
+_PASSING = 1 << 10 | 1 << 15        # errors that end when power goes off
+_TOLERANCE = 1.2                    # speed over vel_limit at which an axis disarms itself; set-points are limited to vel_limit
 _BEAT = 0.1                 # s between heartbeats
 _MOST = "axis0.controller.config.vel_limit"
 _START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_timeout": ("f", 0.0),
@@ -38,22 +38,22 @@ class Axis(Node):
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send, self.node = drive, send, int(keys["node"])
         self._counts = keys["encoder_counts"]
-        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio     # rad at the joint of a revolution
+        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio     # rad at the joint per revolution
         self._torque = drive.table.direction * drive.table.ratio
         self._names = {number: name for name, number in driver["endpoints"].items()}
         self._firmware = bytes(map(int, driver["firmware"].split(".")))
         self.boot()
 
     def boot(self) -> None:
-        """Power-on: what was written is forgotten, no power."""
+        """Start after power-on: default values of the endpoints, no power."""
         self.values: dict[str, Any] = {name: value for name, (_, value) in _START.items()}
-        self.error, self.active, self.state = 0, 0, _IDLE       # why it was disarmed, and what is wrong still
+        self.error, self.active, self.state = 0, 0, _IDLE       # disarm reasons, active errors, state
         self._fed = self._beat = time.monotonic()
         self._limit()
         self.drive.let_go()
 
     def requested(self, identifier: int) -> None:
-        """Remote frames: what may be asked for."""
+        """Take a remote frame, which asks for a value."""
         node, command = identifier >> 5, identifier & 0x1F
         if node != self.node or self.silent:
             return
@@ -72,7 +72,7 @@ class Axis(Node):
             self._answer(command, struct.pack("<ff", torque, torque))
 
     def receive(self, identifier: int, data: bytes) -> None:
-        """Data frames: what the axis is told."""
+        """Take a data frame, which is an order to the axis."""
         node, command = identifier >> 5, identifier & 0x1F
         if node != self.node or self.silent:
             return
@@ -94,7 +94,7 @@ class Axis(Node):
             self.error = self.active = 0
 
     def tick(self) -> None:
-        """Heartbeat, and the watchdog, which also runs without power."""
+        """Send the heartbeat, and check speed and watchdog, which also runs without power."""
         now = time.monotonic()
         if now - self._beat >= _BEAT and not self.silent:
             self._beat = now
@@ -125,7 +125,7 @@ class Axis(Node):
                 self._answer(0x05, struct.pack("<BHB", 0, endpoint, 0) + value.ljust(4, b"\0"))
 
     def _limit(self) -> None:
-        """The smaller of its torque limits."""
+        """Apply the smaller of the two torque limits."""
         self.drive.most = abs(self._torque) * min(self.values["axis0.config.torque_soft_max"],
                                                   -self.values["axis0.config.torque_soft_min"])
 
@@ -135,7 +135,7 @@ class Axis(Node):
             self.drive.let_go()
         elif state == _CLOSED_LOOP and not self.error:
             self.state = _CLOSED_LOOP
-            self._follow()                      # whatever velocity was told last, also if that is long ago
+            self._follow()                      # the last velocity set-point counts, even if it is old
 
     def _follow(self) -> None:
         if self.state != _CLOSED_LOOP:
@@ -144,7 +144,7 @@ class Axis(Node):
         self.drive.power, self.drive.target = "velocity", max(-most, min(most, told)) * self._turn
 
     def fault(self, error: int) -> None:
-        """Disarmed: no power from now on. Currents and speeds are over then, other errors stay until they are cleared."""
+        """Disarm the axis. Errors of current and speed end then; other errors stay active until they are cleared."""
         self.error |= error
         self.active |= error & ~_PASSING
         self.state = _IDLE
@@ -152,12 +152,12 @@ class Axis(Node):
 
 
 class Emulator(CanEmulator):
-    """ODrive axes, which measure when they are asked."""
+    """ODrive axes, which measure when they are asked for estimates."""
 
     def __init__(self, arm: ArmFile, seed: int | None = None, bus: Any = None) -> None:
         self._driver = dict(arm.driver.model_extra or {})
         super().__init__(arm, seed, bus)
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Axis]:
-        """By node."""
+        """Make an axis for each drive."""
         return [Axis(drive, send, self._driver) for drive in drives]

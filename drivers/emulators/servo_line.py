@@ -1,4 +1,4 @@
-"""Lines that emulated servos listen on: a TCP port, or a pty."""
+"""The line on which emulated servos listen: a TCP port or a pty."""
 
 import errno
 import os
@@ -13,23 +13,23 @@ from stribeck.ident.errors import InputError
 
 
 class TcpLine:
-    """A line behind a TCP port; all who connect are on it."""
+    """A line behind a TCP port; all connected clients share it."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme != "socket" or parts.port is None:
-            raise InputError(f"driver.port = {url!r}: an emulator listens on socket://host:port or on a pty of its own")
+            raise InputError(f"driver.port = {url!r}: an emulator needs socket://host:port, or a path at which it creates a pty")
         try:
             self._listener = socket.create_server((parts.hostname or "127.0.0.1", parts.port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise InputError(f"driver.port = {url!r}: another program, as an emulator, listens there; end that one, or give "
-                                 "another port") from error
+                raise InputError(f"driver.port = {url!r}: another program, perhaps an emulator, listens on this port; end that "
+                                 "program, or state another port") from error
             raise
         self._clients: dict[socket.socket, bytearray] = {}
 
     def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
-        """Buffers to which bytes have come, each with a way to answer."""
+        """Return the buffers that got new bytes, each with a function that sends an answer."""
         came = []
         for one in select.select([self._listener, *self._clients], [], [], timeout)[0]:
             if one is self._listener:
@@ -50,7 +50,7 @@ class TcpLine:
         return came
 
     def close(self) -> None:
-        """Everybody is disconnected."""
+        """Disconnect all clients."""
         for one in (*self._clients, self._listener):
             one.close()
 
@@ -64,22 +64,22 @@ def _sender(client: socket.socket) -> Callable[[bytes], None]:
 
 
 class PtyLine:
-    """A line at a pty, found by a link at the path that the arm file names."""
+    """A line at a pty, with a link to it at the path that the arm file names."""
 
     def __init__(self, path: Path) -> None:
         import tty
 
         if path.exists():
-            raise InputError(f"driver.port = \"{path}\" is there already; an emulator makes a pty of its own and links it from a "
-                             "path that is free")
+            raise InputError(f"driver.port = \"{path}\" exists already; an emulator creates a pty and a link to it at this path: "
+                             "state a path that does not exist")
         self._path, self._buffer = path, bytearray()
-        self._master, self._slave = os.openpty()                # the slave stays open, that clients may come and go
+        self._master, self._slave = os.openpty()                # the slave stays open so that clients may come and go
         tty.setraw(self._slave)
-        path.unlink(missing_ok=True)                            # a link to a pty that is gone
+        path.unlink(missing_ok=True)                            # an old link to a closed pty
         path.symlink_to(os.ttyname(self._slave))
 
     def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
-        """As of `TcpLine`."""
+        """Return the buffer if it got new bytes, with a function that sends an answer."""
         if not select.select([self._master], [], [], timeout)[0]:
             return []
         self._buffer += os.read(self._master, 4096)
@@ -89,7 +89,7 @@ class PtyLine:
         os.write(self._master, data)
 
     def close(self) -> None:
-        """The link goes with the pty."""
+        """Close the pty and remove the link."""
         self._path.unlink(missing_ok=True)
         os.close(self._master)
         os.close(self._slave)

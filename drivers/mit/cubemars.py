@@ -1,7 +1,7 @@
-"""CubeMars AK motors by MIT frames: a ramped position with stiffness, damping and the model's gravity, and a state in reply.
+"""CubeMars AK motors by MIT frames, which carry a position ramp, stiffness, damping and the model's gravity torque.
 
-They have no registers, no watchdog, and do not say whether they are powered. A hung program leaves them at the last position of
-the ramp, which does not go on by itself.
+AK motors have no registers and no watchdog, and do not report whether they are powered. If the program hangs, the ramp stops
+and the motors stay at its last position.
 """
 
 import time
@@ -26,11 +26,11 @@ from stribeck.drivers.wire.velocity_from_positions import Slope
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.dynamics import inverse_dynamics
 
-_WEAK = 0.1             # part of the damping torque at the slowest speed that gravity may reach where nothing else holds a joint
-_POSTURES, _BEST = 500, 5           # in which gravity is looked for, and from how many of which its most is sought
-_LISTEN = 0.1           # s for which nobody else may speak to the motors before they are connected
-_CONFIRMED = 3          # answers after which a motor is in the mode that it was told each time: one may be to what came before
-_STEP = 0.25            # part of the torque limit that a step of the ramp may pull: a frame that is lost makes it two
+_WEAK = 0.1             # largest gravity torque over damping torque at the slowest speed, for a joint without stiffness
+_POSTURES, _BEST = 500, 5           # random postures for the search of the largest gravity torque; starts of its refinement
+_LISTEN = 0.1           # s without frames to or from the motors that show that no other program drives them
+_CONFIRMED = 3          # answers to repeated mode frames that confirm the mode; one answer may be to an earlier frame
+_STEP = 0.25            # part of the torque limit that a step of the ramp may add; a lost frame doubles the step
 
 
 class DriveKeys(MotorKeys):
@@ -48,63 +48,64 @@ class CubemarsAxis(PolledAxis):
     def __init__(self, joint: DrivenJoint, keys: PolledKeys, drive: DriveKeys) -> None:
         super().__init__(joint, keys)
         self.drive, self.shaft = drive, Shaft(joint, drive)
-        step = drive.kp * drive.gear**2 / keys.rate         # N·m·s/rad: torque of a step of the ramp, by velocity
+        step = drive.kp * drive.gear**2 / keys.rate         # N·m·s/rad: torque of a step of the ramp over velocity
         if (pull := step * joint.velocity) > _STEP * joint.torque:
             raise InputError(f"joints.{joint.name}.drive.kp = {drive.kp:g}: at {joint.velocity:g} {joint.position_unit}/s "
-                             f"each step of the ramp would pull {pull:.3g} {joint.torque_unit} harder, and a lost frame twice "
-                             f"that; {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, are allowed. "
-                             "Lower kp or velocity, or raise driver.rate")
+                             f"each step of the position ramp would add {pull:.3g} {joint.torque_unit}, and a lost frame twice "
+                             f"as much; at most {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, "
+                             "are allowed. Lower kp or velocity, or raise driver.rate")
         if drive.kp and drive.kd > drive.kp * keys.watchdog:
-            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: a joint whose computer falls silent runs on for up "
-                             f"to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, which plans leave driver.watchdog = "
-                             f"{keys.watchdog:g} s for. Lower kd, or raise kp or watchdog")
-        slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp goes at any velocity
+            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: if the computer falls silent, the joint runs on for "
+                             f"up to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, but plans leave room for "
+                             f"driver.watchdog = {keys.watchdog:g} s only. Lower kd, or raise kp or watchdog")
+        slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp has no velocity steps
         self.steps = Steps(slow, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)
-        self.gravity = 0.0                  # of the joint, where it is now
-        self.released = True                # there is nothing to release
+        self.gravity = 0.0                  # gravity torque of the joint at its present posture
+        self.released = True                # there is no watchdog to release
         self._slope = Slope(self.steps.position)
         if drive.kp:
-            self.unwatched = "stays powered at its last place"
+            self.unwatched = "stays powered at its last position"
         self._powered = False
-        self._fault = 0                     # error code under power: rest mode, which comes then, forgets it
-        self._rested = self._entered = 0    # answers to rest mode since power was to go, to motor mode since it was to come
-        self._ramp: tuple[float, float] | None = None       # time and position that it has reached
+        self._fault = 0                     # error code under power, kept because the rest mode that follows clears it
+        self._rested = self._entered = 0    # answers to rest mode since power-off, and to motor mode since power-on, was ordered
+        self._ramp: tuple[float, float] | None = None       # time and position that the ramp has reached
         self._told: Frame | None = None     # the last set-point
-        self._resumed: float | None = None  # when cycles went on after a pause, until the motor has said where the joint is
+        self._resumed: float | None = None  # time of the first cycle after a pause, until the motor reports its position
 
     @property
     def condition(self) -> Condition:
-        """Errors are in its replies; it may have power from when it was told until it has confirmed that it has none."""
+        """Power condition: a motor counts as powered from the first motor-mode frame until it has confirmed rest mode."""
         if self.reading is None:
             return "unknown"
         return "fault" if self.reading.status else "powered" if self._powered else "off"
 
     @property
     def trouble(self) -> str | None:
-        """Its error in words."""
+        """Error of the motor in words."""
         return "silent" if self.reading is None else mit.cubemars_words(self.reading.status)
 
     def identity(self) -> dict[str, str]:
-        """What the arm file says: an AK motor does not."""
+        """Description of the motor from the arm file, since an AK motor reports none."""
         spans = self.drive.spans
         return {"id": str(self.drive.id), "device": self.drive.motor or "MIT", "firmware": "-", "modes": "position ramp",
-                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; as the arm file says)",
+                "ranges": f"{spans.position:g}, {spans.velocity:g}, {spans.torque:g} (rad, rad/s, N·m; from the arm file)",
                 "holds": "no limits"}
 
     def configure(self) -> None:
-        """There is nothing to write; it must reply, without fault. Then rest mode, which a killed program may have left."""
+        """Check that the motor replies without fault, and set rest mode: a killed program may have left it in motor mode."""
         self.reading = self._goal = self._ramp = self._told = self._resumed = None
         error = self._state() or self._fault
         if error:
-            raise self.error(f"has a fault: {mit.cubemars_words(error)}; see to its cause, then clear it with stribeck "
+            raise self.error(f"has a fault: {mit.cubemars_words(error)}; remove its cause, then clear the fault with stribeck "
                              "check --reset")
         self._powered = False
 
     def _state(self) -> int:
-        """Its error code, asked for outside the cycles with gains of zero, which leave a motor that has power limp.
+        """Ask for the error code outside the cycles and return it.
 
-        So rest mode, in which its brake closes, comes next, whatever becomes of the question; but for a motor with a fault, which
-        has no power and would forget it.
+        The question is a frame with zero gains, which leaves a powered motor limp. Rest mode, in which the brake closes, follows
+        it even if no answer comes. Only a motor with a fault gets no rest mode: it has no power, and rest mode would clear the
+        fault.
         """
         with uninterrupted():
             try:
@@ -123,14 +124,14 @@ class CubemarsAxis(PolledAxis):
         return Frame(self.drive.id, mit.DISABLE)
 
     def watch(self, on: bool) -> None:
-        """It has none."""
+        """Do nothing: AK motors have no watchdog."""
 
     def release(self) -> Iterator[Frame]:
-        """Nothing."""
+        """No frames: AK motors have no watchdog."""
         yield from ()
 
     def setpoint(self, velocity: float) -> Frame:
-        """A frame at the ramp's present end, which goes on from where the joint is powered; rest mode where power is to go."""
+        """Frame with the present end of the ramp, which begins at the joint's position; rest mode to switch power off."""
         if self._goal == "off":
             return self._rest()
         if self._resumed is not None and self._told is not None:
@@ -141,10 +142,10 @@ class CubemarsAxis(PolledAxis):
                                                      self.drive.kd, shaft.torque(self.gravity)))
 
     def frames(self) -> Iterator[Frame]:
-        """The ramp goes on by the time since the last cycle.
+        """Frames of this cycle, with the ramp advanced by the time since the last cycle.
 
-        In a pause of this computer the joint has run on by kd / kp, to where nobody knows. Its motor is told the same once more,
-        which changes nothing, and from where it then says that the joint is the ramp begins again.
+        During a pause of this computer the joint runs on for kd / kp to an unknown position. The last frame is then repeated,
+        which changes nothing, and the ramp begins again at the position that the motor reports in its answer.
         """
         now = time.monotonic()
         if self._ramp is not None and self._resumed is None and now - self._ramp[0] > self.keys.watchdog:
@@ -162,7 +163,7 @@ class CubemarsAxis(PolledAxis):
             yield frame
 
     def power_on(self) -> Iterator[Frame]:
-        """Motor mode, and once more the set-point: one that came in rest mode may not count."""
+        """Motor mode, then the set-point again: a motor may ignore a set-point that came in rest mode."""
         if not self._powered:
             self._powered, self._entered = True, 0
         yield Frame(self.drive.id, mit.ENABLE)
@@ -170,49 +171,49 @@ class CubemarsAxis(PolledAxis):
 
     @property
     def doubtful(self) -> bool:
-        """Whether motor mode is not confirmed yet: it is told again each cycle until then."""
+        """Whether motor mode is not confirmed yet; until then each cycle sends motor mode again."""
         return self._entered < _CONFIRMED
 
     def confirm(self, powered: bool) -> Iterator[Frame]:
-        """There are no settings; motor mode again."""
+        """Motor mode again, since AK motors have no settings."""
         if powered:
             yield from self.power_on()
 
     def power_off(self) -> Iterator[Frame]:
-        """Rest mode is in place of the set-point, cycle by cycle, until that is answered."""
+        """No frames: `setpoint` sends rest mode in each cycle until it is confirmed."""
         yield from ()
 
     def quick_stop(self) -> None:
-        """The ramp's end; rest mode for a motor with a fault, whose brake closes by nothing else."""
+        """Stop at the ramp's end; a motor with a fault gets rest mode, since its brake closes in no other way."""
         super().quick_stop()
         self._rested = 0
 
     def disable(self) -> None:
-        """Rest mode, which has to be answered."""
+        """Switch power off by rest mode, which the motor must confirm."""
         super().disable()
         self._rested = 0
 
     def questions(self, told: bool) -> Iterator[Frame]:
-        """It replies to what it is told; else to gains of zero, or to rest mode where a fault may have left it limp."""
+        """Question for the state, if no set-point is sent: a frame with zero gains, or rest mode if the motor may be limp."""
         if not told:
             yield self._rest() if self._powered and self._goal in ("held", "off") else self._idle()
 
     def reset(self) -> None:
-        """Rest mode, in which faults that are over are forgotten."""
+        """Clear a fault by rest mode, which works if the cause is gone."""
         self._state()
         self.ask(self._rest(), "error")
         time.sleep(0.02)
         error = self._fault = self._state()
         if error:
-            raise self.error(f"keeps its fault: {mit.cubemars_words(error)}")
+            raise self.error(f"still has its fault after the reset: {mit.cubemars_words(error)}")
 
     def forget(self) -> None:
-        """Positions from before a pause tell no velocity."""
+        """Forget the positions before a pause, from which no velocity can be computed."""
         super().forget()
         self._slope.clear()
 
     def take(self, frame: Frame) -> None:
-        """A state, under the identifier of the motor or of the host."""
+        """Take a state, which has the identifier of the motor or of the host."""
         if frame.identifier not in (0, self.drive.id) or not frame.data or frame.data[0] != self.drive.id:
             return
         state = mit.unpack_cubemars(frame.data)
@@ -236,22 +237,23 @@ class CubemarsLink(PolledLink):
     """AK motors on one CAN bus."""
 
     keys, joint_keys = PolledKeys, DriveKeys
-    knows_coupling = False          # they are told the gravity of their own joint
+    knows_coupling = False          # each motor gets the gravity torque of one joint
 
     def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, drives: tuple[DriveKeys, ...]) -> None:
         if not keys.allow_no_watchdog:
-            raise InputError("AK motors have no watchdog: if this computer hangs, they stay at the last position of the ramp, "
-                             "powered. driver.allow_no_watchdog = true moves them all the same")
+            raise InputError("AK motors have no watchdog: if this computer hangs, they stay powered at the last position of the "
+                             "ramp. To move them nevertheless, state driver.allow_no_watchdog = true")
         refuse_shared(joints, "id", [drive.id for drive in drives])
         for joint in joints:
             if joint.falls:
-                raise InputError(f"joints.{joint.name}.stop = \"hold\": an AK motor does not say whether it holds, and "
-                                 "connecting takes its power; only joints with a brake (stop = \"brake\") can be driven")
+                raise InputError(f"joints.{joint.name}.stop = \"hold\": an AK motor does not report whether it holds its joint, "
+                                 "and connecting switches its power off; only joints with a brake (stop = \"brake\") can be "
+                                 "driven")
         self._motors = tuple(CubemarsAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True))
         super().__init__(joints, keys, self._motors)
 
     def open(self, transport: can.BusABC | None = None) -> None:
-        """Refuse joints that would sag, then take the bus, if nobody else speaks to the motors."""
+        """Refuse joints that would sag, then take the bus if no other program talks to the motors."""
         for j, axis in enumerate(self._motors):
             if axis.drive.kp == 0.0:
                 self._refuse_to_sag(j, axis)
@@ -259,35 +261,37 @@ class CubemarsLink(PolledLink):
         self._refuse_company()
 
     def _refuse_company(self) -> None:
-        """What is sent while another program moves the arm would disturb it, and connecting takes the motors' power."""
+        """Refuse motors that another program drives: our frames would disturb it, and connecting switches power off."""
         assert self._bus is not None
         end = time.monotonic() + _LISTEN
         while (left := end - time.monotonic()) > 0.0:
             message = self._bus.recv(left)
             if message is None:
                 return
-            spoken = message.arbitration_id or (message.data[0] if message.data else 0)         # to it, or by it
+            spoken = message.arbitration_id or (message.data[0] if message.data else 0)         # frame to a motor, or from it
             for axis in self._motors:
                 if axis.drive.id == spoken:
-                    raise axis.error("follows another program; stop that first")
+                    raise axis.error("follows another program; end that program first")
 
     def _refuse_to_sag(self, j: int, axis: CubemarsAxis) -> None:
-        """Without stiffness a velocity is only as good as damping is strong against gravity."""
+        """Refuse a joint without stiffness if gravity is too strong for its damping torque."""
         slowest, name = axis.joint.table.slowest, axis.joint.name
         if slowest is None:
-            raise InputError(f"joints.{name}.drive.kp = 0: joints.{name}.slowest is needed to say whether damping alone would do")
+            raise InputError(f"joints.{name}.drive.kp = 0: state joints.{name}.slowest, which decides whether kd alone can hold "
+                             "the joint's speed against gravity")
         low, high = np.array([other.joint.position for other in self._motors]).T
         found = self._most_gravity(j, low, high)
         allowed = _WEAK * axis.drive.kd * axis.drive.gear**2 * slowest
         if found > allowed:
-            raise InputError(f"joints.{name}.drive.kp = 0: gravity of {found:.3g} N·m would drag it away from {slowest:g} rad/s; "
-                             f"without kp at most {allowed:.3g} N·m are allowed (0.1 kd slowest)")
+            raise InputError(f"joints.{name}.drive.kp = 0: a gravity torque of {found:.3g} N·m would pull the joint off its "
+                             f"slowest speed, {slowest:g} rad/s; without kp at most {allowed:.3g} N·m are allowed (0.1 kd "
+                             "slowest). State kp")
 
     def _most_gravity(self, j: int, low: np.ndarray, high: np.ndarray) -> float:
-        """The greatest torque of gravity at a joint within these limits."""
+        """Return the largest gravity torque at a joint within these limits [N·m]."""
         if self.mechanism.chain is not None:
-            raise InputError(f"{self.mechanism.name} is a closed chain, whose postures between the limits are not searched for "
-                             "the greatest torque of gravity; state joints.NAME.drive.kp")
+            raise InputError(f"{self.mechanism.name} is a closed chain, for which the largest gravity torque within the limits "
+                             "is not computed; state joints.NAME.drive.kp above 0")
         def spared(q: np.ndarray) -> float:
             return -abs(float(inverse_dynamics(self.mechanism, q[None])[0, j]))
 
@@ -298,7 +302,7 @@ class CubemarsLink(PolledLink):
         return max(float(at_random.max()), -min(map(float, sought)))
 
     def exchange(self, deadline: float) -> float:
-        """With the model's gravity where the arm is."""
+        """Run one cycle with the model's gravity torque at the present posture."""
         q: Any = [np.nan if axis.reading is None else axis.reading.q for axis in self._motors]
         if np.isfinite(q).all():
             for axis, gravity in zip(self._motors, inverse_dynamics(self.mechanism, np.array([q]))[0], strict=True):
@@ -306,5 +310,5 @@ class CubemarsLink(PolledLink):
         return super().exchange(deadline)
 
     def load(self) -> float:
-        """A frame out and one back of each motor each cycle, with the most stuff bits."""
+        """Bus load of one frame to and one frame from each motor per cycle, with the most stuff bits."""
         return 2 * can_bits(8) * len(self.axes) * self._keys.rate / self._keys.bit_rate

@@ -1,5 +1,5 @@
-"""Damiao motors in their own velocity mode: settings by register and read back, then a velocity frame out and a state in each
-cycle. A motor that meets no frame in its time-out loses power.
+"""Damiao motors in their own velocity mode: settings are written by register and read back; each cycle sends a velocity frame
+and receives a state. A motor that receives no frame within its timeout loses power.
 """
 
 import time
@@ -20,8 +20,8 @@ from stribeck.drivers.wire.transport import can_bits
 from stribeck.drivers.wire.velocity_from_positions import Slope
 from stribeck.ident.errors import InputError
 
-_RAMP_ROOM = 2.0            # the motor's own ramps are so much steeper than ours, so that they bind only if ours fail
-_LOOK, _TURNS = 0.05, 0.02  # s between two looks at a motor that has power, and rad/s of its joint from which somebody turns it
+_RAMP_ROOM = 2.0            # slope of the motor's own ramps over the slope of ours: they act only if ours fail
+_LOOK, _TURNS = 0.05, 0.02  # s between two readings of a powered motor; rad/s of its joint from which a program turns it
 _STATE = "state"
 
 
@@ -29,8 +29,8 @@ class DriveKeys(MotorKeys):
     """Keys of ``drive = {...}`` of a joint."""
 
     motors = mit.DAMIAO
-    id: Annotated[int, Field(ge=1, le=15)]          # ESC_ID: replies have four bits for it
-    reply: Annotated[int, Field(ge=1, le=0x7FE)]    # MST_ID, the identifier of its replies
+    id: Annotated[int, Field(ge=1, le=15)]          # ESC_ID, for which replies have four bits
+    reply: Annotated[int, Field(ge=1, le=0x7FE)]    # MST_ID, the identifier of the motor's replies
 
 
 class DamiaoAxis(PolledAxis):
@@ -43,22 +43,22 @@ class DamiaoAxis(PolledAxis):
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity * drive.gear))) / drive.gear, step.position, step.torque)
         self._slope = Slope(step.position)
 
-    # what the motor says
+    # reports of the motor
 
     @property
     def condition(self) -> Condition:
-        """By the status of its last reply."""
+        """Power condition according to the status of the last reply."""
         if self.reading is None:
             return "unknown"
         return {0: "off", mit.ENABLED: "powered"}.get(self.reading.status, "fault")        # type: ignore[return-value]
 
     @property
     def trouble(self) -> str | None:
-        """Its status in words."""
+        """Status of the motor in words."""
         return "silent" if self.reading is None else mit.damiao_words(self.reading.status)
 
     def identity(self) -> dict[str, str]:
-        """Motor, firmware, ranges in its registers."""
+        """Motor, firmware, and the ranges in its registers."""
         spans = ", ".join(f"{self.read(register):g}" for register in mit.RANGES)
         return {"id": str(self.drive.id), "device": self.drive.motor or "Damiao", "firmware": f"{self.read(mit.FIRMWARE):.0f}",
                 "modes": "velocity", "ranges": f"{spans} (rad, rad/s, N·m)", "own gear": f"{self.read(mit.GEAR):g}",
@@ -67,21 +67,21 @@ class DamiaoAxis(PolledAxis):
     # settings
 
     def greet(self) -> None:
-        """Its identifier."""
+        """Read the identifier."""
         self.read(mit.MOTOR_ID)
 
     def configure(self) -> None:
-        """Compare identifiers and ranges, write mode, ramps, speed limit and time-out, read each back."""
+        """Compare identifiers and ranges; write mode, ramps, speed limit and timeout, and read each back."""
         self.reading, self._goal = None, None
         for register, stated, key in ((mit.MOTOR_ID, self.drive.id, "id"), (mit.REPLY_ID, self.drive.reply, "reply")):
             found = self.read(register)
             if found != stated:
-                raise self.error(f"has {key} {found:.0f} in its register {register}, the arm file says {stated}")
+                raise self.error(f"has {key} {found:.0f} in register {register}; the arm file states {stated}")
         self._compare_ranges()
         status = self.state().status
         if status not in (0, mit.ENABLED):
-            raise self.error(f"has a fault: {mit.damiao_words(status)}; see to its cause, then clear it with stribeck check "
-                             "--reset")
+            raise self.error(f"has a fault: {mit.damiao_words(status)}; remove its cause, then clear the fault with stribeck "
+                             "check --reset")
         holds = status == mit.ENABLED
         self._refuse_leader(holds)
         self.settings[mit.MODE] = self._question(mit.READ, mit.MODE), mit.VELOCITY_MODE
@@ -94,15 +94,16 @@ class DamiaoAxis(PolledAxis):
         self.try_watchdog(holds)
 
     def refuse_company(self) -> None:
-        """A powered motor with a time-out follows somebody, and so does one that turns."""
+        """Refuse a powered motor with a timeout, or one that turns: it follows another program."""
         self._refuse_leader(self.state().status == mit.ENABLED)
 
     def _refuse_leader(self, powered: bool) -> None:
         if powered and (self.read(mit.TIMEOUT) != 0 or self.read(mit.MODE) != mit.VELOCITY_MODE or self._turns()):
-            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+            raise self.error("is powered and follows another program, or a program ended without stopping the motor; end that "
+                             "program, or switch the motor off, first")
 
     def _turns(self) -> bool:
-        """Whether its joint moves, by more than one that is held by a velocity loop creeps."""
+        """Whether the joint moves by more than the creep of a joint that a velocity loop holds."""
         before, _, _ = self.shaft.measured(self.state())
         time.sleep(_LOOK)
         after, _, _ = self.shaft.measured(self.state())
@@ -113,15 +114,15 @@ class DamiaoAxis(PolledAxis):
         for key, unit in (("position", "rad"), ("velocity", "rad/s"), ("torque", "N·m")):
             is_, says = getattr(found, key), getattr(stated, key)
             if not abs(is_ - says) <= 1e-3 * says:
-                raise self.error(f"scales its {key} by {is_:g} {unit} (registers 21-23: {found.position:g}, {found.velocity:g}, "
-                                 f"{found.torque:g}), the arm file says {says:g} {unit}; every {key} would be wrong by that "
-                                 "factor. Correct motor or ranges")
+                raise self.error(f"has a {key} range of {is_:g} {unit} (registers 21-23: {found.position:g}, {found.velocity:g}, "
+                                 f"{found.torque:g}); the arm file states {says:g} {unit}. Every {key} would be wrong by the "
+                                 "ratio of these numbers. Correct motor or ranges")
 
     def watch(self, on: bool) -> None:
-        """The time-out's register; a motor that holds by itself has heard nothing for long, and would trip at once."""
+        """Write the timeout's register. A set-point comes first, since a motor that heard nothing for long would trip."""
         if on:
             self.link.send(self.setpoint(0.0))
-            self.released = False           # before it is written: it may be, though nothing comes back
+            self.released = False           # set before writing: the write may succeed although its answer is lost
         self.write(mit.TIMEOUT, round(self.keys.watchdog / mit.TICK) if on else 0, "watchdog")
         self.released = not on
 
@@ -131,15 +132,15 @@ class DamiaoAxis(PolledAxis):
         self.ask(self._question(mit.WRITE, register, value), register)
         found = self.read(register)
         if not self.has(register, found):
-            raise self.error(f"was told {what} = {value:g} (register {register}) and reads back {found:g}")
+            raise self.error(f"did not accept {what} = {value:g} (register {register}): it reads back {found:g}")
 
     def read(self, register: int) -> float:
-        """Value of a register."""
+        """Return the value of a register."""
         value: float = self.ask(self._question(mit.READ, register), register)
         return value
 
     def state(self) -> State:
-        """Its state, asked for outside the cycles."""
+        """Ask for the state outside the cycles and return it."""
         found: State = self.ask(self._question(mit.STATE), _STATE)
         return found
 
@@ -149,11 +150,11 @@ class DamiaoAxis(PolledAxis):
     # orders
 
     def setpoint(self, velocity: float) -> Frame:
-        """Velocity frame."""
+        """Velocity frame with this velocity of the joint."""
         shaft = self.shaft.velocity(velocity)
         if not abs(shaft) <= self.shaft.spans.velocity:
-            raise self.error(f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its range ends at "
-                             f"{self.shaft.spans.velocity:.4g}")
+            raise self.error(f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its velocity range ends at "
+                             f"{self.shaft.spans.velocity:.4g} rad/s")
         return Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(shaft))
 
     def power_on(self) -> Iterator[Frame]:
@@ -165,16 +166,16 @@ class DamiaoAxis(PolledAxis):
         yield Frame(self.drive.id, mit.DISABLE)
 
     def release(self) -> Iterator[Frame]:
-        """A time-out of zero."""
+        """Frame that sets the timeout to zero."""
         yield self._question(mit.WRITE, mit.TIMEOUT, 0)
 
     def questions(self, told: bool) -> Iterator[Frame]:
-        """It answers what it is told; else it is asked."""
+        """Question for the state, if no set-point is sent; a motor answers a set-point with its state."""
         if not told:
             yield self._question(mit.STATE)
 
     def reset(self) -> None:
-        """Clear a fault; the motor is left without power. One without fault is left as it is."""
+        """Clear a fault and leave the motor without power; a motor without fault is left as it is."""
         if self.state().status in (0, mit.ENABLED):
             return
         for data in (mit.CLEAR, mit.DISABLE):
@@ -182,17 +183,17 @@ class DamiaoAxis(PolledAxis):
             time.sleep(0.02)
         status = self.state().status
         if status != 0:
-            raise self.error(f"keeps its fault: {mit.damiao_words(status)}")
+            raise self.error(f"still has its fault after the reset: {mit.damiao_words(status)}")
 
-    # what comes
+    # received frames
 
     def forget(self) -> None:
-        """Positions from before a pause tell no velocity."""
+        """Forget the positions before a pause, from which no velocity can be computed."""
         super().forget()
         self._slope.clear()
 
     def take(self, frame: Frame) -> None:
-        """A state or a register."""
+        """Take a state or the value of a register."""
         if frame.identifier != self.drive.reply:
             return
         answer = mit.unpack_register(self.drive.id, frame.data)
@@ -223,12 +224,12 @@ class DamiaoLink(PolledLink):
         for joint, drive in zip(joints, drives, strict=True):
             for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):
                 if identifier in taken:
-                    raise InputError(f"joints.{joint.name}.drive: its {what} would have the identifier 0x{identifier:X}, like "
-                                     f"{taken[identifier]}")
+                    raise InputError(f"joints.{joint.name}.drive: its {what} would use the CAN identifier 0x{identifier:X}, "
+                                     f"which is taken by {taken[identifier]}")
                 taken[identifier] = f"{what} of {joint.name}"
         super().__init__(joints, keys, tuple(DamiaoAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
 
     def load(self) -> float:
-        """A velocity frame and a state of each motor each cycle, with the most stuff bits."""
+        """Bus load of a velocity frame and a state per motor and cycle, with the most stuff bits."""
         return 2 * can_bits(8) * len(self.axes) * self._keys.rate / self._keys.bit_rate
 

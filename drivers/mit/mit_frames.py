@@ -1,8 +1,8 @@
-"""Codec of MIT frames, as Damiao and CubeMars AK motors speak them: bytes on one side, SI at the motor's output shaft on
-the other.
+"""Codec of MIT frames of Damiao and CubeMars AK motors: bytes on one side, SI at the motor's output shaft on the other.
 
-Pure functions. Fields of 12 and 16 bits span ranges that differ from motor to motor: a wrong range scales silently. Layouts are
-those of the CubeMars AK manual V1.0.8, section 5.3, and of Damiao's DM-J43 manual; registers those of the latter.
+Pure functions. Fields of 12 and 16 bits span ranges that differ from motor to motor; a wrong range gives wrong values without
+any error. Layouts are those of the CubeMars AK manual V1.0.8, section 5.3, and of Damiao's DM-J43 manual; registers are those of
+the latter.
 """
 
 import struct
@@ -16,8 +16,8 @@ ENABLE, DISABLE, CLEAR = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD, 0
 _MOST_KP, _MOST_KD = 500.0, 5.0     # N·m/rad, N·m·s/rad
 
 # Damiao
-VELOCITY, SERVICE = 0x200, 0x7FF            # identifiers: of velocity frames (plus the motor's), of questions
-READ, WRITE, STATE = 0x33, 0x55, 0xCC       # what a question asks for
+VELOCITY, SERVICE = 0x200, 0x7FF            # identifiers of velocity frames (plus the motor's id) and of questions
+READ, WRITE, STATE = 0x33, 0x55, 0xCC       # kinds of questions
 ACCELERATION, DECELERATION, MAX_SPEED, REPLY_ID, MOTOR_ID, TIMEOUT, MODE, FIRMWARE, GEAR = 4, 5, 6, 7, 8, 9, 10, 14, 20
 RANGES = (21, 22, 23)                       # PMAX, VMAX, TMAX
 TICK = 50e-6                                # s, unit of TIMEOUT
@@ -32,14 +32,14 @@ _AK_ERRORS = {0: "no fault", 1: "temperature of the motor", 2: "overcurrent", 3:
 
 @dataclass(frozen=True)
 class Ranges:
-    """What full fields mean, at the motor's output shaft: rad, rad/s, N·m."""
+    """Values of full fields at the motor's output shaft [rad, rad/s, N·m]."""
 
     position: float
     velocity: float
     torque: float
 
 
-# as their makers publish them; a motor's own registers decide where it has some
+# published by the makers; for motors with registers, the ranges in the registers count
 DAMIAO = {
     "DM3507": Ranges(12.566, 50.0, 5.0), "DM4310": Ranges(12.5, 30.0, 10.0), "DM4310P": Ranges(12.5, 50.0, 10.0),
     "DM4340": Ranges(12.5, 10.0, 28.0), "DM4340P": Ranges(12.5, 10.0, 28.0), "DM6006": Ranges(12.5, 45.0, 20.0),
@@ -53,7 +53,7 @@ CUBEMARS = {
 
 @dataclass(frozen=True)
 class State:
-    """A reply: motor, status and counts as they came; temperature [°C], nan where the frame has none."""
+    """A reply: motor, status, raw counts, and temperature [°C], nan if the frame has no temperature."""
 
     motor: int
     status: int
@@ -69,7 +69,7 @@ class State:
 
 
 def step(span: float, bits: int) -> float:
-    """What a count is worth in a field that spans -span ... span."""
+    """Value of one count in a field that spans -span ... span."""
     return 2.0 * span / (2**bits - 1)
 
 
@@ -79,13 +79,13 @@ def _value(counts: int, span: float, bits: int) -> float:
 
 def _counts(value: float, low: float, high: float, bits: int, what: str) -> int:
     if not low <= value <= high:
-        raise DriverError(f"a {what} of {value:.4g} does not fit a field of {low:g} ... {high:g}; check motor or ranges, and "
-                          "gear, in the arm file")
-    return int((value - low) * (2**bits - 1) / (high - low))           # cut off, as the makers' own code does
+        raise DriverError(f"a {what} of {value:.4g} does not fit its field of the frame, {low:g} ... {high:g}; check motor or "
+                          "ranges, and gear, in the arm file")
+    return int((value - low) * (2**bits - 1) / (high - low))           # truncated, as in the makers' code
 
 
 def pack_command(ranges: Ranges, position: float, velocity: float, kp: float, kd: float, torque: float) -> bytes:
-    """MIT frame: torque = kp (position - q) + kd (velocity - dq) + torque, at the motor's output shaft.
+    """MIT frame: motor torque = kp (position - q) + kd (velocity - dq) + torque, at the motor's output shaft.
 
     Raises
     ------
@@ -107,14 +107,14 @@ def pack_velocity(velocity: float) -> bytes:
 
 
 def unpack_damiao(data: bytes) -> State | None:
-    """State of a Damiao motor, with the rotor's temperature; None if it is no such frame."""
+    """State of a Damiao motor, with the rotor's temperature; None if the length does not fit."""
     if len(data) != 8:
         return None
     return State(data[0] & 0x0F, data[0] >> 4, *_fields(data), temperature=float(data[7]))
 
 
 def unpack_cubemars(data: bytes) -> State | None:
-    """State of an AK motor, of 6 bytes (old firmware) or 8, whose status is its error code; None if it is no such frame."""
+    """State of an AK motor from 6 bytes (old firmware) or 8; its status is the error code. None if the length does not fit."""
     if len(data) not in (6, 8):
         return None
     late = len(data) == 8
@@ -137,16 +137,16 @@ def cubemars_words(error: int) -> str:
 
 
 def pack_question(motor: int, what: int, register: int = 0, value: float | None = None) -> bytes:
-    """Damiao: read or write a register, or ask for the state."""
+    """Damiao's question that reads or writes a register, or asks for the state."""
     data = bytes(4) if value is None else struct.pack("<I" if register in _WHOLE else "<f", value)
     return struct.pack("<HBB", motor, what, register) + data
 
 
 def unpack_register(motor: int, data: bytes) -> tuple[int, float] | None:
-    """Register and value of an answer; None if it is none.
+    """Register and value of an answer; None if the frame is not an answer.
 
-    Answers come under the identifier of states. They begin with a status of 0 and a position within 256 counts of the lower
-    end of its range, which is therefore no place for a joint to be (`LOWEST`).
+    Answers have the identifier of states. They look like a state with status 0 and a position within 256 counts of the lower
+    end of its range, so a joint must not use these positions (`LOWEST`).
     """
     if len(data) != 8 or data[:2] != struct.pack("<H", motor) or data[2] not in (READ, WRITE):
         return None

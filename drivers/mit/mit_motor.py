@@ -1,4 +1,4 @@
-"""What MIT motors have in common: keys of the arm file, and what lies between their output shaft and the joint."""
+"""The common part of MIT motors: keys of the arm file, and the conversion between output shaft and joint."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,30 +14,30 @@ from stribeck.ident.errors import InputError
 
 
 class MotorKeys(Keys):
-    """Keys of ``drive = {...}`` of a joint that MIT motors share; `motors` are the ranges that their maker publishes."""
+    """Keys of ``drive = {...}`` that MIT motors share; `motors` maps motor names to the ranges that the maker publishes."""
 
     motors: ClassVar[Mapping[str, Ranges]]
     id: int
-    motor: str | None = None                # its ranges by name,
-    ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None       # or stated: rad, rad/s, N·m of full fields
-    gear: PositiveFloat = 1.0               # turns of the motor's output shaft a turn of the joint
+    motor: str | None = None                # name of the motor, which gives its ranges
+    ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None       # or the ranges themselves: rad, rad/s, N·m
+    gear: PositiveFloat = 1.0               # turns of the motor's output shaft per turn of the joint
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "MotorKeys":
         if (self.motor is None) == (self.ranges is None):
-            raise ValueError("motor or ranges is needed, not both")
+            raise ValueError("exactly one of motor and ranges is needed")
         if self.motor is not None and self.motor not in self.motors:
             raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(self.motors)}")
         return self
 
     @property
     def spans(self) -> Ranges:
-        """What full fields mean."""
+        """Values of full fields."""
         return Ranges(*self.ranges) if self.ranges is not None else self.motors[self.motor or ""]
 
 
 class Shaft:
-    """Between the motor's output shaft and the joint: gear, direction, zero."""
+    """Conversion between the motor's output shaft and the joint: gear, direction and zero."""
 
     def __init__(self, joint: DrivenJoint, keys: MotorKeys) -> None:
         self.joint, self.spans, self.gear = joint, keys.spans, keys.gear
@@ -48,29 +48,30 @@ class Shaft:
         self._refuse_small_ranges()
 
     def measured(self, state: State) -> tuple[float, float, float]:
-        """Position, velocity, torque at the joint."""
+        """Position, velocity and torque of a state, at the joint."""
         q, dq, tau = state.si(self.spans)
         return q * self._turn + self._zero, dq * self._turn, tau * self._torque
 
     def position(self, q: float) -> float:
-        """Of the shaft."""
+        """Position of the shaft at joint position q."""
         return (q - self._zero) / self._turn
 
     def velocity(self, dq: float) -> float:
-        """Of the shaft."""
+        """Velocity of the shaft at joint velocity dq."""
         return dq / self._turn
 
     def torque(self, tau: float) -> float:
-        """Of the shaft."""
+        """Torque of the shaft at joint torque tau."""
         return tau / self._torque
 
     def _refuse_small_ranges(self) -> None:
-        """A field saturates without a sign: a limit beyond it would never be seen to be passed."""
+        """Refuse limits beyond the ranges: a field saturates without notice, so a breach of such a limit would not be seen."""
         joint, spans = self.joint, self.spans
         room = spans.position - mit.LOWEST * mit.step(spans.position, 16)
         for what, needed, span, unit in (("position", max(abs(self.position(q)) for q in joint.position), room, "rad"),
                                          ("velocity", joint.velocity * self.gear, spans.velocity, "rad/s"),
                                          ("torque", joint.torque / self.gear, spans.torque, "N·m")):
             if not needed < span:
-                raise InputError(f"joints.{joint.name}.{what}: its limit is {needed:.4g} {unit} at the motor's shaft, whose "
-                                 f"field ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or gear")
+                raise InputError(f"joints.{joint.name}.{what}: the limit is {needed:.4g} {unit} at the motor's shaft, but the "
+                                 f"motor's {what} range ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or "
+                                 "gear")

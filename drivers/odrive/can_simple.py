@@ -1,6 +1,6 @@
 """Codec of ODrive's CAN Simple, firmware 0.6: bytes on one side, revolutions and N·m at the motor on the other. Pure functions.
 
-Messages are those of ODrive's manual ("CAN Protocol") and of the DBC that comes with it.
+Messages are those of ODrive's manual ("CAN Protocol") and of its DBC file.
 """
 
 import struct
@@ -27,7 +27,7 @@ def identifier(node: int, command: int) -> int:
 
 
 def error_words(error: int) -> str:
-    """The bits of an error word in words."""
+    """Names of the bits of an error word."""
     return ", ".join(_ERRORS.get(bit, f"error bit {bit}") for bit in range(32) if error >> bit & 1) or "no error"
 
 
@@ -37,7 +37,7 @@ def state_words(state: int) -> str:
 
 
 def pack_state(state: int) -> bytes:
-    """Set_Axis_State, of eight bytes: some peers refuse four."""
+    """Set_Axis_State, padded to eight bytes, since some peers refuse four."""
     return struct.pack("<I4x", state)
 
 
@@ -47,41 +47,41 @@ def pack_mode(control: int, inputs: int) -> bytes:
 
 
 def pack_velocity(velocity: float, torque: float = 0.0) -> bytes:
-    """Set_Input_Vel: rev/s and a torque to add [N·m]."""
+    """Set_Input_Vel: velocity [rev/s] and feed-forward torque [N·m]."""
     return struct.pack("<ff", velocity, torque)
 
 
 def pack_sdo(endpoint: int, form: str, value: float | None = None) -> bytes:
-    """RxSdo: read an endpoint, or write it; form is that of `struct` ("f", "B", "?")."""
+    """RxSdo: read an endpoint, or write `value` to it; `form` is a type of `struct` ("f", "B", "?")."""
     data = bytes(4) if value is None else struct.pack("<" + form, value if form == "f" else int(value))
     return struct.pack("<BHB", _READ if value is None else _WRITE, endpoint, 0) + data.ljust(4, b"\0")
 
 
 def unpack_sdo(data: bytes, form: str) -> float | None:
-    """Value in a TxSdo; None if it is no such frame. Its endpoint is that of `sdo_endpoint`."""
+    """Value in a TxSdo; None if the frame is too short. `sdo_endpoint` gives its endpoint."""
     size = struct.calcsize("<" + form)
     return float(struct.unpack_from("<" + form, data, 4)[0]) if len(data) >= 4 + size else None
 
 
 def sdo_endpoint(data: bytes) -> int | None:
-    """Endpoint that a TxSdo is about."""
+    """Endpoint of a TxSdo; None if the frame is too short."""
     return int.from_bytes(data[1:3], "little") if len(data) >= 4 else None
 
 
 def unpack_version(data: bytes) -> tuple[str, str] | None:
-    """Hardware and firmware of Get_Version; None if it is no such frame."""
+    """Hardware and firmware of Get_Version; None if the length does not fit."""
     if len(data) != 8:
         return None
     return ".".join(map(str, data[1:4])), ".".join(map(str, data[4:7])) + ("-dev" if data[7] else "")
 
 
 def unpack_heartbeat(data: bytes) -> tuple[int, int] | None:
-    """Error word and axis state; None if it is no such frame."""
+    """Error word and axis state; None if the frame is too short."""
     return struct.unpack_from("<IB", data) if len(data) >= 7 else None
 
 
 def unpack_error(data: bytes) -> int | None:
-    """Errors of Get_Error, those for which the axis was disarmed among them, as in its heartbeat; None if it is no such frame."""
+    """Active errors and disarm reasons of Get_Error, combined as in the heartbeat; None if the length does not fit."""
     return int.from_bytes(data[:4], "little") | int.from_bytes(data[4:], "little") if len(data) == 8 else None
 
 

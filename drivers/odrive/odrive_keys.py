@@ -1,4 +1,4 @@
-"""Keys of ODrives in the arm file, and the endpoints whose numbers it states."""
+"""Keys of ODrives in the arm file, and the endpoints whose numbers the arm file states."""
 
 import re
 from typing import Annotated
@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from stribeck.drivers.wire.drive_keys import Counts, Keys
 from stribeck.drivers.wire.polled.polled_axis import PolledKeys
 
-FORMS = {               # type (struct) of the endpoints that the driver needs, by their names in flat_endpoints.json
+FORMS = {               # type (struct) of each endpoint that the driver needs, by its name in flat_endpoints.json
     "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
     "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
     "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f",
@@ -19,8 +19,8 @@ WATCHDOG, TIMEOUT, MOST_TORQUE, LEAST_TORQUE, SPEED_LIMIT, CONTROL_MODE, INPUT_M
 class OdriveKeys(PolledKeys):
     """Keys of ``[driver]``."""
 
-    firmware: str                       # whose endpoints these are; another is refused
-    relative_positions: bool = False    # whether positions may begin anew where an axis stands when its supply comes
+    firmware: str                       # version of the endpoints; an axis with another version is refused
+    relative_positions: bool = False    # allow axes that count positions from their place at power-up
     endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
 
     @field_validator("firmware")
@@ -28,7 +28,7 @@ class OdriveKeys(PolledKeys):
     def _spoken(cls, firmware: str) -> str:
         found = re.match(r"(\d+)\.(\d+)\.", firmware)
         if not found or (int(found[1]), int(found[2])) < (0, 6):
-            raise ValueError("a version from 0.6.0 on is needed: older firmware takes no settings by endpoint over CAN")
+            raise ValueError("version 0.6.0 or later is needed: older firmware accepts no settings by endpoint over CAN")
         return firmware
 
     @field_validator("endpoints")
@@ -39,7 +39,7 @@ class OdriveKeys(PolledKeys):
             raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
                              "ids in flat_endpoints.json of this firmware")
         if twice := [name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1]:
-            raise ValueError(f"{' and '.join(twice)} have the same number; each has its own id in flat_endpoints.json")
+            raise ValueError(f"{' and '.join(twice)} have the same number; each endpoint has its own id in flat_endpoints.json")
         return endpoints
 
 
@@ -47,4 +47,4 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     node: Annotated[int, Field(ge=0, le=62)]
-    encoder_counts: Counts              # a motor revolution
+    encoder_counts: Counts              # counts per motor revolution

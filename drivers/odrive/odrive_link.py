@@ -1,5 +1,5 @@
-"""ODrive axes by CAN Simple, firmware 0.6: settings by endpoint and read back, then a velocity out and estimates asked for in
-each cycle. An axis that meets no set-point in its watchdog's time is disarmed.
+"""ODrive axes by CAN Simple, firmware 0.6: settings are written by endpoint and read back; each cycle sends a velocity and asks
+for the estimates. An axis that receives no set-point within its watchdog's time is disarmed.
 """
 
 import math
@@ -31,11 +31,11 @@ from stribeck.drivers.wire.polled.polled_axis import Condition, Frame, PolledAxi
 from stribeck.drivers.wire.polled.polled_link import PolledLink
 from stribeck.drivers.wire.transport import can_bits
 
-_PATIENCE = 0.25        # s until an axis that was asked for power is asked again
-_BEATS = 0.5            # s in which an axis must have sent a heartbeat, which comes ten times a second and cannot be asked for
-_FASTEST = float(np.finfo(np.float32).max)      # revolutions a second that a frame can hold
-_TOLD_AGAIN = 3         # times that a setting is sent before one that reads back otherwise is an error
-_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, and while there is none: samples begin with its column
+_PATIENCE = 0.25        # s between two requests for power
+_BEATS = 0.5            # s within which a heartbeat must come; it comes ten times a second and cannot be requested
+_FASTEST = float(np.finfo(np.float32).max)      # largest speed in a frame [rev/s]
+_TOLD_AGAIN = 3         # attempts to write a setting before a different read-back is an error
+_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, later and before the first answer
 
 
 class OdriveAxis(PolledAxis):
@@ -47,21 +47,21 @@ class OdriveAxis(PolledAxis):
         super().__init__(joint, keys)
         self.drive = drive
         gear, direction = joint.gear, joint.table.direction
-        self._turn = direction * 2.0 * math.pi / gear           # rad at the joint of a revolution
+        self._turn = direction * 2.0 * math.pi / gear           # rad at the joint per motor revolution
         self._torque = direction * gear
         self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
                            abs(self._turn) / drive.encoder_counts, float(np.spacing(np.float32(joint.torque / gear))) * gear)
-        self._beat: tuple[int, int] | None = None               # error word and state, and when they came
-        self._heard = 0.0
+        self._beat: tuple[int, int] | None = None               # error word and state of the last heartbeat
+        self._heard = 0.0                                       # time of the last heartbeat
         self._parts: dict[int, tuple[float, float]] = {}
         self._temperature = math.nan
         self._warmth = self._requested = 0.0
 
-    # what the axis says
+    # reports of the axis
 
     @property
     def condition(self) -> Condition:
-        """By its last heartbeat; an old one tells nothing."""
+        """Power condition according to the last heartbeat; "unknown" if the heartbeat is old."""
         if self._beat is None or self._asked - self._heard > _BEATS:
             return "unknown"
         error, state = self._beat
@@ -69,14 +69,14 @@ class OdriveAxis(PolledAxis):
 
     @property
     def trouble(self) -> str | None:
-        """Errors, else state, in words."""
+        """Errors of the axis, or else its state, in words."""
         if self._beat is None or self._asked - self._heard > _BEATS:
             return "no heartbeat"
         error, state = self._beat
         return cansimple.error_words(error) if error else cansimple.state_words(state)
 
     def identity(self) -> dict[str, str]:
-        """Hardware, firmware, limits that it holds."""
+        """Hardware, firmware, and the limits that the axis enforces."""
         hardware, firmware = self._get(cansimple.VERSION)
         return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
                 "holds": f"{self.read(SPEED_LIMIT) * abs(self._turn):.3g} {self.joint.position_unit}/s, "
@@ -85,24 +85,24 @@ class OdriveAxis(PolledAxis):
     # settings
 
     def greet(self) -> None:
-        """Its version."""
+        """Read the version."""
         self._get(cansimple.VERSION)
 
     def configure(self) -> None:
-        """Compare the firmware; write modes, limits and watchdog, read each back."""
+        """Compare the firmware; write modes, limits and watchdog, and read each back."""
         self.reading = self._goal = self._beat = None
         self._compare_firmware()
         error, state = self._error(), self._state()
         if error:
-            raise self.error(f"has a fault: {cansimple.error_words(error)}; see to its cause, then clear it with stribeck check "
-                             "--reset")
+            raise self.error(f"has a fault: {cansimple.error_words(error)}; remove its cause, then clear the fault with stribeck "
+                             "check --reset")
         if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
         self._refuse_leader(state)
         if not (self.keys.relative_positions or self.read(ABSOLUTE)):
-            raise self.error("counts positions from where it stood when its supply came (absolute_setpoints is false): in "
-                             "another posture zero_offset would be wrong, and with it every limit. Set absolute_setpoints on "
-                             "the ODrive; or say driver.relative_positions = true and bring the arm to one posture before "
+            raise self.error("counts positions from its place at power-up (absolute_setpoints is false): after a power-up in "
+                             "another posture, zero_offset and every position limit would be wrong. Set absolute_setpoints on "
+                             "the ODrive; or state driver.relative_positions = true and bring the arm to the same posture before "
                              "each power-up")
         torque = self.joint.torque / abs(self._torque)
         mode = self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH))
@@ -114,25 +114,26 @@ class OdriveAxis(PolledAxis):
         self.try_watchdog(state == cansimple.CLOSED_LOOP)
 
     def refuse_company(self) -> None:
-        """A closed loop that is fed or turns follows somebody."""
+        """Refuse an axis in closed loop whose watchdog or velocity is on: it follows another program."""
         self._compare_firmware()
         self._refuse_leader(self._state())
 
     def _refuse_leader(self, state: int) -> None:
         if state == cansimple.CLOSED_LOOP and (self.read(WATCHDOG) or self.read(INPUT_VELOCITY)):
-            raise self.error("is powered and follows another program, or one that ended without stopping it; stop that first")
+            raise self.error("is powered and follows another program, or a program ended without stopping the axis; end that "
+                             "program, or set the axis to idle, first")
 
     def _compare_firmware(self) -> None:
-        """Before anything is written by endpoint."""
+        """Refuse an axis with other firmware; called before anything is written by endpoint."""
         _, firmware = self._get(cansimple.VERSION)
         if firmware != self.keys.firmware:
-            raise self.error(f"has firmware {firmware}, the arm file's endpoints are those of {self.keys.firmware}; written to "
-                             "other firmware they would set something else. Correct firmware and endpoints")
+            raise self.error(f"has firmware {firmware}; the arm file's endpoints belong to firmware {self.keys.firmware} and "
+                             "would change other settings here. Correct firmware and endpoints")
 
     def watch(self, on: bool) -> None:
-        """A set-point of zero, then the switch of the watchdog."""
+        """Send set-point zero, then switch the watchdog on or off."""
         self._tell(self.setpoint(0.0), {INPUT_VELOCITY: 0.0})
-        self.released &= not on             # before it is written: it may be, though nothing comes back
+        self.released &= not on             # set before writing: the write may succeed although its answer is lost
         self.write(WATCHDOG, on)
         self.released = not on
 
@@ -142,17 +143,17 @@ class OdriveAxis(PolledAxis):
         self._tell(self._frame(cansimple.RX_SDO, data), {name: value})
 
     def read(self, name: str) -> float:
-        """Value of an endpoint."""
+        """Return the value of an endpoint."""
         value: float = self.ask(self._question(name), name,
-                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints says is {name}; "
-                                "compare it with flat_endpoints.json of this firmware")
+                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints states for "
+                                f"{name}; compare driver.endpoints with flat_endpoints.json of this firmware")
         return value
 
     def _question(self, name: str) -> Frame:
         return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], FORMS[name]))
 
     def _tell(self, frame: Frame | None, values: Mapping[str, float]) -> None:
-        """Send what sets endpoints, which nothing acknowledges, and read them back; once more where it may have been lost."""
+        """Send a frame that sets endpoints and read them back; repeat it if the values differ, since nothing acknowledges it."""
         self.settings |= {name: (self._question(name), value) for name, value in values.items()}
         for left in reversed(range(_TOLD_AGAIN)):
             if frame is not None:
@@ -162,25 +163,25 @@ class OdriveAxis(PolledAxis):
             if not wrong:
                 return
             if not left:
-                raise self.error(f"was told {wrong[0]} = {values[wrong[0]]:g} and reads back {found[wrong[0]]:g}")
+                raise self.error(f"did not accept {wrong[0]} = {values[wrong[0]]:g}: it reads back {found[wrong[0]]:g}")
 
     def _error(self) -> int:
-        """Its errors, those that are over but keep it disarmed among them."""
+        """Read the errors of the axis, including past errors that keep it disarmed."""
         return int(self._get(cansimple.ERROR))
 
     def _state(self) -> int:
-        """Its state, as the next heartbeat says it.
+        """Return the state in the next heartbeat.
 
         Raises
         ------
         DriverError
-            If none comes.
+            If no heartbeat comes.
         """
         self._beat = None
-        for _ in range(2):                  # this computer may have paused meanwhile
+        for _ in range(2):                  # this computer may have paused during the first wait
             if self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS) and self._beat is not None:
                 return self._beat[1]
-        self._error()                       # raises where it is silent altogether
+        self._error()                       # raises an error if the axis does not answer at all
         raise self.error("sends no heartbeat; set its heartbeat_msg_rate_ms to 100")
 
     def _get(self, command: int) -> Any:
@@ -192,29 +193,30 @@ class OdriveAxis(PolledAxis):
     # orders
 
     def setpoint(self, velocity: float) -> Frame:
-        """Set_Input_Vel."""
+        """Frame Set_Input_Vel with this velocity of the joint."""
         if not abs(velocity / self._turn) <= _FASTEST:
-            raise self.error(f"cannot be told {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions a second")
+            raise self.error(f"cannot take a set-point of {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions per "
+                             "second")
         return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
 
     def power_on(self) -> Iterator[Frame]:
-        """Closed loop, asked for once in a while: the axis takes its time."""
+        """Request for closed loop, repeated from time to time, since the axis needs time."""
         if time.monotonic() - self._requested > _PATIENCE:
-            self._requested, self._beat = time.monotonic(), None        # what it said before tells nothing any more
+            self._requested, self._beat = time.monotonic(), None        # an earlier heartbeat has an outdated state
             yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.CLOSED_LOOP))
 
     def power_off(self) -> Iterator[Frame]:
-        """Idle."""
+        """Request for idle."""
         yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.IDLE))
 
     def release(self) -> Iterator[Frame]:
-        """The watchdog's switch, and the question whether it is off."""
+        """Frames that switch the watchdog off and ask whether it is off."""
         endpoint, form = self.keys.endpoints[WATCHDOG], FORMS[WATCHDOG]
         for value in (0.0, None):
             yield self._frame(cansimple.RX_SDO, cansimple.pack_sdo(endpoint, form, value))
 
     def questions(self, told: bool) -> Iterator[Frame]:
-        """Estimates; seldom the temperature."""
+        """Questions for the estimates, and less often for the temperature."""
         self._parts.clear()
         if self._asked - self._warmth > (_COLD if math.isnan(self._temperature) else _WARM):
             self._warmth = self._asked
@@ -223,7 +225,7 @@ class OdriveAxis(PolledAxis):
         yield self._frame(cansimple.TORQUES)
 
     def reset(self) -> None:
-        """Clear a fault; the axis is left idle. One without fault is left as it is."""
+        """Clear a fault and leave the axis idle; an axis without fault is left as it is."""
         self._compare_firmware()
         if not self._error():
             return
@@ -232,17 +234,17 @@ class OdriveAxis(PolledAxis):
         self.link.send(self._frame(cansimple.CLEAR, b"\0"))
         time.sleep(0.02)
         if error := self._error():
-            raise self.error(f"keeps its fault: {cansimple.error_words(error)}")
+            raise self.error(f"still has its fault after the reset: {cansimple.error_words(error)}")
 
-    # what comes
+    # received frames
 
     def forget(self) -> None:
-        """A heartbeat from before a pause tells nothing."""
+        """Forget the heartbeat before a pause."""
         super().forget()
         self._beat, self._requested = None, 0.0
 
     def take(self, frame: Frame) -> None:
-        """A heartbeat, an estimate, an endpoint's value."""
+        """Take a heartbeat, an estimate or the value of an endpoint."""
         node, command = frame.identifier >> 5, frame.identifier & 0x1F
         if node != self.drive.node:
             return
@@ -270,7 +272,7 @@ class OdriveAxis(PolledAxis):
                 self._join()
 
     def _join(self) -> None:
-        """A reading is both estimates of one cycle."""
+        """Make a reading from both estimates of one cycle."""
         (position, velocity), (_, torque) = self._parts[cansimple.ENCODER], self._parts[cansimple.TORQUES]
         error, state = self._beat or (0, 0)
         self.measured(Reading(time.monotonic(), position * self._turn + self.joint.table.zero_offset, velocity * self._turn,
@@ -296,6 +298,6 @@ class OdriveLink(PolledLink):
         super().__init__(joints, keys, tuple(OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
 
     def load(self) -> float:
-        """A set-point, two questions and their answers of each axis each cycle, ten heartbeats a second, the most stuff bits."""
+        """Bus load of a set-point and two questions with answers per axis and cycle, and ten heartbeats per second."""
         cycle = 3 * can_bits(8) + 2 * can_bits(0)
         return len(self.axes) * (cycle * self._keys.rate + 10.0 * can_bits(8)) / self._keys.bit_rate

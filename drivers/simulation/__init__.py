@@ -1,4 +1,4 @@
-"""The simulated arm: MuJoCo physics, its drives, and the friction that is its truth.
+"""The simulated arm: MuJoCo physics, its drives, and its true friction.
 
 Imports from: `drivers`, `ident`, `ident.arm`, `ident.model`, `ident.model.driven`, `ident.model.files`.
 """

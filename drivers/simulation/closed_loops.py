@@ -1,4 +1,4 @@
-"""Loops of the simulated machine, by MuJoCo's own equality constraints: how they close, what the drives move with them."""
+"""Closed loops of the simulated machine as MuJoCo's equality constraints: closing them, and the motion that drives cause."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from stribeck.drivers.arm import Array
 from stribeck.drivers.errors import DriverError
 from stribeck.ident.model.files.mujoco_loops import CLOSED, close_by_constraints, constraint_jacobian
 
-SOLIMP = [0.9999, 0.9999, 0.001, 0.5, 2.0]      # as stiff as MuJoCo makes constraints
+SOLIMP = [0.9999, 0.9999, 0.001, 0.5, 2.0]      # the stiffest constraints that MuJoCo offers
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class ClosedLoops:
     Attributes
     ----------
     model : mujoco.MjModel
-        With equality constraints.
+        The model, with equality constraints.
     drives, others : ndarray of int
-        Degrees of freedom with a drive, and those that the loops move with them.
+        Degrees of freedom with a drive, and the other ones, which the loops move.
     """
 
     model: "mujoco.MjModel"
@@ -30,18 +30,20 @@ class ClosedLoops:
     others: NDArray[np.int_]
 
     def close(self, data: "mujoco.MjData", q: Array) -> None:
-        """Put the drives at q, shape (n,), at rest, and all other joints where the loops want them: straight from q = 0.
+        """Put the drives at q, shape (n,), at rest, and all other joints where the loops close.
+
+        The drives move along a straight line from q = 0.
 
         Raises
         ------
         DriverError
-            If the loops do not close on that way.
+            If the loops do not close along this line.
         """
         if close_by_constraints(self.model, data, self.drives, q) > CLOSED:
-            raise DriverError(f"the simulated machine's loops do not close with its drives at {np.round(q, 4).tolist()}")
+            raise DriverError(f"the simulated machine's loops do not close with the drives at {np.round(q, 4).tolist()}")
 
     def moves(self, data: "mujoco.MjData") -> Array:
-        """Velocities of all joints over those of the drives, shape (nv, n), after ``mj_fwdPosition``."""
+        """Return the Jacobian of all joint velocities by drive velocities, shape (nv, n); call after ``mj_fwdPosition``."""
         J = constraint_jacobian(self.model, data)
         out = np.zeros((self.model.nv, len(self.drives)))
         out[self.drives] = np.eye(len(self.drives))

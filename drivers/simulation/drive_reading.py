@@ -1,24 +1,24 @@
-"""What the simulated drives report of their joints: with noise, steps of encoder and torque, scale, offset and warm-up."""
+"""Readings of the simulated drives, with noise, resolution of encoder and torque, scale, offset and warm-up."""
 
 import numpy as np
 
 from stribeck.drivers.arm import Array, JointSample
 from stribeck.drivers.simulation.truth import Truth
 
-_NOISE_BLOCK = 4096        # cycles of noise drawn at once
+_NOISE_BLOCK = 4096        # number of cycles whose noise is drawn together
 
 
 class DriveReading:
-    """The drives' reading, cycle by cycle.
+    """Makes the drives' readings, cycle by cycle.
 
     Parameters
     ----------
     truth : Truth
-        Knobs of the drives.
+        Imperfections of the drives.
     rate : float
-        Cycles a second.
+        Cycles per second.
     rng : numpy Generator
-        Of the noise, which is drawn in blocks.
+        Generator of the noise, which is drawn in blocks.
     """
 
     def __init__(self, truth: Truth, rate: float, rng: np.random.Generator) -> None:
@@ -30,18 +30,18 @@ class DriveReading:
         self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
 
     def skip(self, cycles: int) -> None:
-        """Let the clock of the readings go on by so many cycles that nobody reads."""
+        """Advance the clock of the readings by cycles that nobody reads."""
         self._cycle += cycles
 
     def measure(self, q: Array, dq: Array, torque: Array) -> JointSample:
-        """Reading of the next cycle.
+        """Return the reading of the next cycle.
 
         Parameters
         ----------
         q, dq : ndarray, shape (n,)
             True positions and velocities of the drives [rad, rad/s].
         torque : ndarray, shape (n,)
-            True torques of the moment that the drives report [N·m].
+            True torques at the time that the drives report now [N·m].
         """
         truth = self._truth
         row = self._row % _NOISE_BLOCK
@@ -64,7 +64,7 @@ class DriveReading:
             from scipy.signal import lfilter  # takes a while to load
         for j in np.flatnonzero(time > 0.0):
             memory = np.exp(-1.0 / (self._rate * time[j]))
-            if self._row == 0:              # noise that has been there for long
+            if self._row == 0:              # start in the stationary state of the noise
                 self._noise_state[:, j] = memory * self._rng.standard_normal()
             draws[:, 0, j], self._noise_state[:, j] = lfilter(
                 [np.sqrt(1.0 - memory**2)], [1.0, -memory], draws[:, 0, j], zi=self._noise_state[:, j])
@@ -74,7 +74,7 @@ class DriveReading:
 
 
 class Quantiser:
-    """Rounds to multiples of steps, shape (n,), in place; what has a step of 0 stays as it is."""
+    """Rounds values to multiples of steps, shape (n,), in place; values with step 0 stay as they are."""
 
     def __init__(self, step: Array) -> None:
         which = np.flatnonzero(step)

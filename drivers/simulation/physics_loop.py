@@ -1,7 +1,7 @@
 """The physics of the simulated arm, step by step: velocity loops, friction, MuJoCo.
 
-Friction acts as MuJoCo's own dry friction and damping, whose levels are set in every physics step from the
-truth's law at the present speed and load; the loads are MuJoCo's reaction forces, never our model's.
+Friction acts as MuJoCo's dry friction and damping. Their levels are set in every physics step from the true law at the
+present speed and load. The loads are MuJoCo's reaction forces, never the loads of our model.
 """
 
 from math import copysign
@@ -20,31 +20,31 @@ _MOVING = 1e-4             # rad/s of set-point from which a joint has a directi
 
 
 class PhysicsLoop:
-    """Runs the physics forward, cycle by cycle; everything in it happens a thousand times a second.
+    """Runs the physics forward, cycle by cycle. Its steps run a thousand times a second or more, so the code avoids copies.
 
     Parameters
     ----------
     physics : PhysicsModel
-        The arm; its time step is set.
+        The arm; the loop sets its time step.
     data : mujoco.MjData
-        Its state, at rest.
+        State of the arm, at rest.
     tuning : Tuning
-        Gains of the velocity loops, and whether they are stiff.
+        Gains of the velocity loops, and whether the loops are stiff.
     rate : float
-        Cycles a second.
+        Cycles per second.
     substeps : int
-        Steps of the physics a cycle.
+        Physics steps per cycle.
     limits : Limits
-        Torque and acceleration of the drives.
+        Torque and acceleration limits of the drives.
     rng : numpy Generator
-        Of ripple and strokes.
+        Generator of ripple phases and of the scatter between strokes.
 
     Attributes
     ----------
     loops : list of VelocityLoop
-        The drives.
+        Velocity loops of the drives.
     loads : ReactionLoads
-        Gives the true loads of a state.
+        Computes the true loads of a state.
     """
 
     def __init__(self, physics: PhysicsModel, data: "mujoco.MjData", tuning: Tuning, rate: float, substeps: int,
@@ -62,7 +62,7 @@ class PhysicsLoop:
         rows = np.transpose((tuning.kp, tuning.kp * bandwidth / 4.0 * dt, *most, load))
         self._stiff_loops: list[StiffLoop] = []
         self._rotors = model.dof_armature[self._drives].copy()
-        if tuning.stiff:                # what friction meets is the joint with its loop; else it creeps where it sticks
+        if tuning.stiff:                # MuJoCo's friction must see joint and loop together, or a sticking joint creeps
             yielding = 1.0 / (1.0 + dt * tuning.kp * model.dof_invweight0[self._drives])
             model.dof_invweight0[self._drives] *= yielding
             self._stiff_loops = [StiffLoop(*row) for row in rows.tolist()]
@@ -86,7 +86,7 @@ class PhysicsLoop:
         self._passive_load = self._passive_loads(data)
 
     def take_torques(self, command: Command) -> None:
-        """Of the joints in torque mode: the drive gives what its own reading calls by that number."""
+        """Set the torques of joints in torque mode; the command is in units of the drive's own torque reading."""
         if command.mode is None or command.torque is None:
             modes, told = ("velocity",) * len(self.loops), np.zeros(len(self.loops))
         else:
@@ -95,7 +95,7 @@ class PhysicsLoop:
             loop.told = torque if mode == "torque" else None
 
     def begin_strokes(self, velocity: Array) -> None:
-        """A joint that reverses meets a new friction level."""
+        """Draw a new friction level for each joint that reverses."""
         before = self._direction
         self._direction = [was if abs(target) < _MOVING else copysign(1.0, target)
                            for was, target in zip(before, velocity.tolist(), strict=True)]
@@ -106,7 +106,7 @@ class PhysicsLoop:
                     friction.stroke = level
 
     def advance(self, velocity: Array) -> None:
-        """One cycle of physics under a velocity set-point."""
+        """Run one cycle of the physics under a velocity set-point."""
         model, data, drives = self._model, self._data, self._drives
         frictions, history, targets = self._frictions, self._history, velocity.tolist()
         q, dq, dry = data.qpos, data.qvel, model.dof_frictionloss
@@ -131,14 +131,14 @@ class PhysicsLoop:
         self._passive_load = self._passive_loads(data)
 
     def _step(self, targets: list[float], speeds: list[float]) -> list[float]:
-        """One step of the physics; returns the drives' torques."""
+        """Run one step of the physics and return the drives' torques."""
         torque = [loop.torque(target, speed) for loop, target, speed in zip(self.loops, targets, speeds, strict=True)]
         self._data.qfrc_applied[self._drives] = torque
         mujoco.mj_step(self._model, self._data)
         return torque
 
     def _stiff_step(self, targets: list[float], speeds: list[float]) -> list[float]:
-        """The same where loops need the velocities of its end."""
+        """Run one step of the physics with stiff loops, which use the velocities at the end of the step."""
         data, drives, loops = self._data, self._drives, self._stiff_loops
         asked = [loop.push(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
         data.qfrc_applied[drives] = [push for push, _ in asked]
@@ -148,11 +148,11 @@ class PhysicsLoop:
             loops, asked, speeds, data.qvel[drives].tolist(), strict=True)]
 
     def wait(self, duration: float) -> None:
-        """Let time pass at rest without a step of the physics [s]: warm-up and friction that grows at rest go on."""
+        """Let time pass at rest without physics steps [s]; warm-up and growth of friction at rest continue."""
         self._data.time += duration
         for friction in (*self._frictions, *self._motor_frictions, *self._passive_frictions):
             friction.wait(duration)
 
     def reported_torque(self) -> Array:
-        """Torque of each drive, shape (n,), of the moment that its reading shows now: `torque_delay` ago [N·m]."""
+        """Return the torque of each drive, shape (n,), at the time that its reading shows now, `torque_delay` ago [N·m]."""
         return self._history[(self._ticks - self._delay) % len(self._history), self._joints]

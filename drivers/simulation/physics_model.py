@@ -1,10 +1,10 @@
-"""The simulated arm in MuJoCo, as it truly is, and where its drives and springs lie.
+"""The MuJoCo model of the simulated arm with its true properties, and the places of drives and springs in it.
 
-An elastic joint is two coaxial joints of one body: the drive, which has rotor inertia, friction, velocity loop
-and encoder, and behind it the spring's deflection, which has its stiffness and damping. With the drive at th and
-the link at q these are Spong's equations, B ddth + tau_f + K (th - q) + D (dth - dq) = u with the spring's torque
-driving the link (Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310; joint flexibility of P3). A flexible link
-(`flexible_links`) is a chain of pieces on elastic hinges, springs without drives.
+An elastic joint consists of two coaxial joints of one body. The first is the drive, with rotor inertia, friction, velocity loop
+and encoder. The second is the deflection of the spring, with stiffness and damping. With the drive at th and the link at q, these
+are Spong's equations, B ddth + tau_f + K (th - q) + D (dth - dq) = u, and the spring's torque drives the link (Spong, J. Dyn.
+Syst. Meas. Control 109 (1987) 310; joint flexibility of P3). A flexible link (`flexible_links`) is a chain of pieces with elastic
+hinges: springs without drives.
 """
 
 import logging
@@ -30,24 +30,24 @@ from stribeck.ident.model.files.urdf_mjcf import model_spec
 from stribeck.ident.model.mechanism import Mechanism
 
 _log = logging.getLogger(__name__)
-_LIGHT = 1e-4            # of a chain's mass, and of that at its mean length: inertia of joints that carry nothing
-_SETTLING = 200            # rounds in which the springs must find their rest under gravity
+_LIGHT = 1e-4            # inertia of joints that carry no mass, over the chain's mass (if they turn: times its mean length²)
+_SETTLING = 200            # iterations in which the springs must reach equilibrium under gravity
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Where drives and springs lie among MuJoCo's joints.
+    """Indices of drives and springs among MuJoCo's joints.
 
     Attributes
     ----------
     drives : slice or ndarray of int, shape (n,)
-        The drives; a slice of all where nothing is elastic, so that indexing makes no copies.
+        The drives; a slice if nothing is elastic, so that indexing makes no copies.
     springs : ndarray of int, shape (k,)
-        The springs: first those between drives and links, then the hinges of flexible links.
+        The springs: first the springs between drives and links, then the hinges of flexible links.
     owner : ndarray of int, shape (k,)
-        Which of the n joints each belongs to.
+        Joint (of the n joints) to which each spring belongs.
     behind : int
-        How many are between drives and links.
+        Number of springs between drives and links.
     """
 
     drives: slice | NDArray[np.int_]
@@ -57,12 +57,12 @@ class Axes:
 
     @classmethod
     def rigid(cls, drives: NDArray[np.int_]) -> "Axes":
-        """Of joints without springs."""
+        """Return the indices for joints without springs."""
         none = np.zeros(0, dtype=int)
         return cls(drives, none, none, 0)
 
     def link(self, values: Array) -> Array:
-        """Positions or velocities of the links, shape (n,): the drives', with the springs' behind them on top."""
+        """Return positions or velocities of the links, shape (n,): values of the drives plus deflections of their springs."""
         out = values[self.drives].copy()
         out[self.owner[:self.behind]] += values[self.springs[:self.behind]]
         return out
@@ -77,19 +77,19 @@ class PhysicsModel:
     model : mujoco.MjModel
         The compiled model.
     axes : Axes
-        Its drives and springs.
+        Indices of drives and springs.
     beams : dict
-        Joint number to the flexible link that the joint carries.
+        Flexible links by the number of the joint that carries them.
     names : tuple of str
-        The joints.
+        Names of the joints.
     truth : Truth
-        What the model was made by.
+        True properties from which the model was made.
     motors : SharedMotors
         Motors that move several joints.
     loops : ClosedLoops or None
-        What closes a chain, and moves with the drives.
+        Closed loops of the chain, if it has any.
     passive : ndarray of int
-        Joints without a drive that rub, in the order of the truth's.
+        Joints with friction but without a drive, in the order of `truth.passive`.
     """
 
     model: "mujoco.MjModel"
@@ -102,10 +102,10 @@ class PhysicsModel:
     passive: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     def inertia(self, data: "mujoco.MjData") -> Array:
-        """Mass matrix of all degrees of freedom; of a closed chain, of its drives with what they move; after `stand`."""
+        """Return the mass matrix of all degrees of freedom, or of the drives of a closed chain; call after `stand`."""
         model = self.model
         M = np.zeros((model.nv, model.nv))
-        for column, unit in zip(M, np.eye(model.nv), strict=True):      # mj_fullM takes other arguments in every few versions
+        for column, unit in zip(M, np.eye(model.nv), strict=True):      # arguments of mj_fullM differ between versions
             mujoco.mj_mulM(model, data, column, unit)
         if self.loops is None:
             return M
@@ -113,11 +113,11 @@ class PhysicsModel:
         return np.asarray(moves.T @ M @ moves)
 
     def held(self, data: "mujoco.MjData") -> Array:
-        """Torques of the drives that hold the arm where it stands, shape (n,), after `stand` and ``mj_fwdVelocity``."""
+        """Return the drive torques that hold the arm in its posture, shape (n,); call after `stand` and ``mj_fwdVelocity``."""
         return np.asarray(data.qfrc_bias[self.axes.drives] if self.loops is None else self.loops.moves(data).T @ data.qfrc_bias)
 
     def stand(self, data: "mujoco.MjData", q: Array) -> None:
-        """Put the drives at q, shape (n,), at rest, close loops, and bend the springs as the links' weight does."""
+        """Put the drives at q, shape (n,), at rest, close the loops, and deflect the springs by the weight of the links."""
         model, axes = self.model, self.axes
         if self.loops is not None:
             self.loops.close(data, q)
@@ -136,7 +136,7 @@ class PhysicsModel:
                          f"raise {knob} = {value:g}")
 
     def spring_key(self, spring: int) -> tuple[str, str, float]:
-        """What a spring belongs to, and the key of the arm file and its value that say how stiff the spring is."""
+        """Return the words for the part with this spring, and key and value of its stiffness in the arm file."""
         name, joint = self.names[self.axes.owner[spring]], self.truth.joints[self.axes.owner[spring]]
         if spring < self.axes.behind:
             return f"the joint {name}", f"simulation.joints.{name}.stiffness", float(joint.stiffness or 0.0)
@@ -145,12 +145,12 @@ class PhysicsModel:
 
 
 def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
-    """The arm as it truly is: tool, payload, mass error, rotors, springs, stiff dry friction."""
-    mujoco.set_mju_user_warning(_log.warning)        # else MuJoCo writes a file into the working directory
+    """Return the model of the arm with its true properties: tool, payload, mass error, rotors, springs, dry friction."""
+    mujoco.set_mju_user_warning(_log.warning)        # otherwise MuJoCo writes a file into the working directory
     mechanism = load_mechanism(arm)
     if truth.passive and mechanism.chain is None:
-        raise InputError(f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is no closed chain; every "
-                         "joint has a drive, whose friction belongs in simulation.joints")
+        raise InputError(f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is not a closed chain; every "
+                         "joint has a drive, and its friction belongs in simulation.joints")
     if mechanism.chain is not None:
         return _closed_model(arm, mechanism.chain.whole, names, truth)
     of_mechanism = arm.model.suffix.lower() == ".toml"
@@ -161,14 +161,14 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     add_point_mass(link, truth.payload.mass, truth.payload.com)
     spec.option.gravity = list(arm.gravity)
     for part in (*spec.actuators, *spec.sensors, *spec.tendons, *spec.keys, *spec.excludes, *spec.pairs):
-        spec.delete(part)                            # an MJCF's own actuators would drive the arm, too
+        spec.delete(part)                            # actuators of an MJCF would drive the arm too
     beams = {j: make_flexible(spec, names[j], joint.flexible_link, f"{arm.path}: simulation.joints.{names[j]}.flexible_link")
              for j, joint in enumerate(truth.joints) if joint.flexible_link is not None}
     for name, joint in zip(names, truth.joints, strict=True):
         drive = spec.joint(name)
         drive.armature = armature(arm, name, joint)
         if joint.stiffness is not None:
-            spring = drive.parent.add_joint(       # every value is stated: the model's own defaults are for drives
+            spring = drive.parent.add_joint(       # all values are stated, since the model's defaults are for drives
                 name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,
                 frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
             if drive.frame is not None:
@@ -179,14 +179,14 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
 
 
 def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
-    """The same of a closed chain, whose drives are some of its joints.
+    """Return the model of a closed chain, in which only some joints have drives.
 
-    Joints that carry no mass get a little inertia, without which MuJoCo could not move them.
+    Joints that carry no mass get a small inertia, without which MuJoCo cannot move them.
 
     Raises
     ------
     InputError
-        If its truth has what only open chains can have.
+        If the truth has springs, flexible links or a payload, which only open chains can have.
     """
     spec = closed_spec(whole)
     for motor in spec.actuators:
@@ -202,11 +202,11 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
         for knob in ("stiffness", "flexible_link"):
             if getattr(joint_truth, knob) is not None:
                 raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are "
-                                 "not simulated; leave it out")
+                                 "not simulated; leave this key out")
         spec.joint(name).armature = max(armature(arm, name, joint_truth), float(spec.joint(name).armature))
     if truth.payload.mass > 0.0:
-        raise InputError(f"{arm.path}: simulation.payload is a mass on the last link of an open chain; add it to a link of the "
-                         "mechanism, or take mass_error")
+        raise InputError(f"{arm.path}: simulation.payload needs an open chain, whose last link carries it; add the mass to a "
+                         "link of the mechanism, or use mass_error")
     spec.option.gravity = list(arm.gravity)
     spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model, motors = _as_it_is(spec, truth, arm, names)
@@ -219,14 +219,14 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
 
 def _as_it_is(spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile,
               names: tuple[str, ...]) -> tuple["mujoco.MjModel", SharedMotors]:
-    """The compiled model with the masses that the arm has, and stiff dry friction; and motors that move several joints."""
+    """Return the compiled model with the arm's true masses and stiff dry friction, and the motors that move several joints."""
     model = spec.compile()
     motors = shared_motors(model, arm, names, truth)
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error
     model.jnt_limited[:] = 0
     model.dof_solimp[:] = SOLIMP
-    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER        # takes damping at a step's end, whatever the file says
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER        # evaluates damping at the end of a step; overrides the file
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
     mujoco.mj_setConst(model, mujoco.MjData(model))
@@ -234,7 +234,7 @@ def _as_it_is(spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile,
 
 
 def _spring(joint: str) -> str:
-    """MuJoCo's name of a joint's spring."""
+    """Return MuJoCo's name of a joint's spring."""
     return f"{joint} spring"
 
 

@@ -1,4 +1,4 @@
-"""True loads of the simulated arm's joints: MuJoCo's reaction forces, never our model's."""
+"""True loads of the simulated arm's joints from MuJoCo's reaction forces, never from our model."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -12,10 +12,10 @@ from stribeck.ident.errors import InputError
 
 
 class ReactionLoads:
-    """Loads of the truth's kinds from MuJoCo's reaction forces.
+    """Computes the true load of each joint, of the kind in its truth, from MuJoCo's reaction forces.
 
-    ``cfrc_int`` is the wrench that each body's parent exerts on it, moment first, about the centre of mass of
-    its whole tree in world axes.
+    ``cfrc_int`` is the wrench that each body's parent exerts on the body: moment first, in world axes, about the centre of mass
+    of the body's whole tree.
     """
 
     def __init__(self, model: "mujoco.MjModel", joints: Sequence[JointTruth], axes: Axes) -> None:
@@ -25,10 +25,10 @@ class ReactionLoads:
         self._start = model.qpos0[axes.drives].copy()
         n = len(self._body)
         if len(set(self._body)) < n:
-            raise InputError("the simulated arm needs one joint a body; split the bodies that have several")
+            raise InputError("the simulated arm needs one joint per body; split the bodies that have several joints")
         kinds = [joint.load for joint in joints]
         self._slides: list[bool] = (model.jnt_type[axes.drives] == mujoco.mjtJoint.mjJNT_SLIDE).tolist()
-        self._counts = [(0.0, 0.0, 0.0, 0.0)] * n           # what axial, radial, bending and moment count for each joint
+        self._counts = [(0.0, 0.0, 0.0, 0.0)] * n           # weights of axial, radial, bending and moment for each joint
         for j, (kind, joint) in enumerate(zip(kinds, joints, strict=True)):
             if kind == "torque":
                 self._counts[j] = (1.0, 0.0, 0.0, 0.0) if self._slides[j] else (0.0, 0.0, 0.0, 1.0)
@@ -41,10 +41,10 @@ class ReactionLoads:
                 self._counts[j] = (0.0, 1.0, 1.0 / bending, 1.0 / arm) if self._slides[j] else (arm, pin, pin / bending, 0.0)
 
     def __call__(self, data: "mujoco.MjData") -> tuple[list[float], list[float]]:
-        """Load of each joint and signed torque that it transmits, after ``mj_rnePostConstraint``."""
+        """Return the load and the signed transmitted torque of each joint; call after ``mj_rnePostConstraint``."""
         axes = data.xaxis[self._axes.drives]
         origins = data.xanchor[self._axes.drives] - data.subtree_com[self._root]
-        if any(self._slides):               # MuJoCo's anchor stays where the slide began; a joint's origin moves with its link
+        if any(self._slides):               # MuJoCo's anchor of a slide is fixed, but the origin of the joint moves with its link
             origins += (np.array(self._slides) * (self._axes.link(data.qpos) - self._start))[:, None] * axes
         load, transmitted = [], []
         for (mx, my, mz, fx, fy, fz), (rx, ry, rz), (nx, ny, nz), counts, slide in zip(

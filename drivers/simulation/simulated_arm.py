@@ -21,7 +21,7 @@ from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 
-_PHYSICS_RATE = 1000.0     # Hz; friction and velocity loop are computed at this rate, or faster where springs ask for it
+_PHYSICS_RATE = 1000.0     # Hz; least rate at which friction and velocity loops are computed; springs may need more
 
 
 class SimulatedArm:
@@ -32,12 +32,12 @@ class SimulatedArm:
     arm : ArmFile
         Model, limits, rotor inertias and the ``[simulation]`` table.
     seed : int, optional
-        Overrides the seed of the table.
+        Seed that overrides the seed of the table.
 
     Raises
     ------
     InputError
-        If the truth or a limit that motion needs is missing or impossible.
+        If the truth, or a limit that motion needs, is missing or impossible.
     """
 
     modes = frozenset({"velocity", "torque"})
@@ -67,7 +67,7 @@ class SimulatedArm:
         try:
             self._physics.stand(self._data, home)
         except DriverError as error:
-            raise InputError(f"{arm.path}: the home posture, workspace.home or all zero, is out of reach: {error}") from error
+            raise InputError(f"{arm.path}: the home posture (workspace.home, else all zero) is out of reach: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -83,9 +83,9 @@ class SimulatedArm:
         self._reason = None
 
     def step(self, command: Command) -> JointSample:
-        """One cycle of the arm's own clock under a new set-point."""
+        """Run one cycle of the arm's own clock under a new set-point and return the sample."""
         if self._reason is not None:
-            raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+            raise ArmStopped(f"the arm accepts no commands: {self._reason}; enable it first")
         fault = command_fault(command, self.names, self.modes)
         if fault is not None:
             self.stop(fault)
@@ -98,21 +98,21 @@ class SimulatedArm:
 
     @property
     def standing(self) -> bool:
-        """Whether nothing moves."""
+        """Whether all joints are at rest."""
         return bool(np.all(np.abs(self._data.qvel) < STANDSTILL))
 
     def wait(self, cycles: int) -> None:
-        """Let so many cycles pass in which no joint moves and nobody reads; no step of the physics is computed."""
+        """Let cycles pass in which no joint moves and nobody reads; no physics step is computed."""
         self._loop.wait(cycles / self.rate)
         self._reading.skip(cycles)
 
     def hand_over(self, joint: int) -> None:
-        """A joint in torque mode goes on in velocity mode from its torque, without a jump, as when a brake closes."""
+        """Prepare a joint in torque mode for velocity mode without a jump of torque, as when a brake closes."""
         loop = self._loop.loops[joint]
         loop.integral = loop.integral if loop.told is None else loop.told
 
     def allow(self, torque: Sequence[float]) -> None:
-        """The torque that each drive may give from now on, as far as it can [N·m or N]."""
+        """Set the torque that each drive may give from now on [N·m or N]; the drive's own limit still holds."""
         for loop, most, peak in zip(self._loop.loops, torque, self.limits.torque.tolist(), strict=True):
             loop.torque_limit = most if not most > peak else peak
 
@@ -130,32 +130,35 @@ class SimulatedArm:
         self._reason = reason
 
     def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
-        """True friction in the drive's torque units at given states, shape (N, n), for judging estimates.
+        """Return the true friction in the drive's torque units at given states, shape (N, n), for judging estimates.
 
-        Without scatter, ripple and warm-up; loads are those of motion at constant speed.
+        Scatter, ripple and warm-up are left out; loads are those of motion at constant speed.
         """
         q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
         load, transmitted = self._weigh(q, dq)
         return np.asarray(self.truth.friction(dq, load, transmitted) * self.truth.column("torque_scale"))
 
     def loads(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
-        """True load of each joint at rest or at constant speeds, in the kind and bearing of its truth, shape (N, n)."""
+        """Return the true load of each joint at rest or at constant speeds, of the kind in its truth, shape (N, n)."""
         return self._weigh(q, dq)[0]
 
     def _weigh(self, q: ArrayLike, dq: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Loads, and signed transmitted torques, each shape (N, n)."""
+        """Return loads and signed transmitted torques, each shape (N, n)."""
         q = np.atleast_2d(np.asarray(q, dtype=float))
         scales, rates = Scales(self._physics), np.zeros_like(q) if dq is None else np.atleast_2d(dq)
         load, transmitted = np.array([scales(*state) for state in zip(q, rates, strict=True)]).swapaxes(0, 1)
         return load, transmitted
 
     def links(self) -> tuple[Array, Array]:
-        """True position and velocity of the links at their joints, each shape (n,) [rad, rad/s]; of rigid joints as reported."""
+        """Return true position and velocity of the links at their joints, each shape (n,) [rad, rad/s].
+
+        For rigid joints these are the values of the drives.
+        """
         axes = self._physics.axes
         return axes.link(self._data.qpos), axes.link(self._data.qvel)
 
     def bending(self) -> Array:
-        """How far the tip of each link is from where a rigid link would have it, shape (n, 3), in base axes [m]."""
+        """Return the deflection of each link's tip from a rigid link, shape (n, 3), in base axes [m]."""
         out = np.zeros((len(self.names), 3))
         if self._physics.beams:
             mujoco.mj_kinematics(self._physics.model, self._data)
@@ -165,8 +168,8 @@ class SimulatedArm:
 
 
 def _refuse_drive_side(arm: ArmFile) -> None:
-    """A simulated drive has the model's sign and zero; keys that say otherwise would be ignored."""
+    """Refuse direction and zero_offset: a simulated drive has the model's sign and zero, and these keys would be ignored."""
     for name, joint in arm.joints.items():
         if joint.direction != 1 or joint.zero_offset != 0.0:
-            raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; the simulated one "
-                             "has the model's")
+            raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; a simulated drive has "
+                             "the model's direction and zero. Leave these keys out")

@@ -1,6 +1,6 @@
-"""A simulated joint between two physics steps: the velocity loop of its drive, and its friction.
+"""The velocity loop and the friction of a simulated joint, computed between physics steps.
 
-Numbers are plain floats, one object a joint: for a handful of joints that is less work than arrays.
+Values are plain floats, with one object per joint: for a handful of joints this is faster than arrays.
 """
 
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from math import exp, isfinite, nan, pi, sin
 from stribeck.drivers.simulation.truth import JointTruth, gear_loss
 
 STANDSTILL = 1e-4         # rad/s below which a joint counts as at rest
-_FAR = 1e6                 # Stribeck velocities; beyond, nothing is left to fade, and a power could overflow
+_FAR = 1e6                 # limit of speed over Stribeck velocity: the Stribeck part is zero there, and a power could overflow
 
 
 @dataclass(slots=True)
 class VelocityLoop:
-    """A PI controller whose set-point changes within the acceleration limit and whose torque within the torque limit.
+    """A PI velocity controller with an acceleration limit on its set-point and a torque limit on its output.
 
     Attributes
     ----------
     kp, ki : float
-        Gains [N·m·s/rad, N·m/rad a step].
+        Gains [N·m·s/rad, N·m/rad per step].
     torque_limit : float
-        Of torque and integral [N·m].
+        Limit of torque and integral [N·m].
     ramp : float
-        What the set-point may change in a step [rad/s].
+        Largest change of the set-point in a step [rad/s].
     integral, setpoint : float
-        The state [N·m, rad/s].
+        State of the controller [N·m, rad/s].
     told : float or None
-        The torque that the drive gives in torque mode [N·m].
+        Torque of the drive in torque mode [N·m]; None in velocity mode.
     """
 
     kp: float
@@ -39,7 +39,7 @@ class VelocityLoop:
     told: float | None = None
 
     def torque(self, target: float, dq: float) -> float:
-        """Torque for the next step [N·m]."""
+        """Return the torque for the next step [N·m]."""
         change, limit = target - self.setpoint, self.torque_limit
         self.setpoint += self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
         error = self.setpoint - dq
@@ -51,24 +51,25 @@ class VelocityLoop:
 
 @dataclass(slots=True)
 class StiffLoop(VelocityLoop):
-    """The same loop with velocities of a step's end, as a drive has it that computes many times a step: stable however stiff.
+    """The same controller with the velocity at the end of a step (implicit); stable for any stiffness.
 
-    Torque kp (w - dq) at the end of a step dt is that at its begin with dt kp of inertia more, which a step of the physics is
-    asked for besides the `push`: so friction, too, meets what it meets in short steps. `settle` says what torque both gave.
+    A real drive computes its loop many times during such a step. The torque kp (w - dq) at the end of a step dt equals the torque
+    at the begin of the step acting on an inertia that is larger by dt kp. `push` returns both for the physics step, so that
+    friction acts as it would in short steps. `settle` returns the torque that resulted.
 
     Attributes
     ----------
     dt : float
-        Of a physics step [s].
+        Duration of a physics step [s].
     yielding : float
-        Part of a velocity error that is left at a step's end by this loop alone.
+        Part of a velocity error that this loop alone leaves at the end of a step.
     """
 
     dt: float = 1e-3
     yielding: float = 1.0
 
     def push(self, target: float, dq: float) -> tuple[float, float]:
-        """Torque at the begin of the next step, and inertia for it [N·m, kg·m²]."""
+        """Return the torque at the begin of the next step, and the additional inertia for this step [N·m, kg·m²]."""
         change, limit = target - self.setpoint, self.torque_limit
         self.setpoint += self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
         if self.told is not None:
@@ -79,7 +80,7 @@ class StiffLoop(VelocityLoop):
         return self.integral + expected / self.yielding, self.kp * self.dt
 
     def settle(self, pushed: float, inertia: float, before: float, dq: float) -> float:
-        """Torque of the step that went from one velocity to another [N·m]."""
+        """Return the torque of the step that changed the velocity from `before` to `dq` [N·m]."""
         torque, limit = pushed - inertia / self.dt * (dq - before), self.torque_limit
         integral = self.integral + self.ki * (self.setpoint - dq)
         self.integral = limit if integral > limit else -limit if integral < -limit else integral
@@ -87,21 +88,21 @@ class StiffLoop(VelocityLoop):
 
 
 class Friction:
-    """Friction of one joint by its truth, with ripple, warm-up, ageing at rest and the scatter of strokes.
+    """True friction of one joint, with ripple, warm-up, growth at rest and scatter between strokes.
 
     Parameters
     ----------
     truth : JointTruth
-        Law and knobs.
+        Friction law and imperfections.
     phase : float
-        Of the ripple at the joint's zero [rad].
+        Phase of the ripple at the joint's zero [rad].
     dt : float
-        Of a physics step [s].
+        Duration of a physics step [s].
 
     Attributes
     ----------
     stroke : float
-        Level of the present stroke; 1 is the truth's.
+        Friction level of the present stroke over the level of the law.
     """
 
     __slots__ = ("_breakaway", "_breakaway_time", "_coulomb", "_drop", "_dt", "_exponent", "_phase", "_rest", "_slowness",
@@ -115,14 +116,14 @@ class Friction:
         self._coulomb, self._drop, self._rest = 0.0, 0.0, 0.0
 
     def settle(self, time: float, q: float, dq: float, load: float, transmitted: float) -> float:
-        """Take load, temperature and place of the present cycle; returns the damping of it [N·m·s/rad]."""
+        """Set the friction level for load, temperature and position of this cycle; return its damping [N·m·s/rad]."""
         truth, level = self._truth, self.stroke
         if truth.warm_up:
             level *= 1.0 + truth.warm_up * exp(-time / truth.warm_up_time)
         damping = truth.viscous * level
         if truth.ripple:
             place = 2.0 * pi / truth.ripple_period * q + self._phase
-            level *= 1.0 + truth.ripple * (sin(place) if isfinite(place) else nan)      # of a simulation that diverged
+            level *= 1.0 + truth.ripple * (sin(place) if isfinite(place) else nan)      # nan if the simulation diverged
         coulomb = (truth.coulomb + truth.coulomb_coefficient * load) * level
         static = (truth.static + truth.static_coefficient * load) * level
         self._coulomb, self._drop = coulomb, static - coulomb
@@ -131,11 +132,11 @@ class Friction:
         return damping
 
     def wait(self, duration: float) -> None:
-        """Let the joint rest for so long [s]; friction that grows at rest grows by it."""
+        """Let the joint rest for a time [s], in which friction at rest grows."""
         self._rest += duration
 
     def dry(self, dq: float) -> float:
-        """What dry friction can hold in the next step [N·m]."""
+        """Return the level of dry friction in the next step [N·m]."""
         level = self._coulomb
         if self._drop:
             speed = abs(dq) * self._slowness

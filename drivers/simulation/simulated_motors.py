@@ -1,6 +1,6 @@
-"""Motors of the simulated arm that move several joints: MuJoCo tendons over those joints, with the motor's rotor and friction.
+"""Motors of the simulated arm that move several joints, as MuJoCo tendons with the motor's rotor inertia and friction.
 
-A fixed tendon is as long as the motor travels; its dry friction, damping and armature act on every joint that it spans.
+The length of a fixed tendon is the travel of the motor. Its dry friction, damping and armature act on every joint that it spans.
 """
 
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.model.transmission import Transmission
 
-_SOLIMP = 0.9999, 0.9999, 0.001, 0.5, 2.0       # as of the joints: it holds the level that it is given, and sticks at rest
+_SOLIMP = 0.9999, 0.9999, 0.001, 0.5, 2.0       # as stiff as for joints: friction keeps its level and sticks at rest
 
 
 @dataclass(frozen=True)
 class SharedMotors:
-    """Where the motors that move several joints lie in MuJoCo's model.
+    """Indices of the motors that move several joints in MuJoCo's model.
 
     Attributes
     ----------
     motors : tuple of int
-        Which motors of the arm.
+        Numbers of these motors among all motors of the arm.
     tendons : ndarray of int, shape (m,)
-        Their tendons.
+        Tendons of these motors.
     ratios : ndarray, shape (m, n)
-        Travel of each per travel of the joints.
+        Travel of each motor per travel of each joint.
     """
 
     motors: tuple[int, ...]
@@ -37,16 +37,16 @@ class SharedMotors:
 
     @classmethod
     def none(cls, joints: int) -> "SharedMotors":
-        """Of an arm whose joints have motors of their own."""
+        """Return the object for an arm in which each joint has a motor of its own."""
         return cls((), np.zeros(0, dtype=int), np.zeros((0, joints)))
 
     def frictions(self, truth: Truth, dt: float) -> list[Friction]:
-        """Friction of each by the truth."""
+        """Return the true friction of each motor."""
         return [Friction(truth.motors[motor], 0.0, dt) for motor in self.motors]
 
 
 def add_tendons(spec: "mujoco.MjSpec", transmission: Transmission | None) -> None:
-    """A tendon for every motor that moves several joints."""
+    """Add a tendon for every motor that moves several joints."""
     if transmission is None:
         return
     for motor in transmission.shared:
@@ -56,7 +56,10 @@ def add_tendons(spec: "mujoco.MjSpec", transmission: Transmission | None) -> Non
 
 
 def shared_motors(model: "mujoco.MjModel", arm: ArmFile, names: tuple[str, ...], truth: Truth) -> SharedMotors:
-    """The motors of a compiled model; their rotors are taken from their joints, and friction is made as stiff as the joints'."""
+    """Return the motors of a compiled model.
+
+    Their rotor inertia moves from the joint to the tendon, and their friction gets the stiffness of joint friction.
+    """
     transmission = arm.transmission_of(names)
     if transmission is None:
         return SharedMotors.none(len(names))
@@ -70,5 +73,5 @@ def shared_motors(model: "mujoco.MjModel", arm: ArmFile, names: tuple[str, ...],
 
 
 def _tendon(motor: str) -> str:
-    """MuJoCo's name of a motor's tendon."""
+    """Return MuJoCo's name of a motor's tendon."""
     return f"{motor} motor"

@@ -1,7 +1,7 @@
 """The truth of the simulated arm: the ``[simulation]`` table and the friction that follows from it.
 
-Written apart from the estimator: the laws, loads and bearings here are those of the simulated world, and
-nothing in ``ident`` reads them.
+This code is independent of the estimator: the laws, loads and bearings here belong to the simulated world, and nothing in
+``ident`` reads them.
 """
 
 from collections.abc import Mapping
@@ -22,46 +22,47 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 class Knobs(BaseModel):
-    """Imperfections of a joint and its drive; set for the arm or for a joint. Joint side, SI."""
+    """Imperfections of a joint and its drive, set for the whole arm or for one joint. Joint side, SI."""
 
     model_config = _STRICT
     torque_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the torque signal's noise, N·m")
-    torque_noise_time: NonNegativeFloat = Field(0.0, description="its correlation time, s; 0 is white noise")
+    torque_noise_time: NonNegativeFloat = Field(0.0, description="correlation time of that noise, s; 0 is white noise")
     torque_step: NonNegativeFloat = Field(0.0, description="resolution of the torque signal, N·m")
     torque_delay: NonNegativeFloat = Field(0.0, description="lag of the torque signal behind the position, s")
     torque_scale: PositiveFloat = Field(1.0, description="reported torque over true torque")
-    offset: float = Field(0.0, description="added to the reported torque, N·m")
+    offset: float = Field(0.0, description="constant added to the reported torque, N·m")
     encoder_step: NonNegativeFloat = Field(0.0, description="resolution of the position, rad")
     velocity_noise: NonNegativeFloat = Field(0.0, description="standard deviation of the velocity signal's noise, rad/s")
     ripple: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0, description="amplitude of the position-dependent part of friction, as a fraction of it")
-    ripple_period: PositiveFloat = Field(0.0628318530718, description="its period, rad")
+    ripple_period: PositiveFloat = Field(0.0628318530718, description="period of the ripple, rad")
     stroke_scatter: NonNegativeFloat = Field(
         0.0, description="standard deviation of the friction level from stroke to stroke, as a fraction")
-    warm_up: NonNegativeFloat = Field(0.0, description="how much more friction a cold joint has, as a fraction")
+    warm_up: NonNegativeFloat = Field(0.0, description="additional friction of a cold joint, as a fraction")
     warm_up_time: PositiveFloat = Field(900.0, description="time constant of the warm-up, s")
-    breakaway: NonNegativeFloat = Field(0.0, description="how much more than its static level a joint holds after a long rest, "
-                                                         "as a fraction")
-    breakaway_time: PositiveFloat = Field(1.0, description="rest after which half of that is there, s")
+    breakaway: NonNegativeFloat = Field(0.0, description="growth of friction during a long rest, as a fraction of the static "
+                                                         "level")
+    breakaway_time: PositiveFloat = Field(1.0, description="rest after which half of that growth is reached, s")
     bandwidth: PositiveFloat = Field(25.0, description="bandwidth of the drive's velocity loop, Hz")
     efficiency: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
-        1.0, description="of the gear: the drive gives 1/efficiency of the transmitted torque when driving, efficiency if driven")
+        1.0, description="efficiency of the gear: the drive gives 1/efficiency of the transmitted torque when it drives, "
+                         "efficiency of it when it is back-driven")
     stiffness: PositiveFloat | None = Field(
-        None, description="of the spring between drive and link, N·m/rad; a joint without is rigid")
+        None, description="stiffness of the spring between drive and link, N·m/rad; a joint without this key is rigid")
     stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
 
 
 class FlexibleLink(BaseModel):
-    """A link that bends: a uniform rod from its joint's origin on, as a beam."""
+    """A link that bends like a beam: a uniform rod that begins at its joint's origin."""
 
     model_config = _STRICT
     bending_stiffness: PositiveFloat = Field(description="E I, the same about both axes, N·m²")
-    segments: PositiveInt = Field(4, description="how many pairs of elastic hinges the beam has")
+    segments: PositiveInt = Field(4, description="number of pairs of elastic hinges in the beam")
     relaxation_time: NonNegativeFloat = Field(0.0, description="material damping over stiffness, s")
 
 
 class JointTruth(Knobs):
-    """Friction of one joint, and its own knobs."""
+    """Friction of one joint, and imperfections stated for this joint."""
 
     load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "none"
     bearing: Bearing | None = None
@@ -72,14 +73,14 @@ class JointTruth(Knobs):
     stribeck_velocity: PositiveFloat = 0.05
     stribeck_exponent: PositiveFloat = 2.0
     viscous: NonNegativeFloat = 0.0
-    armature: NonNegativeFloat | None = Field(None, description="of rotor and gear at the joint, kg·m²; default is gear_ratio² "
-                                                                "rotor_inertia of the arm file")
+    armature: NonNegativeFloat | None = Field(None, description="inertia of rotor and gear at the joint, kg·m²; default is "
+                                                                "gear_ratio² rotor_inertia of the arm file")
     flexible_link: FlexibleLink | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _level_without_drop(cls, table: dict[str, Any]) -> dict[str, Any]:
-        """Where no static level is stated, there is no Stribeck drop."""
+        """Set the static level to the Coulomb level if it is not stated: there is no Stribeck drop then."""
         return {"static" + end: table["coulomb" + end] for end in ("", "_coefficient") if "coulomb" + end in table} | table
 
 
@@ -92,7 +93,7 @@ class PassiveTruth(JointTruth):
 
 
 class MotorTruth(JointTruth):
-    """Friction of a motor that moves several joints; it goes with no load."""
+    """Friction of a motor that moves several joints; it does not depend on load."""
 
     load: Literal["none"] = "none"
     bearing: None = None
@@ -120,22 +121,22 @@ class _JointBorder(BaseModel):
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulated arm is really like; arrays have one value per joint.
+    """True properties of the simulated arm; arrays have one value per joint.
 
     Attributes
     ----------
     seed : int
         Seed of every random number.
     payload : Tool
-        Mass on the last link that the model does not know.
+        Mass on the last link that is not in the model.
     mass_error : float
-        Fraction by which all link masses and inertias exceed the model's.
+        Fraction by which all link masses and inertias exceed those of the model.
     joints : tuple of JointTruth
-        Friction and knobs.
+        Friction and imperfections of each joint.
     motors : mapping of int to MotorTruth
         Friction of motors that move several joints.
     ratios : ndarray, shape (n, n), optional
-        Travel of each motor (row) per travel of each joint, where motors move several.
+        Travel of each motor (row) per travel of each joint; None if each motor moves one joint.
     passive : mapping of str to PassiveTruth
         Friction of joints of a closed chain that have no drive.
     """
@@ -150,18 +151,18 @@ class Truth:
     _columns: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, knob: str) -> Array:
-        """One knob or friction parameter of all joints, shape (n,)."""
+        """Return one imperfection or friction parameter of all joints, shape (n,)."""
         if knob not in self._columns:
             self._columns[knob] = np.array([getattr(joint, knob) for joint in self.joints], dtype=float)
         return self._columns[knob]
 
     def friction(self, dq: Array, load: Array, transmitted: Array) -> Array:
-        """Sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
+        """Return the sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
 
         Parameters
         ----------
         dq, load, transmitted : ndarray, shape (..., n)
-            Velocity, load of the truth's kind, and signed torque behind the gear.
+            Velocity, load (of the kind in the truth), and signed torque behind the gear.
         """
         loss = gear_loss(self.column("efficiency"), dq, transmitted)
         coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
@@ -171,7 +172,7 @@ class Truth:
                           + self._of_motors(dq))
 
     def _of_motors(self, dq: Array) -> Array | float:
-        """What the motors that move several joints add."""
+        """Return the friction that motors of several joints add to each joint, shape (..., n) [N·m]."""
         if self.ratios is None:
             return 0.0
         rate, torque = dq @ self.ratios.T, np.zeros(dq.shape)
@@ -183,24 +184,24 @@ class Truth:
 
 
 def gear_loss(efficiency: Array | float, dq: Array | float, transmitted: Array | float) -> Array:
-    """Part of the transmitted torque that a gear takes, more when the drive drives, shapes alike [N·m]."""
+    """Return the part of the transmitted torque that is lost in a gear [N·m]; it is larger when the drive drives."""
     return np.asarray(np.abs(transmitted) * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency))
 
 
 def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
-    """Truth from the arm file's ``[simulation]`` table.
+    """Read the truth from the arm file's ``[simulation]`` table.
 
     Raises
     ------
     InputError
-        On an unknown knob, an impossible value, or a joint that the model lacks.
+        If a key or a joint is unknown, or a value is impossible.
     """
     table = parse_table(_Border, {"simulation": dict(arm.simulation)}, arm.path).simulation
     default = table.joints.pop(SHARED, {})
     if default and SHARED in names:
-        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, and [simulation.joints.{SHARED}] holds for every "
-                         "joint; give that joint of the model another name")
-    parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a fault is named where it stands
+        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, but [simulation.joints.{SHARED}] applies to every "
+                         "joint; rename that joint in the model")
+    parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a message names the table with the error
     for name in table.joints:
         if name not in names:
             raise InputError(f"{arm.path}: [simulation.joints.{name}]: {unknown_name('joint', name, names)}")
@@ -217,7 +218,7 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
 
 
 def _passive(arm: ArmFile, stated: Mapping[str, PassiveTruth]) -> dict[str, PassiveTruth]:
-    """Friction of joints without a drive by their names: stated for those of a table of ``[passive]``, or for a joint."""
+    """Return the friction of joints without a drive by name; it is stated for a class of ``[passive]`` or for one joint."""
     found = {}
     for name, truth in stated.items():
         if truth.load == "normal" and truth.bearing is None:
@@ -227,13 +228,13 @@ def _passive(arm: ArmFile, stated: Mapping[str, PassiveTruth]) -> dict[str, Pass
 
 
 def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTruth]) -> tuple[dict[int, MotorTruth], Array | None]:
-    """Motors that move several joints, and how all motors do."""
+    """Return the friction of motors that move several joints, and the ratios of all motors."""
     transmission = arm.transmission_of(names)
     shared = () if transmission is None else tuple(names[motor] for motor in transmission.shared)
     for name in stated:
         if name not in shared:
             raise InputError(f"{arm.path}: [simulation.motors.{name}]: {unknown_name('motor of several joints', name, shared)}; "
-                             "[transmission] says which these are")
+                             "[transmission] lists these motors")
     if transmission is None:
         return {}, None
     still = MotorTruth.model_validate({})
@@ -241,15 +242,15 @@ def _motors(arm: ArmFile, names: tuple[str, ...], stated: Mapping[str, MotorTrut
 
 
 def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
-    """Inertia of rotor and gear at a joint [kg·m²]."""
+    """Return the inertia of rotor and gear at a joint [kg·m²]."""
     table = arm.joint(name)
     return table.ratio**2 * table.rotor_inertia if joint.armature is None else joint.armature
 
 
 def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
-    """A spring acts between two inertias: without a rotor there is nothing on the drive's side."""
+    """Refuse a spring without a rotor inertia on its drive side, and damping without a spring."""
     if joint.stiffness is None and joint.stiffness_damping > 0.0:
-        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping is that of a spring; state its stiffness too")
+        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping needs a spring; state stiffness too")
     for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):
         if getattr(joint, key) is not None and armature(arm, name, joint) == 0.0:
             raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "

@@ -1,4 +1,4 @@
-"""Gains of the simulated drives' velocity loops, and how fast the physics has to be stepped for loops and springs."""
+"""Gains of the simulated drives' velocity loops, and the step rate of the physics that loops and springs need."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from stribeck.drivers.simulation.weighing import Scales
 from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.errors import InputError
 
-_FINEST_RATE = 20000.0     # Hz up to which springs may ask for steps of the physics
-_SPRING_ANGLE = 0.2        # rad of its swing that a spring may take in a step: its frequency is then right within 0.2 %
-_HIGHEST_ANGLE = 1.0       # rad; the same for what the hinges of a beam swing beyond its first mode: stable, 4 % off
-_LOOP_STEP = 0.5           # part of a velocity error that the loop may take away in a step, where a spring bares the rotor
-_EXPLICIT = 1.2            # the same for rigid joints at any posture; beyond, loops take a step's end (at 2 they would swing)
-_WEAK = 0.6                # part of its following error by which a joint may fall behind when its friction turns round,
-_STRONG = 0.2              # and that by which it does where its loop is made stronger for its friction
-_STEEPEST = 1.2, 0.5       # the same for the slope at which friction falls, over kp: else slow motion sticks and slips
-_POSTURES = 64             # random ones at which loops are looked at
+_FINEST_RATE = 20000.0     # Hz, largest step rate of the physics
+_SPRING_ANGLE = 0.2        # rad, largest phase of a spring's vibration per step: its frequency is then right within 0.2 %
+_HIGHEST_ANGLE = 1.0       # rad, the same for a beam's modes above the first: stable, frequency wrong by 4 %
+_LOOP_STEP = 0.5           # part of a velocity error that a loop may remove in a step, if a spring separates rotor and link
+_EXPLICIT = 1.2            # the same for rigid joints at any posture; above it loops are implicit (at 2 they would oscillate)
+_WEAK = 0.6                # part of its following error by which a joint may lag when its friction changes sign; above it the
+_STRONG = 0.2              # loop is made stronger, until the joint lags by this part
+_STEEPEST = 1.2, 0.5       # the same two values for the falling slope of friction over kp: if steep, slow motion sticks and slips
+_POSTURES = 64             # number of random postures at which loops are examined
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Tuning:
     kp : ndarray, shape (n,)
         Gains of the velocity loops [N·m·s/rad].
     rate : float
-        Steps of the physics a second that springs need; 0 without springs [Hz].
+        Step rate of the physics that springs need [Hz]; 0 without springs.
     stiff : bool
-        Whether the loops are too stiff to be computed with velocities of a step's begin.
+        Whether the loops are too stiff to be computed with the velocities at the begin of a step.
     """
 
     kp: Array
@@ -49,33 +49,33 @@ class Tuning:
 def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float, path: Path) -> Tuning:
     """Tune the velocity loops at the posture of `data`.
 
-    The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together. Where no rotor is stated
-    and the link alone is so light that friction would hold it up, the drive is stronger. Whether steps of the physics of `dt`
-    follow such loops is looked at all over the joints' ranges, `limits`.
+    The gains are those of a rigid joint: a drive is tuned for the inertia of rotor and link together. If no rotor is stated and
+    the link is so light that friction would stop it, the gain is higher. Random postures within `limits` show whether physics
+    steps of `dt` can follow the loops.
 
     Raises
     ------
     InputError
-        If a rotor is too light or a spring too stiff for the finest step; names the key of the arm file `path`.
+        If a rotor is too light or a spring too stiff for the finest step; the message names the key of the arm file `path`.
     """
     model, axes, truth = physics.model, physics.axes, physics.truth
     mujoco.mj_forward(model, data)
     M = physics.inertia(data)
     inertia = np.diag(M) if physics.loops else np.diag(M)[axes.drives]
     kp = 2.0 * np.pi * truth.column("bandwidth") * inertia
-    if physics.loops:               # else joints creep by what they would weigh alone
+    if physics.loops:               # otherwise MuJoCo takes the inertia of the single joint, and sticking joints creep
         model.dof_invweight0[axes.drives] = np.diag(np.linalg.inv(M))
     if not len(axes.springs):
         return _rigid(physics, kp, limits, dt)
-    model.dof_invweight0[axes.drives] = 1.0 / inertia       # else a rotor creeps more than a rigid joint where it sticks
+    model.dof_invweight0[axes.drives] = 1.0 / inertia       # otherwise a sticking rotor creeps more than a rigid joint
     soft = np.unique(axes.owner)
     loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[soft] / _LOOP_STEP
     if loop.max() > _FINEST_RATE:
         joint = int(soft[np.argmax(loop)])
-        raise InputError(f"{path}: joints.{physics.names[joint]}.rotor_inertia is too small beside the elastic link for a "
+        raise InputError(f"{path}: joints.{physics.names[joint]}.rotor_inertia is too small, with this elastic link, for a "
                          f"velocity loop of {truth.joints[joint].bandwidth:g} Hz; make it "
                          f"{loop.max() / _FINEST_RATE:.3g} times as large")
-    squares, modes = eigh(np.diag(model.jnt_stiffness), M)          # the drives' own come first, at zero
+    squares, modes = eigh(np.diag(model.jnt_stiffness), M)          # the first modes are those of the drives, with frequency zero
     swings = np.sqrt(np.maximum(squares, 0.0))
     first = len(physics.names) + axes.behind + 2 * len(physics.beams)    # a beam bends about two axes
     rates = np.concatenate((swings[:first] / _SPRING_ANGLE, swings[first:] / _HIGHEST_ANGLE))
@@ -83,15 +83,15 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
     if rates[fastest] > _FINEST_RATE:
         stored = model.jnt_stiffness[axes.springs] * modes[axes.springs, fastest] ** 2
         name, knob, value = physics.spring_key(int(np.argmax(stored)))
-        raise InputError(f"{path}: {knob} = {value:g}: {name} would swing at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
-                         f"physics at {_FINEST_RATE:g} Hz follows it up to about "
-                         f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments swing slower; without the "
-                         "key it is rigid")
+        raise InputError(f"{path}: {knob} = {value:g}: {name} would vibrate at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
+                         f"the physics at {_FINEST_RATE:g} Hz follow values up to about "
+                         f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments vibrate more slowly; without "
+                         "this key the part is rigid")
     return Tuning(kp, max(float(rates[fastest]), float(loop.max())))
 
 
 def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tuning:
-    """Loops of rigid joints, strong enough for friction wherever the arm may be."""
+    """Return loops of rigid joints that are strong enough for their friction at all postures."""
     model, truth = physics.model, physics.truth
     rng, data = np.random.default_rng(0), mujoco.MjData(model)
     low, high = np.where(np.isfinite(limits.position), limits.position, [-np.pi, np.pi]).T
@@ -101,16 +101,16 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tunin
             physics.stand(data, q)
             told.append((physics.inertia(data), *scales(q)))
             continue
-        with suppress(DriverError):             # loops do not close everywhere, and drives do not hold them everywhere
+        with suppress(DriverError):             # at some postures loops do not close, or drives cannot hold the arm
             physics.stand(data, rng.uniform() * q)
             if not (np.abs(physics.held(data)) > limits.torque).any():
                 told.append((physics.inertia(data), *scales(data.qpos[physics.axes.drives])))
     M, load, transmitted = (np.array(values) for values in zip(*told, strict=True))
-    if physics.loops:               # the inertia that a drive meets depends on the posture, and so strongly as nowhere in a tree
+    if physics.loops:               # in closed chains the inertia at a drive depends strongly on the posture: take the largest
         kp = 2.0 * np.pi * truth.column("bandwidth") * M.diagonal(axis1=1, axis2=2).max(axis=0)
     level, slope = _friction(truth, np.abs(load).max(axis=0), np.abs(transmitted).max(axis=0))
     integral = 2.0 * np.pi * truth.column("bandwidth") / 4.0 * np.nan_to_num(limits.following_error, nan=0.05)
-    rotors = model.dof_armature[physics.axes.drives]        # a joint that states one is as strong as it says
+    rotors = model.dof_armature[physics.axes.drives]        # a joint with a stated rotor keeps its stated bandwidth
     weak = (rotors == 0.0) & ((2.0 * level > _WEAK * integral * kp) | (slope > _STEEPEST[0] * kp))
     kp = np.where(weak, np.maximum.reduce((kp, 2.0 * level / (_STRONG * integral), slope / _STEEPEST[1])), kp)
     root = np.sqrt(kp)
@@ -118,7 +118,7 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tunin
 
 
 def _friction(truth: Truth, load: Array, transmitted: Array) -> tuple[Array, Array]:
-    """Highest level of each joint's friction, and the steepest fall with speed that its Stribeck part has, each shape (n,)."""
+    """Return the highest level of each joint's friction, and the steepest falling slope of its Stribeck part, each shape (n,)."""
     coulomb, static = (truth.column(key) + truth.column(f"{key}_coefficient") * load for key in ("coulomb", "static"))
     loss = (1.0 / truth.column("efficiency") - 1.0) * transmitted
     level = (np.maximum(coulomb, static) + loss) * (1.0 + truth.column("breakaway") + 2.0 * truth.column("stroke_scatter")

@@ -1,4 +1,4 @@
-"""How little a joint may move that counts as at rest."""
+"""Thresholds of motion below which a joint counts as at rest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,23 +10,24 @@ from stribeck.drivers.arm import Array, Resolution
 from stribeck.drivers.wire.axis import Axis
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-_RAMPED = 0.005             # rad/s, of slides a tenth in m/s, below which a joint counts as at rest, or two velocity steps
-_HELD = 0.02                # rad/s, of slides a tenth in m/s, up to which a drive holds its joint, or four velocity steps
-_BRAKED = 0.002             # rad, of slides a tenth in m, within which a brake holds its joint, or two position steps
+# Each threshold is for joints that turn; slides have a tenth of it, in m.
+_RAMPED = 0.005             # rad/s below which a joint is at rest after a ramp, or two velocity steps if that is more
+_HELD = 0.02                # rad/s up to which a drive holds its joint, or four velocity steps if that is more
+_BRAKED = 0.002             # rad within which a brake holds its joint, or two position steps if that is more
 
 
 @dataclass(frozen=True)
 class AtRest:
-    """Largest motion of a joint at rest, by what brought it there; each shape (n,).
+    """Largest motion with which a joint counts as at rest, for three ways of stopping it; each shape (n,).
 
     Attributes
     ----------
     ramped : ndarray
         Speed after a ramp of set-points to zero [rad/s or m/s].
     held : ndarray
-        Speed under a drive that stops by itself [rad/s or m/s].
+        Speed while the joint's drive stops it by itself [rad/s or m/s].
     braked : ndarray
-        Change of place under a brake, in the time in which it closes [rad or m].
+        Change of position under a brake, during the time in which the brake closes [rad or m].
     """
 
     ramped: Array
@@ -35,13 +36,13 @@ class AtRest:
 
     @classmethod
     def of(cls, joints: Sequence[DrivenJoint], resolution: Resolution) -> Self:
-        """For these joints, whose drives are as coarse as this."""
+        """Return the thresholds for these joints, whose drives have this resolution."""
         small = np.array([joint.small for joint in joints])
         return cls(np.maximum(_RAMPED * small, 2.0 * resolution.velocity_step),
                    np.maximum(_HELD * small, 4.0 * resolution.velocity_step),
                    np.maximum(_BRAKED * small, 2.0 * resolution.position_step))
 
     def turning(self, axes: Sequence[Axis]) -> list[str]:
-        """Joints, of all axes, that move while their drives stop them: a drive may say "held" before its joint is at rest."""
+        """Names of joints that still move although their drives report "held"; `axes` are all axes of the arm."""
         return [axis.joint.name for axis, fastest in zip(axes, self.held, strict=True)
                 if axis.power == "held" and (reading := axis.reading) is not None and abs(reading.dq) > fastest]

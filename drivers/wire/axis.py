@@ -1,4 +1,4 @@
-"""One drive on a bus: what a driver for another kind of drive has to provide (docs/drivers.md shows one).
+"""One drive on a bus: the methods that a driver for a new kind of drive implements (docs/drivers.md shows an example).
 
 Transport (an open python-can bus or serial port) -> codec (pure functions between bytes and SI) -> `Axis` ->
 `drive_link.DriveLink`; `wired_arm.WiredArm` makes an `Arm` of a link.
@@ -12,24 +12,24 @@ import numpy as np
 
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-BRAKE_CLOSES = 0.1          # s that a brake takes at most, as a rule, until it holds a joint whose power is gone
-Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped, holds by itself; needs a reset
+BRAKE_CLOSES = 0.1          # s that most brakes need at most to hold a joint after its power went off
+Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped and holds by itself; needs a reset
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The newest values of a joint, SI, joint side, signs and zero of the model.
+    """Newest values of a joint: SI, joint side, with the model's signs and zero.
 
     Attributes
     ----------
     t : float
-        When they were received, by `time.monotonic` [s].
+        Time at which the values were received, by `time.monotonic` [s].
     q, dq, tau : float
         Position, velocity, torque.
     status : int
         The drive's own status word.
     raw, temperature : float
-        The drive's own torque count or current; its temperature [°C]; nan where it reports none.
+        The drive's own torque count or current, and its temperature [°C]; nan for a value that the drive does not report.
     """
 
     t: float
@@ -43,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Steps:
-    """Resolution of one axis, joint side: of its velocity set-point, its position and its torque reading, see `Resolution`."""
+    """Resolution of one axis at the joint: of velocity set-point, position and torque reading; `viscous` as in `Resolution`."""
 
     velocity: float
     position: float
@@ -52,24 +52,24 @@ class Steps:
 
 
 class Axis(ABC):
-    """One drive. What has to be sent each cycle the axis prepares (`command`) and its link sends (`DriveLink.exchange`).
+    """One drive. The axis prepares the data of each cycle (`command`), and its link sends them (`DriveLink.exchange`).
 
     Attributes
     ----------
     joint : DrivenJoint
-        What it drives.
+        The joint that the drive moves.
     steps : Steps
-        Its resolution.
+        Resolution of the drive.
     reading : Reading or None
-        Newest values; the link replaces it when a reply arrives.
+        Newest values; the link replaces them when a reply arrives.
     replies : int
-        Replies received so far.
+        Number of replies received so far.
     corrupt : int
-        Frames of it so far that were none of those it may send.
+        Number of received frames that this drive cannot have sent undamaged.
     watched : bool
         Whether the drive has confirmed that it stops by itself when the host falls silent; `configure` sets it.
     unwatched : str
-        What becomes of its joint then where it does not.
+        Words for the motion of the joint after the host falls silent, if the drive has no watchdog.
     """
 
     joint: DrivenJoint
@@ -78,26 +78,26 @@ class Axis(ABC):
     replies: int = 0
     corrupt: int = 0
     watched: bool = False
-    unwatched: str = "goes on at its last speed"
+    unwatched: str = "moves on at its last speed"
 
     @property
     @abstractmethod
     def power(self) -> Power:
-        """What the drive does now, by its last reply."""
+        """State of the drive according to its last reply."""
 
     @property
     def trouble(self) -> str | None:
-        """Why a drive is not "on", in the drive's own words; None where there is nothing to say."""
+        """Reason why the drive is not "on", in the drive's own words; None if there is nothing to report."""
         return None
 
     @abstractmethod
     def identity(self) -> dict[str, str]:
-        """What is at the other end, for `stribeck check`: device, firmware, modes, and what it "holds" by itself: the limits that
-        were read back, at the joint. Moves nothing.
+        """Description of the drive for `stribeck check`: device, firmware, modes, and "holds", the limits that the drive enforces
+        by itself, as read back, at the joint. Moves nothing.
         """
 
     def greet(self) -> None:
-        """Ask it anything; called of all axes before one is configured. Writes nothing, moves nothing.
+        """Send the drive any question. All axes are greeted before the first is configured. Writes nothing, moves nothing.
 
         Raises
         ------
@@ -107,16 +107,16 @@ class Axis(ABC):
 
     @abstractmethod
     def configure(self) -> None:
-        """Write units, limits, stop reactions and watchdog, read each back. Moves nothing, powers nothing.
+        """Write units, limits, stop reactions and watchdog, and read each back. Moves nothing, powers nothing.
 
         Raises
         ------
         DriverError
-            If the drive is missing, refuses a setting or reads back another.
+            If the drive is missing, refuses a setting or reads back another value.
         """
 
     def refuse_company(self) -> None:
-        """Refuse a drive that follows another program; asked before anything is written. A driver that can tell, does.
+        """Refuse a drive that follows another program; called before anything is written. Optional, for drives that can tell.
 
         Raises
         ------
@@ -126,23 +126,23 @@ class Axis(ABC):
 
     @abstractmethod
     def enable(self) -> None:
-        """Ask for power at rest, with the drive's set-point zeroed first. Never called but by `Arm.enable`.
+        """Zero the drive's set-point, then ask for power at rest. Only `Arm.enable` calls this.
 
-        A `quick_stop` may come before power does, and takes that back.
+        A `quick_stop` that comes before the drive has power withdraws the request.
         """
 
     @abstractmethod
     def command(self, mode: str, value: float) -> None:
-        """Set-point of the next cycle: "velocity" or "torque", SI, joint side."""
+        """Keep the set-point of the next cycle; `mode` is "velocity" or "torque", `value` is in SI at the joint."""
 
     @abstractmethod
     def quick_stop(self) -> None:
-        """Ask for the drive's own quick stop; it then holds by itself ("held"), whatever becomes of the host."""
+        """Ask for the drive's own quick stop. The drive then holds by itself ("held"), also if the host stops."""
 
     @abstractmethod
     def disable(self) -> None:
-        """Ask for power off; only where a brake holds."""
+        """Ask for power off; called only for joints that a brake holds."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Clear a fault and leave the drive without power. Asked for by people only."""
+        """Clear a fault and leave the drive without power. Only a person requests this."""

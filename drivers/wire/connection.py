@@ -1,4 +1,4 @@
-"""Coming to the drives of a bus and leaving them: take the bus, greet all drives, set them up, let go of the bus."""
+"""Connecting to the drives of a bus and leaving them: take the bus, greet all drives, configure them, release the bus."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -14,25 +14,26 @@ from stribeck.ident.errors import about_file
 
 
 def take_bus(link: DriveLink, place: str, transport: Any, path: Path, undo: ExitStack) -> None:
-    """Take the bus, for this program alone, and greet all drives.
+    """Take the bus for this program alone, and greet all drives.
 
     Parameters
     ----------
     link : DriveLink
         The drives.
     place : str
-        Where they are; no other program of this computer comes to the same place meanwhile. Empty keeps nobody away.
+        Address of the bus or port; other programs of this computer cannot take the same place meanwhile. An empty text
+        excludes no other program.
     transport : optional
-        An open bus or port; None opens the one that the keys of the link name.
+        An open bus or port; None opens the bus or port that the link's keys name.
     path : Path
         The arm file, for messages.
     undo : ExitStack
-        Lets go of the bus in the end, also of one that could not be opened.
+        Releases the bus when it closes, even if the bus could not be opened.
 
     Raises
     ------
     NoAnswer
-        If drives do not answer; names all of them.
+        If drives do not answer; the message names all of them.
     """
     undo.enter_context(alone(place))
     undo.callback(_let_go, link)
@@ -47,25 +48,25 @@ def set_up(axes: Sequence[Axis], watchdog_needed: bool) -> None:
     Raises
     ------
     DriverError
-        If a drive refuses, or has no watchdog where one is needed.
+        If a drive refuses a setting, or has no watchdog although `watchdog_needed` is true.
     """
     for axis in axes:
         axis.configure()
         if watchdog_needed and not axis.watched:
             raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint "
-                              f"{axis.unwatched}. driver.allow_no_watchdog = true moves it all the same")
+                              f"{axis.unwatched}. To move it nevertheless, state driver.allow_no_watchdog = true")
 
 
 def _let_go(link: DriveLink) -> None:
-    """Let go of the bus. Drives have stopped by now, or nothing more can be said to them: an error of an interface that failed
-    before would only hide why the arm was stopped.
+    """Release the bus and ignore errors. The drives have stopped or cannot be reached, and an error of an interface that failed
+    earlier would only hide the reason why the arm was stopped.
     """
     with uninterrupted(), suppress(Exception):
         link.close()
 
 
 def _greet(axes: Sequence[Axis]) -> None:
-    """Nothing is written to any drive before all have answered; all that do not are named."""
+    """Greet all drives before anything is written to any of them, and name all that do not answer."""
     absent: dict[str, NoAnswer] = {}
     for axis in axes:
         try:

@@ -1,4 +1,4 @@
-"""The cycle of a bus: set-points out and replies in, at the arm's own ticks, and its clocks."""
+"""The cycle of a bus: sends set-points and collects replies at the arm's own ticks, and keeps the clocks."""
 
 import time
 from collections.abc import Sequence
@@ -11,24 +11,24 @@ from stribeck.drivers.staleness import stale_age
 from stribeck.drivers.wire.axis import Axis
 from stribeck.drivers.wire.drive_link import DriveLink
 
-_PATIENCE = 2.0             # periods in which a reply must have come
-_RECENT = 3                 # periods in which some drive must have replied, or the bus itself is suspected
+_PATIENCE = 2.0             # periods for which a cycle waits for replies
+_RECENT = 3                 # periods without any reply after which the bus itself is suspected
 
 
 @dataclass
 class Tally:
-    """How the cycles went.
+    """Counts of cycles, missed replies and late cycles, and the latencies of replies.
 
     Attributes
     ----------
     cycles : int
-        Exchanges so far.
+        Number of exchanges so far.
     missed : ndarray of int, shape (n,)
-        Cycles in which a joint's reply was not there in time.
+        Number of cycles in which the reply of each joint did not come in time.
     late : int
-        Cycles that began more than a period behind the clock's grid.
+        Number of cycles that began more than a period behind the clock's grid.
     latency : list of ndarray, shape (n,)
-        From sending to the reply of each joint [s], of the last ten thousand cycles.
+        Time from the request to the reply of each joint [s], for the last ten thousand cycles.
     """
 
     cycles: int
@@ -38,28 +38,28 @@ class Tally:
 
 
 class Cycle:
-    """Exchanges set-points for replies on the grid of the arm's rate.
+    """Exchanges set-points for replies on the time grid of the arm's rate.
 
-    Its clocks, by `time.monotonic`: when the arm was entered, which is t = 0 of samples; when the next cycle is due; when replies
-    were asked for last; and the gap between the last two times.
+    It keeps four times by `time.monotonic`: the time at which the arm was entered, which is t = 0 of samples; the time at which
+    the next cycle is due; the time of the last request for replies; and the gap between the last two requests.
 
     Parameters
     ----------
     link : DriveLink
         The drives.
     rate : float
-        Cycles a second.
+        Cycles per second.
     watchdog : float
         Time without a frame after which drives stop by themselves [s].
     tally : Tally
-        Counts how the cycles go.
+        Counters that the cycles update.
 
     Attributes
     ----------
     period : float
-        Of a cycle [s].
+        Duration of a cycle [s].
     gap : float
-        Between the last two times that replies were asked for [s].
+        Time between the last two requests for replies [s].
     """
 
     def __init__(self, link: DriveLink, rate: float, watchdog: float, tally: Tally) -> None:
@@ -71,11 +71,11 @@ class Cycle:
     # the clocks
 
     def begin(self) -> None:
-        """The arm was entered now: time starts at zero, and the first cycle is due."""
+        """Start the time of samples at zero and make the first cycle due; called when the arm is entered."""
         self._began = self._tick = self._asked = time.monotonic()
 
     def due_now(self) -> None:
-        """The next cycle is due now, however long none was asked for."""
+        """Make the next cycle due now, however long the pause before it was."""
         self._tick = time.monotonic()
 
     def wait(self) -> None:
@@ -83,31 +83,31 @@ class Cycle:
         now = time.monotonic()
         if now < self._tick:
             time.sleep(self._tick - now)
-        elif now - self._tick > self.period:        # behind by whole periods: they are left out, not made up
+        elif now - self._tick > self.period:        # whole periods that were missed are skipped, not made up
             self.tally.late += 1
             self._tick += int((now - self._tick) / self.period) * self.period
 
     def since_asked(self) -> float:
-        """Time since replies were asked for [s]."""
+        """Time since the last request for replies [s]."""
         return time.monotonic() - self._asked
 
     def too_long(self, pause: float) -> bool:
-        """Whether drives that heard nothing for so long [s] may have stopped by themselves."""
+        """Whether drives may have stopped by themselves after this pause [s] without frames."""
         return pause > self._longest_pause
 
     def paused(self) -> bool:
-        """Whether nothing was sent for too long, until now or until the last cycle."""
+        """Whether the time since the last cycle, or between the last two cycles, was too long for the drives' watchdogs."""
         return self.too_long(max(self.since_asked(), self.gap))
 
     # one cycle
 
     def run(self) -> JointSample:
-        """Wait for the tick, exchange, gather what came."""
+        """Wait for the tick, exchange, and return the sample."""
         self.wait()
         return self.exchange()
 
     def exchange(self) -> JointSample:
-        """Send what the axes keep, wait for replies, gather what came."""
+        """Send the set-points of the axes, wait for replies, and return the sample."""
         self._tick += self.period
         before = self._asked
         self._asked = self.link.exchange(time.monotonic() + _PATIENCE * self.period)
@@ -126,18 +126,19 @@ class Cycle:
         return JointSample(t, q, dq, tau, t_joint, None if np.isnan(temperature).all() else temperature, status.astype(np.int64),
                            None if np.isnan(raw).all() else raw)
 
-    # who does not reply
+    # drives that do not reply
 
     def silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
-        """Joints, of all or of these, whose reply was stale when the next was asked for.
+        """Names of joints whose last reply was stale at the last request; None for `axes` looks at all axes.
 
-        A pause of this computer while it waits for replies is not the drives' silence.
+        The age counts up to the request, so that a pause of this computer while it waits for replies is not taken for silence
+        of the drives.
         """
         old = self._asked - self._stale_age
         return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]
 
     def oldest(self) -> float:
-        """Age of the oldest reply when the next was asked for [s]."""
+        """Age of the oldest reply at the last request [s]."""
         return max(self._asked - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
 
     def nobody_speaks(self) -> bool:

@@ -1,4 +1,4 @@
-"""Keys of the arm file that belong to a driver: those of its bus and those of each drive."""
+"""Keys of the arm file that belong to a driver: keys of its bus, and keys of each drive."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -10,41 +10,41 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError
 from stribeck.ident.toml_tables import parse_table
 
-# keys of `bus` that say how it is spoken on, not where it is
+# keys of `bus` that set how data are transmitted; all other keys are part of the address of the bus
 _MANNERS = {"bitrate", "data_bitrate", "fd", "hop_limit", "receive_own_messages", "local_loopback", "ignore_rx_error_frames",
             "listen_only", "timeout", "poll_interval", "sleep_after_open", "rtscts", "tty_baudrate", "ttyBaudrate"}
-Counts = Annotated[float, Field(gt=0.0, le=1e12)]           # of a drive, in a revolution or the like
+Counts = Annotated[float, Field(gt=0.0, le=1e12)]           # counts of a drive per revolution, or per unit of speed
 
 
 class Keys(BaseModel):
-    """Keys of the arm file that belong to a driver; unknown ones are refused like those of other tables."""
+    """Keys of the arm file that belong to a driver; unknown keys are refused, as in every other table."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
 class LinkKeys(Keys):
-    """Keys of ``[driver]`` that every driver has."""
+    """Keys of ``[driver]`` that all drivers share."""
 
     kind: str
     rate: float
     watchdog: float = 0.2               # s without a frame from the host after which each drive stops by itself
-    allow_no_watchdog: bool = False     # move drives that have none
+    allow_no_watchdog: bool = False     # move drives that have no watchdog
 
     @property
     def place(self) -> str:
-        """Where the drives are: the key `port`, or the table `bus`, of drivers that have them."""
+        """Address of the drives: the key `port`, or the address keys of the table `bus`; empty if the driver has neither."""
         bus = getattr(self, "bus", {})
         return getattr(self, "port", ", ".join(f"{key} = {bus[key]}" for key in sorted(bus) if key not in _MANNERS))
 
 
 def read_keys(arm: ArmFile, names: tuple[str, ...], link_keys: type[LinkKeys],
               joint_keys: type[Keys]) -> tuple[Any, tuple[Any, ...]]:
-    """The driver's keys of the arm file, checked: those of ``[driver]`` and those of each joint.
+    """Return the checked keys of the driver from the arm file: keys of ``[driver]``, and keys of each joint's drive.
 
     Raises
     ------
     InputError
-        Says file, key, what was found and what is allowed.
+        If a key is unknown, missing or out of range; the message has file, key, found and allowed value.
     """
     driver = create_model("Driver", driver=(link_keys, ...))
     joint = create_model("Drive", drive=(joint_keys, ...))
@@ -56,16 +56,27 @@ def read_keys(arm: ArmFile, names: tuple[str, ...], link_keys: type[LinkKeys],
 
 def refuse_shared(joints: Sequence[DrivenJoint], key: str, addresses: Sequence[int],
                   others: Mapping[int, str] | None = None) -> None:
-    """Refuse an address ``joints.NAME.drive.KEY`` on the bus that somebody else has; `others` are those of no joint.
+    """Refuse an address ``joints.NAME.drive.KEY`` that two members of the bus would share.
+
+    Parameters
+    ----------
+    joints : sequence of DrivenJoint
+        The joints.
+    key : str
+        Name of the key that holds the address.
+    addresses : sequence of int
+        Address of each joint's drive.
+    others : mapping of int to str, optional
+        Addresses that belong to no joint, with the words for their owners.
 
     Raises
     ------
     InputError
-        Says whose it is.
+        If an address is used twice; the message names its other user.
     """
     taken = dict(others or {})
     for joint, address in zip(joints, addresses, strict=True):
         if address in taken:
-            raise InputError(f"joints.{joint.name}.drive.{key} = {address} is also that of {taken[address]}; each drive on a bus "
-                             "needs its own")
+            raise InputError(f"joints.{joint.name}.drive.{key} = {address} is already used by {taken[address]}; each drive on a "
+                             f"bus needs its own {key}")
         taken[address] = joint.name

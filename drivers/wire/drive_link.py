@@ -1,4 +1,4 @@
-"""The drives of an arm on one bus: what a driver's link provides."""
+"""The drives of an arm on one bus: the methods that the link of a driver implements."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -17,15 +17,16 @@ class DriveLink(ABC):
     keys, joint_keys : type of Keys
         Tables that check the driver's keys of ``[driver]`` and of ``drive = {...}`` of each joint.
     axes : tuple of Axis
-        In the order of the joints. Made by the constructor, which talks to nobody.
+        The axes in the order of the joints. The constructor makes them and talks to no drive.
     modes : frozenset of str
         Subset of {"velocity", "torque"}.
     mechanism : Mechanism
-        The arm's model, for drives that are told its gravity; set before `open`.
+        The arm's model, for drives that need its gravity torque; set before `open`.
     knows_coupling : bool
-        Whether its axes may be motors that move several joints.
+        Whether the axes may be motors that move several joints.
     error_frames : int
-        How many the bus has shown so far: wiring, termination or bit rate are not right, or somebody was cut off.
+        Number of error frames on the bus so far. They indicate wrong wiring, termination or bit rate, or a member that was
+        disconnected while it sent.
     """
 
     keys: ClassVar[type[LinkKeys]] = LinkKeys
@@ -38,16 +39,16 @@ class DriveLink(ABC):
 
     @property
     def corrupt(self) -> int:
-        """Damaged replies so far: those that the bus itself does not sort out."""
+        """Number of damaged replies so far that the bus itself did not reject."""
         return sum(axis.corrupt for axis in self.axes)
 
     @abstractmethod
     def __init__(self, joints: tuple[DrivenJoint, ...], keys: Any, drives: tuple[Any, ...]) -> None:
-        """`drives` are the joints' own checked keys."""
+        """Make the axes; `keys` are the checked keys of ``[driver]``, `drives` the checked keys of each joint's drive."""
 
     @abstractmethod
     def open(self, transport: Any = None) -> None:
-        """Take over an open transport, or open the one that the keys name."""
+        """Take an open transport, or open the bus or port that the keys name."""
 
     def start(self) -> None:
         """Make configured drives ready for `exchange`; called before each enabling, moves nothing."""
@@ -55,21 +56,21 @@ class DriveLink(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the bus; drives stay as they are."""
+        """Release the bus; drives stay as they are."""
 
     @abstractmethod
     def exchange(self, deadline: float) -> float:
-        """One cycle: send every set-point that an axis has and the sign of life, ask for replies, wait for them.
+        """Run one cycle: send the set-point of every axis and the sign of life, ask for replies, and wait for them.
 
-        Ends when all axes have replied, or at `deadline`; never raises for a late reply, whose age is seen by `Reading.t`.
-        Nothing else may send set-points or signs of life: a hung program falls silent.
+        The cycle ends when all axes have replied, or at `deadline`. A late reply raises no error; `Reading.t` shows its age.
+        No other code may send set-points or signs of life, so that the drives hear nothing when the program hangs.
 
         Returns
         -------
         float
-            When the axes were asked, and measured, by `time.monotonic` [s].
+            Time at which the axes were asked and measured, by `time.monotonic` [s].
         """
 
     @abstractmethod
     def load(self) -> float:
-        """Part of the bus that the cycles take at the stated rate; at most `wired_arm.MOST_LOAD` is accepted."""
+        """Fraction of the bus that the cycles use at the stated rate; at most `wired_arm.MOST_LOAD` is accepted."""

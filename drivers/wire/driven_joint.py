@@ -1,4 +1,4 @@
-"""A joint as its drive has to know it: what the arm file says of limits, gear, sign and zero."""
+"""A joint as seen by its drive: limits, gear, sign and zero from the arm file."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class DrivenJoint:
-    """What the arm file says about one joint, for its axis. SI, joint side.
+    """Data of one joint from the arm file that its axis needs. SI, joint side.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class DrivenJoint:
     velocity, acceleration, torque : float
         Largest magnitudes.
     table : JointTable
-        Its table in the arm file: direction, zero_offset, gear_ratio, stop.
+        The joint's table in the arm file: direction, zero_offset, gear_ratio, stop.
     position_unit, torque_unit : str
         "rad" and "N·m", or "m" and "N".
     """
@@ -37,31 +37,31 @@ class DrivenJoint:
 
     @property
     def small(self) -> float:
-        """What thresholds in rad count in its own unit: a tenth of that in m."""
+        """Factor from thresholds in rad to the joint's own unit: 1 for joints that turn, 0.1 for slides, in m."""
         return 1.0 if self.position_unit == "rad" else 0.1
 
     @property
     def falls(self) -> bool:
-        """Whether nothing but the drive's power holds it."""
+        """Whether only the drive's power holds the joint."""
         return self.table.stop == "hold"
 
     @property
     def gear(self) -> float:
-        """Motor revolutions a joint revolution, for drives that count at the motor.
+        """Motor revolutions per joint revolution, for drives that count at the motor.
 
         Raises
         ------
         InputError
-            If the arm file does not state it.
+            If the arm file does not state gear_ratio.
         """
         if self.table.gear_ratio is None:
-            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; say 1.0 where "
-                             "there is no gear, 2 pi over the way of a revolution [m] of a slide")
+            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; state 1.0 if there "
+                             "is no gear, and for a slide 2 pi over the travel per motor revolution [m]")
         return self.table.gear_ratio
 
 
 def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[DrivenJoint, ...]:
-    """What the arm file says about each joint."""
+    """Return the data of each joint that its axis needs."""
     def row(values: Array, j: int) -> float:
         return float(values[j])
 

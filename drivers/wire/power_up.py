@@ -1,4 +1,4 @@
-"""Bringing all drives of an arm to power, its joints at rest."""
+"""Powering all drives of an arm while its joints are at rest."""
 
 from stribeck.drivers.arm import Array
 from stribeck.drivers.errors import DriverError
@@ -10,23 +10,23 @@ _POWER_ON = 5.0             # s to power all drives
 
 
 def power_up(cycle: Cycle, stood: Array, following_error: Array, at_rest: AtRest) -> None:
-    """Ask all drives for power and wait for it; each joint has to stay where it stood.
+    """Ask all drives for power and wait until all have power; each joint must stay in its place.
 
     Parameters
     ----------
     cycle : Cycle
         The cycle of the drives.
     stood : ndarray, shape (n,)
-        Where the joints were before [rad or m].
+        Positions of the joints before the call [rad or m].
     following_error : ndarray, shape (n,)
-        How far a joint may go from there [rad or m].
+        Largest allowed change of these positions [rad or m].
     at_rest : AtRest
-        Up to which speed a joint is held.
+        Thresholds below which joints count as at rest.
 
     Raises
     ------
     DriverError
-        If a drive has a fault or does not come to power in time, or a joint moves.
+        If a drive has a fault or gets no power in time, or a joint moves.
     """
     stood = stood.copy()
     for axis in cycle.axes:
@@ -43,10 +43,10 @@ def power_up(cycle: Cycle, stood: Array, following_error: Array, at_rest: AtRest
 
 
 def _refuse_to_leave(cycle: Cycle, stood: Array, following_error: Array) -> None:
-    """Refuse a joint that moves before all drives have come to power: nothing else looks after it meanwhile.
+    """Refuse a joint that moves before all drives have power: no other code monitors it during this time.
 
-    A joint without brake may sink before its own drive has power, and `stood` follows it. A joint with a brake that is elsewhere
-    before its drive has power lost its zero, as by a reset of the drive.
+    A joint without brake may sink before its own drive has power, so its entry of `stood` is updated until then. A joint with a
+    brake whose position changes before its drive has power has lost its zero, for example by a reset of the drive.
     """
     for j, axis in enumerate(cycle.axes):
         if axis.reading is None:
@@ -55,7 +55,7 @@ def _refuse_to_leave(cycle: Cycle, stood: Array, following_error: Array) -> None
             stood[j] = axis.reading.q
         unit, allowed = axis.joint.position_unit, following_error[j]
         if not abs(axis.reading.q - stood[j]) <= allowed:
-            when = "once its drive had come to power" if axis.power == "on" else "before its drive had come to power"
-            raise DriverError(f"{axis.joint.name} went from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} {when}, more "
-                              f"than its following_error of {allowed:g} {unit}: see to how the drive is tuned and "
-                              "commutated, to its zero, and to its brake")
+            when = "after its drive got power" if axis.power == "on" else "before its drive got power"
+            raise DriverError(f"{axis.joint.name} moved from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} {when}, more "
+                              f"than its following_error of {allowed:g} {unit}: check the drive's tuning, commutation and "
+                              "zero, and the joint's brake")

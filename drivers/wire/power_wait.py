@@ -1,4 +1,4 @@
-"""Waiting for drives to come to a state of power: "on", "held" or "off"."""
+"""Waiting until drives reach a power state: "on", "held" or "off"."""
 
 import time
 from collections.abc import Sequence
@@ -8,24 +8,25 @@ from stribeck.drivers.wire.at_rest import AtRest
 from stribeck.drivers.wire.axis import Axis, Power
 from stribeck.drivers.wire.cycle import Cycle
 
-_ENOUGH = {"held": ("held", "off", "fault"), "off": ("off", "fault")}       # without power nothing is held; a fault takes power
+# states that count as reached: a drive without power cannot hold any more, and a fault switches power off
+_ENOUGH = {"held": ("held", "off", "fault"), "off": ("off", "fault")}
 
 
 class PowerWait:
-    """Whether drives are where they were told to come, and what is said of those that are late. The caller runs the cycles.
+    """Tells whether drives have reached a power state, and makes the error for a drive that is late. The caller runs the cycles.
 
     Parameters
     ----------
     power : str
-        The state that is waited for.
+        The power state to reach.
     patience : float
         Time from now that the drives may take [s].
     axes : sequence of Axis
-        The drives that are waited for.
+        The drives that must reach the state.
     cycle : Cycle
         The cycle of all drives.
     at_rest : AtRest
-        Up to which speed a joint is held.
+        Thresholds below which joints count as at rest.
     """
 
     def __init__(self, power: Power, patience: float, axes: Sequence[Axis], cycle: Cycle, at_rest: AtRest) -> None:
@@ -34,7 +35,7 @@ class PowerWait:
         self._enough = _ENOUGH.get(power, (power,))
 
     def over(self) -> bool:
-        """Whether all drives are in the state and reply; to be held, joints must have come to rest, too."""
+        """Whether all drives are in the state and reply; for "held", the joints must also be at rest."""
         return not (any(axis.power not in self._enough for axis in self._axes) or self._cycle.silent(self._axes)
                     or (self._power == "held" and self._turning()))
 
@@ -43,15 +44,15 @@ class PowerWait:
         return time.monotonic() > self._end
 
     def error(self) -> DriverError:
-        """What is said of the first drive that is late."""
+        """Return the error for the first drive that is late."""
         silent = self._cycle.silent(self._axes)
         if silent:
             return DriverError("no drive replies" if self._cycle.nobody_speaks() else f"{silent[0]} does not reply")
         if turning := self._turning():
-            return DriverError(f"{turning[0]} still turns {self._patience:.2g} s after its drive was told to stop")
+            return DriverError(f"{turning[0]} still moves {self._patience:.2g} s after its drive was told to stop")
         axis = next((axis for axis in self._axes if axis.power not in self._enough), None)
-        if axis is None:        # the state came in another thread, just now
-            return DriverError(f"the drives took longer than {self._patience:g} s to be {self._power!r}")
+        if axis is None:        # another thread received the state just now
+            return DriverError(f"the drives took longer than {self._patience:g} s to reach the state {self._power!r}")
         return DriverError(f"the drive of {axis.joint.name} is {axis.power!r} after {self._patience:g} s, not {self._power!r}"
                            + (f": {axis.trouble}" if axis.trouble else ""))
 

@@ -1,4 +1,4 @@
-"""Buses: opening them, and what frames cost on the wire."""
+"""Buses: opening them, claiming them for one program, their errors, and the length of frames on the wire."""
 
 import errno
 import hashlib
@@ -14,33 +14,33 @@ import can
 from stribeck.drivers.errors import DriverError
 from stribeck.ident.errors import InputError, StribeckError
 
-SEND = 0.05             # s that an interface may take for a frame: the ladder must go on, and some wait for ever
-_UNREADABLE = 100       # times in a row that an interface may stumble over what it reads
+SEND = 0.05             # s that an interface may take to send a frame: without it some wait for ever, and the ladder must go on
+_UNREADABLE = 100       # number of successive errors of an interface's parser after which the interface has failed
 
-logging.getLogger("can.bus").setLevel(logging.ERROR)        # a bus that could not be opened is said to be left open
+logging.getLogger("can.bus").setLevel(logging.ERROR)        # python-can warns that a bus is open which could not be opened
 
 
 def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
-    """A python-can bus from the arm file's ``bus = {...}``, whose keys are python-can's own.
+    """Open a python-can bus from the arm file's ``bus = {...}``, whose keys are python-can's own.
 
     Raises
     ------
     InputError, DriverError
-        If there is no such interface, if it cannot be opened; says which and why.
+        If the interface does not exist or cannot be opened; the message names the bus and the cause.
     """
     if table.get("bitrate", bit_rate) != bit_rate:
-        raise InputError(f"driver.bus.bitrate = {table['bitrate']} is another than driver.bit_rate = {bit_rate:g}, by which the "
-                         "load of the bus is judged; state driver.bit_rate alone")
-    local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # else frames leave the machine
+        raise InputError(f"driver.bus.bitrate = {table['bitrate']} differs from driver.bit_rate = {bit_rate:g}, from which the "
+                         "load of the bus is computed; state driver.bit_rate alone")
+    local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # keeps frames inside this computer
     with opening(f"the CAN bus ({', '.join(f'{key} = {value}' for key, value in table.items())})"):
         return can.Bus(**{"bitrate": int(bit_rate), **local, **table})
 
 
 def readable(bus: can.BusABC) -> can.BusABC:
-    """The bus, with an error frame in place of what its interface stumbles over.
+    """Wrap a bus so that an error of the interface's parser becomes an error frame.
 
-    As one on a serial line does where a byte was lost: it raises whatever its parser met. One that does so again and again has
-    failed.
+    An interface on a serial line raises such an error, of any class, when a byte was lost. Many errors in a row mean that the
+    interface has failed.
     """
     return cast(can.BusABC, _Readable(bus))
 
@@ -61,7 +61,7 @@ class _Readable:
         except Exception as error:
             self._stumbled += 1
             if self._stumbled > _UNREADABLE:
-                raise can.CanOperationError(f"what comes from it cannot be read: {error!r}") from error
+                raise can.CanOperationError(f"the received data cannot be read: {error!r}") from error
             return can.Message(is_error_frame=True)
         self._stumbled = 0
         return message
@@ -69,7 +69,7 @@ class _Readable:
 
 @contextmanager
 def opening(what: str) -> Iterator[None]:
-    """Whatever keeps a bus from being opened, as an error of ours that says what could not be."""
+    """Convert any exception raised while a bus is opened into an error of this package that names the bus."""
     try:
         yield
     except StribeckError:
@@ -78,20 +78,21 @@ def opening(what: str) -> Iterator[None]:
         raise InputError(f"{what} cannot be opened: {error}") from error
     except (can.CanError, OSError) as error:
         raise DriverError(f"{what} cannot be opened: {error}") from error
-    except Exception as error:              # keys of another kind, software that is missing: interfaces raise what they will
+    except Exception as error:              # wrong keys or missing software: interfaces raise exceptions of any class
         raise InputError(f"{what} cannot be opened: {error}") from error
 
 
 @contextmanager
 def alone(place: str) -> Iterator[None]:
-    """Keep other programs of this computer, if it runs Linux, from the drives at a place meanwhile.
+    """Keep other programs of this computer away from the drives at a place inside the block (Linux only).
 
-    Drives show that they follow somebody only when they have power. The claim is a socket's name, which ends with its program.
+    A drive shows only while it has power that it follows a program, so the place itself is claimed: by the name of a socket,
+    which Linux frees when the program ends.
 
     Raises
     ------
     DriverError
-        If another program has them.
+        If another program uses the drives.
     """
     if sys.platform != "linux" or not place:
         yield
@@ -102,13 +103,13 @@ def alone(place: str) -> Iterator[None]:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise DriverError(f"another program has the drives at {place}; end that first") from None
+            raise DriverError(f"another program uses the drives at {place}; end that program first") from None
         yield
 
 
 @contextmanager
 def bus_errors() -> Iterator[None]:
-    """Whatever a bus or a port raises, as an error of ours."""
+    """Convert exceptions of a bus or a port into `DriverError`."""
     try:
         yield
     except (can.CanError, OSError) as error:
@@ -117,7 +118,7 @@ def bus_errors() -> Iterator[None]:
 
 @contextmanager
 def all_tried() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Gives blocks whose failures on the bus wait until all has been tried; then the first is raised."""
+    """Give a context manager for steps that must all be tried; the first exception of a step is raised at the end."""
     failures: list[Exception] = []
 
     @contextmanager
@@ -133,6 +134,6 @@ def all_tried() -> Iterator[Callable[[], AbstractContextManager[None]]]:
 
 
 def can_bits(data: int, extended: bool = False) -> int:
-    """Most bits that a classic frame with so many bytes takes on the wire, stuff bits and interframe space included."""
+    """Largest number of bits of a classic frame with `data` bytes on the wire, including stuff bits and interframe space."""
     stuffed = (54 if extended else 34) + 8 * data
     return stuffed + 13 + (stuffed - 1) // 4

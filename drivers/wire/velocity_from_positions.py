@@ -2,16 +2,16 @@
 
 from collections import deque
 
-_COUNTS = 16            # of position that the window has to hold: the velocity is then right within some percent
-_SHORTEST = 0.025       # s of the window, of a fast joint,
-_LONGEST = 0.25         # and of a slow one
+_COUNTS = 16            # counts of position that the window must span: the velocity is then right within some percent
+_SHORTEST = 0.025       # s, length of the window for a fast joint
+_LONGEST = 0.25         # s, length of the window for a slow joint
 
 
 class Slope:
-    """Slope of the line through the newest positions.
+    """Velocity as the slope of a line through the newest positions.
 
-    The window reaches back until the joint was 16 counts away, at least 0.025 s and at most 0.25 s. The velocity lags by half of
-    it; a joint at rest reads zero.
+    The window reaches back until the joint was 16 counts away, at least 0.025 s and at most 0.25 s. The velocity lags by half
+    the window; a joint at rest has velocity zero.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ class Slope:
         self._points: deque[tuple[float, float]] = deque()
 
     def clear(self) -> None:
-        """Forget what came before a pause."""
+        """Forget all positions, for example after a pause."""
         self._points.clear()
 
     def add(self, t: float, q: float) -> float:
-        """Velocity with this position as the newest; 0 where it is the first."""
+        """Add the newest position and return the velocity; 0 for the first position."""
         points = self._points
         points.append((t, q))
         while points[0][0] < t - _LONGEST:

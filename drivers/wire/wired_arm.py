@@ -25,17 +25,17 @@ from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, about_file
 
-MOST_LOAD = 0.7             # part of a bus that cycles may take
-_FIRST = 3                  # cycles in which drives must have replied before any is powered,
-_FIRST_REPLY = 1.0          # s for which they are asked: nothing is powered yet
+MOST_LOAD = 0.7             # largest fraction of a bus that cycles may use
+_FIRST = 3                  # cycles run before a drive is powered, in which all drives must reply
+_FIRST_REPLY = 1.0          # s for which silent drives are asked again before any drive is powered
 _NOT_CONNECTED = "it is not connected", "disconnected"
 
 
 class WiredArm:
-    """Drives on a bus behind the `Arm` interface. Guard it by a `Supervisor`, which checks what it measures.
+    """Drives on a bus behind the `Arm` interface. Wrap it in a `Supervisor`, which checks the measurements against the limits.
 
-    While it is connected, SIGTERM and SIGHUP raise KeyboardInterrupt where they would end the program at once: the arm is stopped
-    first. A sample's `t` is the instant at which replies were asked for, since entering.
+    While the arm is connected, SIGTERM and SIGHUP raise KeyboardInterrupt if they would otherwise end the program immediately:
+    the arm is stopped first. `t` of a sample is the time of the request for replies, counted from entering.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class WiredArm:
     link : type of DriveLink
         The driver.
     transport : optional
-        An open python-can bus or serial port; default is the one that the arm file names, opened on entering.
+        An open python-can bus or serial port. By default, entering opens the bus or port that the arm file names.
 
     Raises
     ------
     InputError
-        On keys that the driver refuses, limits that are missing, or a bus that cannot carry the rate.
+        If the driver refuses a key, a limit is missing, or the bus cannot carry the rate.
     """
 
     def __init__(self, arm: ArmFile, link: type[DriveLink], transport: Any = None) -> None:
@@ -64,12 +64,12 @@ class WiredArm:
         self.joints = read_joints(arm, mechanism, self._of_motors)
         with about_file(arm.path):
             if self._coupled is not None and not link.knows_coupling:
-                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not know motors that move several joints")
+                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not support motors that move several joints")
             self.link = link(self.joints, keys, drives)
         self.file = arm
         self.link.mechanism = mechanism
         self.watchdog: float = keys.watchdog
-        self._place = keys.place if transport is None else ""       # an open bus is its owner's affair
+        self._place = keys.place if transport is None else ""       # the caller of an open bus decides who else uses it
         self._watchdog_needed = not keys.allow_no_watchdog
         self.axes, self.modes = self.link.axes, self.link.modes
         self._refuse_load()
@@ -80,8 +80,8 @@ class WiredArm:
         self._reason: str | None = _NOT_CONNECTED[0]
         self._sent = np.zeros(len(self.names))          # velocity from which a stop would begin
         self._leave = ExitStack()
-        self.epoch = 0.0                    # when t = 0 was, in s since 1970
-        self.prompt = False                 # whether this computer lets the loop go before all else
+        self.epoch = 0.0                    # time of t = 0, in s since 1970
+        self.prompt = False                 # whether this computer granted the loop real-time priority
         self.tally = Tally(0, np.zeros(len(self.names), dtype=int), 0, [])
         self._cycle = Cycle(self.link, self.rate, self.watchdog, self.tally)
         self._at_rest = AtRest.of(self.joints, self.resolution)
@@ -91,8 +91,8 @@ class WiredArm:
         """Refuse a rate whose cycles would fill the bus."""
         load = self.link.load()
         if load > MOST_LOAD:
-            raise InputError(f"{self.file.path}: driver.rate = {self.rate:g} Hz would take {100 * load:.0f} % of the bus, at "
-                             f"most {100 * MOST_LOAD:.0f} % is safe; at most {self.rate * MOST_LOAD / load:.0f} Hz fit")
+            raise InputError(f"{self.file.path}: driver.rate = {self.rate:g} Hz would take {100 * load:.0f} % of the bus; at "
+                             f"most {100 * MOST_LOAD:.0f} % is safe: lower rate to {self.rate * MOST_LOAD / load:.0f} Hz or less")
 
     def __enter__(self) -> Self:
         with bus_errors(), ExitStack() as undo:
@@ -118,11 +118,11 @@ class WiredArm:
                 self._reason = _NOT_CONNECTED[1]
 
     def _stop_whatever_comes(self, reason: str) -> None:
-        """A second Ctrl-C may come before the ladder has begun to hold it back: then it has yet to be gone down."""
+        """Stop the arm even if a second Ctrl-C comes before the ladder has begun to delay interrupts."""
         try:
             self.stop(reason)
         except KeyboardInterrupt:
-            self.stop(reason)           # does nothing where the ladder was gone down
+            self.stop(reason)           # does nothing if the ladder has been run
             raise
 
     def enable(self) -> None:
@@ -131,7 +131,7 @@ class WiredArm:
         Raises
         ------
         DriverError
-            If a drive does not come to power; those that did are stopped again.
+            If a drive gets no power; drives that have power are stopped again.
         """
         stood = self.stands()
         stood = stood if self._coupled is None else self._coupled.of_motors(stood)
@@ -141,13 +141,15 @@ class WiredArm:
                 power_up(self._cycle, stood, self._of_motors.following_error, self._at_rest)
         except DriverError as error:
             powered = [axis.joint.name for axis in self.axes if axis.power == "on"]
-            self._fail(f"{error}; " + (f"only {', '.join(powered)} had come to power" if powered else "the arm was not powered"))
+            self._fail(f"{error}; " + (f"only {', '.join(powered)} had power" if powered else "the arm was not powered"))
         except BaseException:
-            self.stop("enabling was broken off")
+            self.stop("enabling was interrupted")
             raise
 
     def stands(self) -> Array:
-        """Where all joints are, shape (n,), by drives that are asked as they are, for up to a second; moves nothing.
+        """Return the positions of all joints, shape (n,) [rad or m]; moves nothing and powers nothing.
+
+        Drives that do not reply are asked again for up to a second.
 
         Raises
         ------
@@ -160,12 +162,12 @@ class WiredArm:
             places = self.look(_FIRST)
         if silent:
             raise DriverError(f"{silent[0]} does not reply; nothing was powered")
-        if outside := self.outside():               # a damaged reply may tell a place that is no place
+        if outside := self.outside():               # a damaged reply may also give an impossible position
             raise DriverError(f"{outside[0]}; nothing was powered")
         return places[-1].q
 
     def outside(self) -> list[str]:
-        """Joints that stand beyond their limits, by their last replies, in words."""
+        """Return messages for joints that stand beyond their limits according to their last replies."""
         said, places = [], np.array([np.nan if axis.reading is None else axis.reading.q for axis in self.axes])
         if self._coupled is not None:
             places = self._coupled.of_joints(places)
@@ -176,9 +178,9 @@ class WiredArm:
         return said
 
     def step(self, command: Command) -> JointSample:
-        """Send the set-points at the next tick and return what the joints reply."""
+        """Send the set-points at the next tick and return the sample of the joints' replies."""
         if self._reason is not None:
-            raise ArmStopped(f"the arm takes no commands: {self._reason}; enable it first")
+            raise ArmStopped(f"the arm accepts no commands: {self._reason}; enable it first")
         fault = command_fault(command, self.names, self.modes) or mixed_modes(command, self._coupled)
         if fault is not None:
             self._fail(fault)
@@ -196,7 +198,7 @@ class WiredArm:
         return sample
 
     def _order(self, command: Command) -> None:
-        """Set-points to the axes."""
+        """Give the set-points to the axes."""
         for j, axis in enumerate(self.axes):
             if command.mode is not None and command.mode[j] == "torque" and command.torque is not None:
                 axis.command("torque", float(command.torque[j]))
@@ -206,44 +208,47 @@ class WiredArm:
                 self._sent[j] = command.velocity[j]
 
     def _refuse_pause(self, pause: float) -> None:
-        """Stop where this computer paused: its commands are of before that."""
+        """Stop the arm if this computer paused for too long: its commands are older than the pause."""
         if self._cycle.too_long(pause):
             self._fail(f"this computer sent nothing for {1e3 * pause:.0f} ms")
 
     def _refuse_silence(self) -> None:
-        """Stop where a drive does not reply."""
+        """Stop the arm if a drive does not reply."""
         silent = self._cycle.silent()
         if silent:
             self._fail(f"{silent[0]} has not replied for {1e3 * self._cycle.oldest():.0f} ms"
-                       + ("; nor has any other drive: see to the bus and its supply" if self._cycle.nobody_speaks() else ""))
+                       + ("; no other drive has either: check the bus and its supply" if self._cycle.nobody_speaks() else ""))
 
     def _refuse_lost(self) -> None:
-        """Stop where a drive has left power by itself."""
+        """Stop the arm if a drive is no longer "on" although nobody stopped it."""
         lost = [axis for axis in self.axes if axis.power != "on"]
         if lost:
             self._fail(f"the drive of {lost[0].joint.name} stopped by itself: {lost[0].trouble or lost[0].power}")
 
     def look(self, cycles: int) -> list[JointSample]:
-        """Cycles without set-points, of drives as they are; moves nothing.
+        """Run cycles without set-points and return their samples; moves nothing.
 
         Raises
         ------
         ArmStopped
-            Before the arm was entered.
+            If the arm was not entered.
         DriverError
-            After the arm was stopped, where it was enabled: its drives would follow their last set-points.
+            If the arm is enabled, since its drives would follow their last set-points. The arm is stopped first.
         """
         if self._reason in _NOT_CONNECTED:
-            raise ArmStopped("the arm is not connected; it has to be entered first")
+            raise ArmStopped("the arm is not connected; enter it first (with arm: ...)")
         if self._reason is None:
-            self._fail("the arm is enabled: only step() goes on from there, or stop()")
+            self._fail("the arm is enabled: only step() and stop() may be called now")
         with bus_errors():
             self.link.start()
             self._cycle.due_now()
             return [sample_of_joints(self._cycle.run(), self._coupled) for _ in range(cycles)]
 
     def reset(self) -> None:
-        """Clear faults of the drives, unconnected as the arm is, and leave those without power; none if one follows somebody."""
+        """Clear faults and leave these drives without power; the arm must not be connected.
+
+        No fault is cleared if a drive follows another program.
+        """
         with bus_errors(), ExitStack() as undo:
             self._take_bus(undo)
             for axis in self.axes:
@@ -252,15 +257,15 @@ class WiredArm:
                 axis.reset()
 
     def stop(self, reason: str) -> None:
-        """Velocity 0, then the drives' own quick stop until all is at rest, then brakes where the arm file says so.
+        """Stop by velocity 0, then the drives' own quick stop until all joints rest, then the brakes of joints that have one.
 
-        Each has a time-out. Ctrl-C meanwhile takes effect after the last.
+        Each step has a timeout. A Ctrl-C during the stop takes effect after the last step.
 
         Raises
         ------
         DriverError
-            After the last rung, if a drive did not confirm that it stopped, has a fault that the reason does not name, or a brake
-            does not hold its joint.
+            After the last step, if a drive did not confirm that it stopped, has a fault that the reason does not name, or if a
+            brake does not hold its joint.
         """
         with uninterrupted():
             if self._reason is None:
@@ -268,6 +273,6 @@ class WiredArm:
                 self._ladder.descend(reason, self._sent)
 
     def _fail(self, fault: str) -> None:
-        """Stop, then say why."""
+        """Stop the arm, then raise the fault."""
         self.stop(fault)
         raise DriverError(f"{fault}; the arm was stopped")

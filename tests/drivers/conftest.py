@@ -1,4 +1,4 @@
-"""Small arms for tests of drivers, written to where a test may change them."""
+"""Small arms for tests of drivers, in files that a test may change."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,14 +14,14 @@ from tests.drivers.wires import Bench, benches, patiently
 
 @pytest.fixture(scope="module")
 def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
-    """Starts an emulator in another process: ``bench(kind, changes)``; those of a module end with it."""
+    """Start an emulator in another process: ``bench(kind, changes)``; emulators end with their module."""
     with patiently():
         yield from benches(make_arm)
 
 
 @pytest.fixture
 def simulate(make_arm: Callable[..., ArmFile]) -> Callable[..., SimulatedArm]:
-    """Makes an enabled simulated arm whose ``[simulation]`` table has these changes."""
+    """Make an enabled simulated arm whose ``[simulation]`` table has these changes."""
 
     def make(simulation: dict[str, Any] | None = None, base: str = "pair", seed: int | None = None) -> SimulatedArm:
         arm = SimulatedArm(make_arm({"simulation": simulation or {}}, base), seed=seed)
@@ -33,7 +33,7 @@ def simulate(make_arm: Callable[..., ArmFile]) -> Callable[..., SimulatedArm]:
 
 @pytest.fixture
 def drive() -> Callable[..., dict[str, np.ndarray]]:
-    """Drives an arm through velocity commands, (N, n); gives t, q, dq and tau with one row per command."""
+    """Drive an arm through velocity commands, (N, n); return t, q, dq and tau with one row per command."""
 
     def run(arm: Arm, velocity: np.ndarray) -> dict[str, np.ndarray]:
         samples: list[JointSample] = [arm.step(Command(row)) for row in np.asarray(velocity, dtype=float)]

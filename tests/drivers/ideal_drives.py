@@ -1,4 +1,4 @@
-"""Drives in this process that follow and reply at once, or not at all."""
+"""Drives in this process that follow and reply immediately, or not at all."""
 
 import time
 
@@ -9,7 +9,7 @@ PAUSE = 0.07            # s: longer than a drive may be silent, shorter than its
 
 
 class Ideal(Axis):
-    """Follows at once."""
+    """A drive that follows its set-point immediately."""
 
     steps, watched = Steps(1e-6, 1e-6, 1e-6), True
 
@@ -43,7 +43,7 @@ class Ideal(Axis):
 
 
 class Loopback(DriveLink):
-    """Replies come at once, but for the next cycles in which the computer pauses while it waits for them."""
+    """Drives that reply immediately; in the next `pauses` cycles the computer pauses while it waits for the replies."""
 
     def __init__(self, joints, keys, drives):
         self.axes, self.pauses, self.failures = tuple(Ideal(joint) for joint in joints), 0, 0

@@ -1,4 +1,4 @@
-"""What every arm promises: one class, run on every backend. A new driver is a function and a line in BACKENDS."""
+"""The contract of every arm: one test class, run on every backend. A new driver adds a function and a line in BACKENDS."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +18,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
 from tests.drivers.wires import benches
 
-MOTION = 60             # cycles of the motion that every backend can be asked for
+MOTION = 60             # cycles of the motion that every backend can carry out
 
 
 def motion(k: int, rate: float) -> np.ndarray:
@@ -82,24 +82,24 @@ BACKENDS = {
     "odrive": odrive,
     "cubemars": cubemars,
 }
-SETTLING = {"cubemars": 80}     # cycles: a motor that holds by stiffness sinks a little into it when its brake lets go
+SETTLING = {"cubemars": 80}     # cycles: a motor that holds by stiffness sinks a little when its brake opens
 REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive", "cubemars"}
 
 
 def way(samples, dq):
-    """How far velocities, (N, n), take the joints over the samples' own times."""
+    """Distances by which velocities, (N, n), move the joints over the samples' own times."""
     t = np.array([sample.t for sample in samples])
     return ((dq[1:] + dq[:-1]) / 2.0 * np.diff(t)[:, None]).sum(axis=0)
 
 
 def stood(samples, dq, rate):
-    """How far off `way` may be, as a busy computer sends nothing for a while and a joint then moves on for two periods only."""
+    """Tolerance of `way`: a busy computer may send nothing for a while, and a joint then moves on for two periods only."""
     paused = np.clip(np.diff([sample.t for sample in samples]) - 2.0 / rate, 0.0, None)
     return (paused[:, None] * np.maximum(np.abs(dq[1:]), np.abs(dq[:-1]))).sum(axis=0)
 
 
 class Session:
-    """An arm and how far it has come in the motion."""
+    """An arm and its progress in the motion."""
 
     def __init__(self, arm: Arm) -> None:
         self.arm, self.n, self.k = arm, len(arm.names), 0
@@ -114,13 +114,13 @@ class Session:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def backend(request):
-    """All tests of one come together, so that one emulator is alive at a time."""
+    """All tests of one backend run together, so that only one emulator is alive at a time."""
     return request.param
 
 
 @pytest.fixture(scope="module")
 def emulated(backend, make_arm, tmp_path_factory):
-    """From a protocol to its emulator, on the kind of line that hardware has; one serves all tests of a backend."""
+    """Give the emulator of a protocol, on the kind of line that hardware has; one emulator serves all tests of a backend."""
     lines = {"dynamixel": {"driver": {"port": str(tmp_path_factory.mktemp("line") / "tty")}}}
     with contextmanager(benches)(make_arm) as start:
         yield cache(lambda kind: start(kind, lines.get(kind)))
@@ -140,7 +140,7 @@ class TestArm:
     def test_is_an_arm(self, session):
         assert isinstance(session.arm, Arm)
 
-    def test_says_what_it_is(self, session):
+    def test_states_names_rate_and_modes(self, session):
         arm = session.arm
         assert arm.names == ("turn", "lift")
         assert arm.rate == 200.0
@@ -149,7 +149,7 @@ class TestArm:
     def test_limits_are_those_of_the_arm_file(self, backend, session):
         limits = session.arm.limits
         assert limits.position.tolist() == [[-2.5, 2.5], [-1.5, 1.5]]
-        torque = [12.0, 24.0] if backend == "dynamixel" else [60.0, 40.0]       # what its servos can
+        torque = [12.0, 24.0] if backend == "dynamixel" else [60.0, 40.0]       # largest torques of its servos
         for key, values in {"velocity": [2.0, 1.5], "acceleration": [8.0, 8.0], "torque": torque,
                             "temperature": [70.0, 70.0]}.items():
             assert getattr(limits, key).tolist() == values
@@ -203,23 +203,23 @@ class TestArm:
         for optional in (sample.temperature, sample.raw):
             assert optional is None or optional.shape == (enabled.n,)
 
-    def test_time_goes_on_by_a_period_a_step(self, enabled, backend):
+    def test_time_advances_by_a_period_per_step(self, enabled, backend):
         t = np.array([sample.t for sample in enabled.steps(MOTION)])
-        if backend in REAL_TIME:                # single steps of a busy computer may be late
+        if backend in REAL_TIME:                # on a busy computer single steps may be late
             assert (np.diff(t) > 0.0).all()
             assert np.median(np.diff(t)) == pytest.approx(1.0 / enabled.arm.rate, rel=0.05)
         else:
             np.testing.assert_allclose(np.diff(t), 1.0 / enabled.arm.rate, rtol=1e-6)
 
-    def test_values_were_received_lately(self, enabled, backend):
+    def test_values_were_received_recently(self, enabled, backend):
         for sample in enabled.steps(10):
-            if backend in REAL_TIME:            # replies come after they were asked for; a late one is not yet stale
+            if backend in REAL_TIME:            # replies come after the request; a late reply is not yet stale
                 assert (np.abs(sample.t_joint - sample.t) < 0.05).all()
             else:
                 assert (sample.t_joint <= sample.t).all()
                 assert (sample.t_joint > sample.t - 1.0 / enabled.arm.rate).all()
 
-    def test_the_joints_go_where_they_are_sent(self, enabled):
+    def test_the_joints_follow_the_commands(self, enabled):
         samples = enabled.steps(MOTION)
         wanted = np.array([motion(k, enabled.arm.rate) for k in range(MOTION)])
         off = np.abs(samples[-1].q - samples[0].q - way(samples, wanted))
@@ -228,26 +228,26 @@ class TestArm:
     def test_velocity_is_the_rate_of_position(self, enabled, backend):
         samples = enabled.steps(MOTION)
         t, q, dq = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q", "dq"))
-        if backend in REAL_TIME:                # a joint reads its position when it gets to it, not at `t`
+        if backend in REAL_TIME:                # a drive reads its position when the frame reaches it, not at `t`
             off = np.abs(q[-1] - q[0] - way(samples, dq))
             assert (off <= 0.05 * np.abs(way(samples, dq)) + stood(samples, dq, enabled.arm.rate)).all()
         else:
             np.testing.assert_allclose(np.diff(q, axis=0) / np.diff(t)[:, None], (dq[1:] + dq[:-1]) / 2.0, atol=0.01)
 
-    def test_a_sample_stays_as_it_was(self, enabled):
+    def test_a_sample_is_not_changed_by_later_steps(self, enabled):
         (first,) = enabled.steps(1)
         kept = {key: getattr(first, key).copy() for key in ("q", "dq", "tau", "t_joint")}
         enabled.steps(30)
         for key, values in kept.items():
             np.testing.assert_array_equal(getattr(first, key), values)
 
-    def test_the_command_is_left_alone(self, enabled):
+    def test_the_command_is_not_changed(self, enabled):
         velocity = motion(0, enabled.arm.rate)
         before = velocity.copy()
         enabled.arm.step(Command(velocity))
         np.testing.assert_array_equal(velocity, before)
 
-    def test_stop_is_final_until_somebody_enables(self, enabled):
+    def test_stop_is_final_until_the_next_enable(self, enabled):
         enabled.steps(10)
         enabled.arm.stop("the first reason")
         enabled.arm.stop("a second reason")
@@ -295,7 +295,7 @@ class TestArm:
         (np.zeros(1), ("velocity", "torque")),
         (np.zeros(2), ("velocity", "position")),
     ], ids=["nan", "no torque given", "a torque missing", "unknown mode"])
-    def test_a_mode_that_cannot_be_is_refused_and_stops(self, enabled, torque, mode):
+    def test_an_impossible_mode_is_refused_and_stops(self, enabled, torque, mode):
         if "torque" not in enabled.arm.modes:
             pytest.skip("takes no torques")
         enabled.steps(5)

@@ -1,4 +1,4 @@
-"""The page that is read before anything moves: the same for every driver, and true."""
+"""The findings of `stribeck check`: the same tables for every driver, with true values."""
 
 import re
 import time
@@ -17,7 +17,7 @@ DEVICES = {"canopen": "device", "dynamixel": "XM430-W210", "damiao": "DM10010L",
 
 
 @pytest.mark.parametrize("kind", PAIR)
-def test_the_page_of_every_driver(bench, kind):
+def test_the_tables_of_every_driver(bench, kind):
     drives = bench(kind, {"joints": {"turn": {"position": [-0.5, 0.5]}}})
     found = check_arm(drives.arm)
     drives.end()
@@ -40,15 +40,15 @@ def test_the_page_of_every_driver(bench, kind):
     assert any("turn, lift: no watchdog" in note for note in found.notes) == (kind == "cubemars")
 
 
-def test_a_joint_that_stands_beyond_its_limits_is_told(bench):
+def test_a_joint_beyond_its_limits_is_reported(bench):
     drives = bench("canopen", {"joints": {"turn": {"position": [0.4, 1.0]}}})
     found = check_arm(drives.arm)
     drives.end()
     assert any(re.match(r"turn stands at .* rad, outside its limits 0.4 ... 1: check zero_offset", note) for note in found.notes)
 
 
-@pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive"])        # of others there is no line, or nothing to ask
-def test_all_who_do_not_answer_are_named_at_once(make_arm, kind):
+@pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive"])        # Dynamixel would need a line; CubeMars is not greeted
+def test_all_drives_that_do_not_answer_are_named_together(make_arm, kind):
     began = time.monotonic()
     with pytest.raises(NoAnswer, match=r"^none of 2 drives answers: the drive of turn .*does not answer; check power, wiring"):
         check_arm(make_arm(with_port(PAIR[kind], free_port())))
@@ -57,10 +57,10 @@ def test_all_who_do_not_answer_are_named_at_once(make_arm, kind):
 
 def test_a_simulated_arm_has_no_drives(make_arm):
     found = check_arm(make_arm())
-    assert found.notes == ("there are no drives to ask",)
+    assert found.notes == ("this arm has no drives on a bus; only the arm file was checked",)
 
 
-def test_slides_have_metres(make_arm):
+def test_limits_of_slides_are_in_metres(make_arm):
     arm = make_arm()
     slides = replace(load_mechanism(arm), prismatic=np.array([True, False]))
     page = limits_page(arm, slides, SimulatedArm(arm).limits)
@@ -70,7 +70,7 @@ def test_slides_have_metres(make_arm):
 
 
 @pytest.mark.parametrize("kind", ["canopen", "dynamixel"])
-def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
+def test_limits_held_by_drives_of_slides_are_in_metres(bench, kind, monkeypatch):
     slides = np.array([True, False])
     monkeypatch.setattr("stribeck.drivers.wire.wired_arm.load_mechanism",
                         lambda arm: replace(load_mechanism(arm), prismatic=slides))
@@ -82,20 +82,20 @@ def test_drives_of_slides_hold_metres(bench, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["damiao", "odrive"])
-def test_who_falls_when_the_computer_hangs_is_named(make_arm, kind):
+def test_joints_that_fall_when_the_computer_hangs_are_named(make_arm, kind):
     arm = make_arm(merged(with_port(PAIR[kind], 1), {"joints": {"lift": {"stop": "hold"}}}))
-    assert falling(arm, ("turn", "lift")) == ('lift: no brake; may fall when power goes, as it does if this computer hangs '
+    assert falling(arm, ("turn", "lift")) == ('lift: no brake; may fall when power is lost, as happens if this computer hangs '
                                               '(stop = "hold")')
 
 
 @pytest.mark.parametrize(("kind", "allowed"), [("canopen", False), ("canopen", True), ("cubemars", True)])
-def test_that_nothing_may_stop_a_joint_is_said(make_arm, kind, allowed):
+def test_drives_that_may_move_without_watchdog_are_reported(make_arm, kind, allowed):
     arm = make_arm(merged(with_port(PAIR[kind], 1), {"driver": {"allow_no_watchdog": allowed}}))
-    assert unguarded(arm).startswith("driver.allow_no_watchdog: nothing stops a joint") == allowed
+    assert unguarded(arm).startswith("driver.allow_no_watchdog = true: if this computer hangs, nothing stops a joint") == allowed
     assert bool(unguarded(arm)) == allowed
 
 
-def test_who_falls_is_named(make_arm):
+def test_joints_without_brake_are_named(make_arm):
     arm = make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "hold"}}})
-    assert falling(arm, ("turn", "lift")) == 'lift: no brake; may fall when power goes (stop = "hold")'
+    assert falling(arm, ("turn", "lift")) == 'lift: no brake; may fall when power is lost (stop = "hold")'
     assert falling(make_arm({"joints": {"turn": {"stop": "brake"}, "lift": {"stop": "brake"}}}), ("turn", "lift")) == ""

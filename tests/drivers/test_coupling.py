@@ -1,4 +1,4 @@
-"""Motors that move several joints: the driver commands joints, its drives are motors."""
+"""Motors that move several joints: commands are for joints, and the drives are motors."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ RATE = np.array([0.3, -0.2])                            # of the joints
 OF_MOTORS = np.array([0.3, -0.2 + 0.5 * 0.3])
 
 
-def test_limits_of_motors_let_joints_do_what_theirs_allow(make_arm):
+def test_limits_of_motors_let_joints_use_their_limits(make_arm):
     arm = make_arm(COUPLED)
     mechanism = load_mechanism(arm)
     joints, coupled = arm.limits(mechanism), mechanism.transmission
@@ -31,7 +31,7 @@ def test_limits_of_motors_let_joints_do_what_theirs_allow(make_arm):
     np.testing.assert_allclose(motors.torque, [60.0 + 0.5 * 40.0, 40.0])          # u_turn = tau_turn - 0.5 tau_lift
 
 
-def test_set_points_go_to_motors_and_replies_come_back_as_joints(make_arm):
+def test_set_points_go_to_motors_and_replies_are_converted_to_joints(make_arm):
     with WiredArm(make_arm(COUPLED), Loopback) as arm:
         arm.enable()
         samples = steps(arm, 20, RATE)
@@ -43,7 +43,7 @@ def test_set_points_go_to_motors_and_replies_come_back_as_joints(make_arm):
 
 @pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive"])
 def test_emulated_drives_carry_a_coupled_joint(make_arm, kind):
-    """Both joints go as told, and the torques that the drives report are those of the joints."""
+    """Both joints follow their commands, and the reported torques are those of the joints."""
     simulation = {"motors": {"lift": {"coulomb": 1.5, "viscous": 0.8}}}
     table = with_port(PAIR[kind], 1) | COUPLED | {"simulation": simulation}
     with virtual_drives(make_arm(table), lambda node: None) as arm, arm:
@@ -54,13 +54,13 @@ def test_emulated_drives_carry_a_coupled_joint(make_arm, kind):
         torque = np.mean([sample.tau for sample in late], axis=0)
         assert rate == pytest.approx(RATE, abs=0.02)
         back = np.mean([sample.tau for sample in steps(arm, 120, -RATE)[60:]], axis=0)
-    odd = 0.5 * (torque - back)                         # gravity is much the same within a tenth of a radian
+    odd = 0.5 * (torque - back)                         # gravity changes little within a tenth of a radian
     motor = 1.5 * np.sign(OF_MOTORS[1]) + 0.8 * OF_MOTORS[1]
     assert odd[0] == pytest.approx(3.0 + 2.0 * 0.3 + 0.5 * motor, rel=0.1)
     assert odd[1] == pytest.approx(-2.0 - 1.5 * 0.2 + motor, rel=0.15)
 
 
-def test_joints_of_one_motor_have_one_mode(make_arm):
+def test_joints_that_share_a_motor_must_share_a_mode(make_arm):
     table = with_port(PAIR["canopen"], 1) | COUPLED
     with virtual_drives(make_arm(table), lambda node: None) as arm, arm:
         arm.enable()
@@ -68,8 +68,9 @@ def test_joints_of_one_motor_have_one_mode(make_arm):
             arm.step(Command(np.zeros(2), np.zeros(2), ("torque", "velocity")))
 
 
-def test_a_driver_that_knows_no_coupling_refuses_it(make_arm):
+def test_a_driver_without_coupling_refuses_a_transmission(make_arm):
     from stribeck.drivers.connect import connect
 
-    with pytest.raises(InputError, match=r"\[transmission\]: the driver cubemars does not know motors that move several joints"):
+    with pytest.raises(InputError, match=r"\[transmission\]: the driver cubemars does not support motors that move "
+                                         "several joints"):
         connect(make_arm(with_port(PAIR["cubemars"], 1) | COUPLED))

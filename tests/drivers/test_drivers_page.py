@@ -1,4 +1,4 @@
-"""The driver that docs/drivers.md shows in full works, and plug-ins are found by their entry point."""
+"""The complete driver in docs/drivers.md works, and plug-ins are found by their entry points."""
 
 import re
 import socket
@@ -21,10 +21,10 @@ PAGE = DOCS / "drivers.md"
 
 
 class TextDrives(socketserver.StreamRequestHandler):
-    """Ideal drives that speak lines: "ID NUMBER words"."""
+    """Ideal drives with a protocol of text lines: "ID NUMBER words"."""
 
     disable_nagle_algorithm = True
-    late = threading.Event()        # the next answer is
+    late = threading.Event()        # set if the next answer comes late
 
     def handle(self):
         drives = {1: [30.0, 0.0, 0], 2: [-40.0, 0.0, 0]}
@@ -89,7 +89,7 @@ def test_the_driver_of_the_page_moves_an_arm(make_arm, plugged_in, port):
         assert [axis.power for axis in arm.axes] == ["off", "off"]
 
 
-def test_an_answer_that_comes_late_is_not_taken_for_that_to_the_next_question(make_arm, plugged_in, port):
+def test_a_late_answer_is_not_taken_for_the_answer_to_the_next_question(make_arm, plugged_in, port):
     with connect(text_arm(make_arm, port)) as arm:
         arm.enable()
         TextDrives.late.set()
@@ -98,7 +98,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_that_to_the_next_question(ma
         np.testing.assert_allclose([sample.q for sample in samples], np.tile([0.3, -0.4], (20, 1)))
 
 
-def test_signs_zeros_and_gears_are_the_models(make_arm, plugged_in, port):
+def test_signs_zeros_and_gears_are_those_of_the_model(make_arm, plugged_in, port):
     arm_file = text_arm(make_arm, port, table={"direction": -1, "zero_offset": 0.1, "gear_ratio": 50.0})
     with connect(arm_file) as arm:
         arm.enable()
@@ -109,7 +109,7 @@ def test_signs_zeros_and_gears_are_the_models(make_arm, plugged_in, port):
         np.testing.assert_allclose(last.tau, -1.5 * 50.0)
 
 
-def test_a_drive_that_is_not_there_is_told(make_arm, plugged_in):
+def test_a_missing_drive_is_reported(make_arm, plugged_in):
     with socket.create_server(("127.0.0.1", 0)) as mute:
         nobody = text_arm(make_arm, f"socket://127.0.0.1:{mute.getsockname()[1]}")
         with pytest.raises(DriverError, match="none of 2 drives answers: the drive of turn does not answer"), connect(nobody):
@@ -121,12 +121,12 @@ def test_its_keys_are_checked_like_all_others(make_arm, plugged_in, port):
         connect(text_arm(make_arm, port, idd=3))
 
 
-def test_a_port_that_cannot_be_opened_is_an_error_of_ours(make_arm, plugged_in):
+def test_a_port_that_cannot_be_opened_raises_driver_error(make_arm, plugged_in):
     with pytest.raises(DriverError, match="the bus failed"), connect(text_arm(make_arm, "socket://127.0.0.1:9")):
         pass
 
 
-def test_the_page_keeps_its_promise_of_forty_lines(plugged_in):
+def test_the_driver_of_the_page_has_at_most_forty_lines(plugged_in):
     logic = [line for line in plugged_in.splitlines() if line.strip() and not line.startswith(("import", "from", "class"))]
     assert len(logic) <= 40
 
@@ -139,6 +139,6 @@ def test_a_plug_in_that_cannot_be_loaded_is_named(make_arm, monkeypatch):
         connect(make_arm({"driver": {"kind": "text"}}))
 
 
-def test_drivers_that_nobody_has_are_named(make_arm, plugged_in):
+def test_an_unknown_driver_is_refused_with_a_list(make_arm, plugged_in):
     with pytest.raises(InputError, match=r"pair.toml: unknown driver kind .*simulated, canopen, .*text"):
         connect(make_arm({"driver": {"kind": "telepathy"}}))

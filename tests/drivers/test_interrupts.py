@@ -1,4 +1,4 @@
-"""What asks a program to end while it does what must not be broken off."""
+"""Signals that come during a step that must not be interrupted."""
 
 import signal
 import sys
@@ -16,8 +16,8 @@ def resized_and_ended(seen):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
-def test_no_other_signal_takes_the_place_of_ctrl_c():
-    """As that of a terminal that was resized."""
+def test_ctrl_c_is_not_lost_behind_another_signal():
+    """For example the signal of a terminal that was resized."""
     seen, before = [], signal.signal(signal.SIGWINCH, lambda *_: seen.append("resized"))
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Replay: the recorded samples, for the recorded commands only."""
+"""Replay: returns the recorded samples, and accepts only the recorded commands."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ def command(k):
 
 @pytest.fixture
 def recording(make_arm, tmp_path):
-    """A run of a noisy arm, and the samples that were recorded."""
+    """A run of a noisy arm, and its recorded samples."""
     arm = make_arm({"simulation": {"torque_noise": 0.2, "encoder_step": 1e-4, "torque_step": 0.1}})
     source = SimulatedArm(arm, seed=3)
     samples = []
@@ -44,7 +44,7 @@ def replayed(folder, paced=False):
     return arm
 
 
-def test_the_samples_are_the_recorded_ones(recording):
+def test_the_replayed_samples_are_the_recorded_samples(recording):
     folder, samples = recording
     arm = replayed(folder)
     for k, recorded in enumerate(samples):
@@ -54,11 +54,11 @@ def test_the_samples_are_the_recorded_ones(recording):
             np.testing.assert_array_equal(getattr(again, key), getattr(recorded, key))
 
 
-def test_what_was_not_recorded_is_unknown(recording):
+def test_signals_that_were_not_recorded_are_unknown(recording):
     assert replayed(recording[0]).step(Command(command(0))).raw is None
 
 
-def test_it_has_rate_limits_and_resolution_of_the_arm_that_was_recorded(recording):
+def test_the_replay_has_rate_limits_and_resolution_of_the_recorded_arm(recording):
     arm = replayed(recording[0])
     assert arm.rate == 200.0
     assert arm.limits.velocity.tolist() == [2.0, 1.5]
@@ -66,7 +66,7 @@ def test_it_has_rate_limits_and_resolution_of_the_arm_that_was_recorded(recordin
     assert arm.resolution.torque_step.tolist() == [0.1, 0.1]
 
 
-def test_a_changed_command_is_named_with_found_and_recorded(recording):
+def test_a_changed_command_is_named_with_found_and_recorded_value(recording):
     arm = replayed(recording[0])
     for k in range(20):
         arm.step(Command(command(k)))
@@ -80,11 +80,11 @@ def test_a_changed_command_is_named_with_found_and_recorded(recording):
         arm.step(Command(command(20)))
 
 
-def test_rounding_of_the_last_digits_is_no_change(recording):
+def test_rounding_of_the_last_digits_is_accepted(recording):
     replayed(recording[0]).step(Command(command(0) + 1e-12))
 
 
-def test_the_end_of_the_recording_is_said(recording):
+def test_the_end_of_the_recording_is_reported(recording):
     arm = replayed(recording[0])
     for k in range(CYCLES):
         arm.step(Command(command(k)))
@@ -92,7 +92,7 @@ def test_the_end_of_the_recording_is_said(recording):
         arm.step(Command(np.zeros(2)))
 
 
-def test_after_a_stop_it_goes_on_where_it_was(recording):
+def test_after_a_stop_the_replay_continues_where_it_was(recording):
     folder, samples = recording
     arm = replayed(folder)
     for k in range(10):
@@ -103,7 +103,7 @@ def test_after_a_stop_it_goes_on_where_it_was(recording):
 
 
 @pytest.mark.parametrize(("paced", "least", "most"), [(True, 0.9, 10.0), (False, 0.0, 0.5)])
-def test_real_time_takes_as_long_as_it_did_and_at_once_does_not(recording, paced, least, most):
+def test_a_paced_replay_takes_as_long_as_the_recording(recording, paced, least, most):
     arm = replayed(recording[0], paced)
     began = time.monotonic()
     for k in range(CYCLES):
@@ -112,8 +112,8 @@ def test_real_time_takes_as_long_as_it_did_and_at_once_does_not(recording, paced
     assert least * recorded <= time.monotonic() - began <= most * recorded
 
 
-def test_a_log_without_commands_replays_whatever_is_commanded(recording):
-    """An imported log states no commands; there is nothing to differ from."""
+def test_a_log_without_commands_accepts_any_command(recording):
+    """An imported log has no commands to compare with."""
     folder, samples = recording
     run = load_run(folder, ALL_SIGNALS)
     run.signals["dq_cmd"][:] = np.nan
@@ -140,7 +140,7 @@ def test_a_recording_without_commands_is_refused(recording, tmp_path):
         ReplayArm(load_run(copy, ALL_SIGNALS))
 
 
-def test_the_rate_follows_from_time_where_the_record_has_none(recording, tmp_path):
+def test_the_rate_is_computed_from_time_stamps_if_the_record_has_none(recording, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(recording[0], copy)
     record = json.loads((copy / "run.json").read_text(encoding="utf-8"))

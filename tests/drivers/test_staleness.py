@@ -1,4 +1,4 @@
-"""How old a joint's reply may be."""
+"""The age at which a joint's reply is stale."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The supervisor: every limit trips, the arm is stopped before anything is raised, and nothing trips without a cause."""
+"""The supervisor: every limit trips, the arm is stopped before an error is raised, and no limit trips without a cause."""
 
 import pickle
 from dataclasses import replace
@@ -22,7 +22,7 @@ REST = np.zeros(2)
 
 
 class FakeArm:
-    """Two joints at rest whose samples a test alters; remembers what was asked of it, in order."""
+    """Two joints at rest, whose samples a test alters; records its calls in order."""
 
     names, rate = ("turn", "lift"), RATE
     modes = frozenset({"velocity", "torque"})
@@ -47,7 +47,7 @@ class FakeArm:
     def step(self, command):
         self.calls.append("step")
         self.t += 1.0 / RATE
-        self.q = self.q + np.asarray(self.altered.get("dq", REST)) / RATE       # as its velocity says
+        self.q = self.q + np.asarray(self.altered.get("dq", REST)) / RATE       # integrates its velocity
         plain = JointSample(self.t, self.q, REST, REST, np.full(2, self.t), np.array([25.0, np.nan]), np.zeros(2, dtype=np.int64))
         late = self.altered.get("age")
         changes = {key: value for key, value in self.altered.items() if key != "age"}
@@ -77,7 +77,7 @@ def stops(fake):
 
 
 def trips(fake, commands=(REST,), **altered):
-    """The breach that these samples cause; the arm must have been stopped, once and after the step."""
+    """Return the breach that these samples cause; the arm must have been stopped once, after the step."""
     guard = supervised(fake, **altered)
     with pytest.raises(LimitExceeded) as caught:
         follow(guard, commands)
@@ -87,7 +87,7 @@ def trips(fake, commands=(REST,), **altered):
     return caught.value
 
 
-# quantity, what is altered to just beyond and just within the limit, joint, value, limit and unit that the breach reports
+# quantity, alterations just beyond and just within the limit, then joint, value, limit and unit of the reported breach
 BREACHES = {
     "position, upper": ("position", {"q": [2.001, 0.0]}, {"q": [1.999, 0.0]}, "turn", 2.001, 2.0, "rad"),
     "position, lower": ("position", {"q": [0.0, -1.001]}, {"q": [0.0, -0.999]}, "lift", -1.001, -1.0, "rad"),
@@ -101,7 +101,7 @@ BREACHES = {
 
 
 @pytest.mark.parametrize("breach", BREACHES)
-def test_a_breach_stops_the_arm_and_says_what_left_which_limit(fake, breach):
+def test_a_breach_stops_the_arm_and_names_quantity_joint_and_limit(fake, breach):
     quantity, beyond, _, joint, value, limit, unit = BREACHES[breach]
     error = trips(fake, **beyond)
     assert error.joint == joint
@@ -111,21 +111,21 @@ def test_a_breach_stops_the_arm_and_says_what_left_which_limit(fake, breach):
     assert error.unit == unit
     for said in (joint, quantity, f"{value:.4g} {unit}", f"{limit:.4g} {unit}", "t = 0.010 s"):
         assert said in str(error)
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)         # another process may be told
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)         # the error can be sent to another process
 
 
 @pytest.mark.parametrize("breach", BREACHES)
-def test_just_within_a_limit_nothing_happens(fake, breach):
+def test_values_just_within_a_limit_are_accepted(fake, breach):
     within = BREACHES[breach][2]
     guard = supervised(fake, **within)
     sample = guard.step(Command(np.array(within.get("dq", REST))))
     for key, values in within.items():
         if key != "age":
-            np.testing.assert_array_equal(getattr(sample, key), values)      # the sample is handed on as measured
+            np.testing.assert_array_equal(getattr(sample, key), values)      # the sample is returned as measured
     assert stops(fake) == []
 
 
-def test_the_first_joint_that_fails_is_named_and_one_stop_is_enough(fake):
+def test_the_first_breach_is_named_and_the_arm_is_stopped_once(fake):
     trips(fake, q=[3.0, 3.0], tau=[100.0, 100.0])
 
 
@@ -137,28 +137,28 @@ def test_a_joint_that_cannot_stop_before_its_limit_trips_while_still_inside(fake
 
 
 @pytest.mark.parametrize(("q", "dq"), [([1.9, 0.0], [-1.5, 0.0]), ([-1.9, 0.0], [1.5, 0.0]), ([0.0, 1.4], [0.0, -0.95])])
-def test_the_same_place_on_the_way_back_is_fine(fake, q, dq):
+def test_the_same_position_is_accepted_when_the_joint_moves_away_from_its_limit(fake, q, dq):
     supervised(fake, q=q, dq=dq).step(Command(np.array(dq)))
 
 
 @pytest.mark.parametrize("speed", [0.2, 1.0, 1.9])
-def test_the_room_kept_is_the_stopping_distance_and_little_more(fake, speed):
-    """A joint that brakes at its acceleration limit in time is not stopped: the room is not wasted."""
+def test_the_clearance_is_little_more_than_the_stopping_distance(fake, speed):
+    """A joint that brakes in time, at its acceleration limit, is not stopped: no range is wasted."""
     room = speed**2 / (2.0 * 8.0) + 0.05 * speed
     supervised(fake, q=[2.0 - room, 0.0], dq=[speed, 0.0]).step(Command(np.array([speed, 0.0])))
 
 
-def test_a_joint_told_to_speed_up_towards_its_limit_trips_earlier(fake):
-    """The drive goes on accelerating until the stop reaches it."""
+def test_a_joint_that_accelerates_towards_its_limit_trips_earlier(fake):
+    """The drive continues to accelerate until the stop reaches it."""
     room = 0.5**2 / (2.0 * 8.0) + 0.05 * 0.5
     trips(fake, [[1.9, 0.0]], q=[2.0 - room, 0.0], dq=[0.5, 0.0])
 
 
-def test_beyond_a_limit_a_fast_way_back_does_not_hide_it(fake):
+def test_a_breach_is_not_hidden_by_fast_motion_back(fake):
     trips(fake, [[-1.9, 0.0]], q=[2.1, 0.0], dq=[-1.9, 0.0])
 
 
-def test_a_drive_without_temperature_is_not_watched_for_it(fake):
+def test_a_drive_that_reports_no_temperature_does_not_trip(fake):
     supervised(fake, temperature=[np.nan, np.nan]).step(Command(REST))
     guard = supervised(fake)
     fake.altered = {"temperature": None}
@@ -167,7 +167,7 @@ def test_a_drive_without_temperature_is_not_watched_for_it(fake):
 
 
 @pytest.mark.parametrize(("key", "word"), [("q", "position"), ("dq", "velocity"), ("tau", "torque"), ("t_joint", "time")])
-def test_a_joint_that_reports_no_number_is_stopped(fake, key, word):
+def test_a_joint_that_reports_nan_is_stopped(fake, key, word):
     guard = supervised(fake, **{key: [0.0, np.nan]})
     with pytest.raises(DriverError, match=f"lift reported no {word}") as caught:
         guard.step(Command(REST))
@@ -189,7 +189,7 @@ def test_a_command_beyond_a_limit_is_not_sent(fake, command, words):
 @pytest.mark.parametrize("command", [
     Command(LIMITS.velocity), Command(REST, np.array([np.nan, 99.0])),
     Command(np.array([9.0, 0.0]), np.array([60.0, 99.0]), ("torque", "velocity"))])
-def test_only_what_a_joint_is_told_counts(fake, command):
+def test_only_the_set_point_of_a_joints_mode_is_checked(fake, command):
     supervised(fake).step(command)
     assert stops(fake) == []
 
@@ -205,30 +205,30 @@ class TestFollowing:
         error = trips(fake, [REST] * 60, dq=[0.3, 0.0])
         assert error.quantity == "following error"
 
-    def test_a_joint_that_follows_is_left_alone(self, fake):
+    def test_a_joint_that_follows_its_commands_does_not_trip(self, fake):
         guard = supervised(fake, dq=[0.5, -0.3])
         for _ in range(300):
             guard.step(Command(np.array([0.5, -0.3])))
 
-    def test_noise_about_the_command_is_left_alone(self, fake):
+    def test_noise_about_the_command_does_not_trip(self, fake):
         guard = supervised(fake)
         for noise in 0.3 * np.random.default_rng(1).standard_normal((2000, 2)):
             fake.altered = {"dq": noise}
             guard.step(Command(REST))
 
-    def test_a_joint_in_torque_mode_has_no_velocity_to_follow(self, fake):
+    def test_a_joint_in_torque_mode_has_no_following_error(self, fake):
         guard = supervised(fake, dq=[0.5, 0.0])
         for _ in range(100):
             guard.step(Command(REST, np.array([3.0, 0.0]), ("torque", "velocity")))
 
-    def test_enabling_forgets_what_was_behind(self, fake):
+    def test_enabling_clears_the_following_error(self, fake):
         trips(fake, [[0.5, 0.0]] * 30)
         guard = supervised(fake)
         guard.step(Command(np.array([0.5, 0.0])))
 
 
 class TestPositionAgainstVelocity:
-    """The judge moves the joint; what it reports of that has a scale, a lag or noise of its own."""
+    """The test moves the joint; the reported values have a wrong scale, a lag or noise."""
 
     def swing(self, fake, report, seconds=6.0):
         guard = supervised(fake)
@@ -247,12 +247,12 @@ class TestPositionAgainstVelocity:
         assert stops(fake) == [caught.value.fault]
 
     @pytest.mark.parametrize("name", ["true", "ten per cent", "a lag", "noise", "coarse", "a pause"])
-    def test_velocities_as_they_are_are_left_alone(self, fake, name):
+    def test_realistic_velocities_do_not_trip(self, fake, name):
         rng = np.random.default_rng(0)
 
         def report(row, q, dq):
             if name == "a pause" and row == 200:
-                fake.t += 2.0                   # in which it moved on
+                fake.t += 2.0                   # a pause in which the joint moved on
             shift = 200 if name == "a pause" and row >= 200 else 0
             now = row + shift
             return q[now], {"ten per cent": 1.1 * dq[now], "a lag": dq[max(now - 5, 0)],
@@ -271,12 +271,12 @@ def test_without_a_limit_nothing_moves(key):
         Supervisor(FakeArm(replace(LIMITS, **{key: values})))
 
 
-def test_an_open_end_is_no_position_limit():
+def test_an_infinite_limit_is_not_a_position_limit():
     with pytest.raises(InputError, match=r"joints\.turn\.position is missing"):
         Supervisor(FakeArm(replace(LIMITS, position=np.array([[-2.0, np.inf], [-1.0, 1.0]]))))
 
 
-def test_everything_else_is_the_arms_own(fake):
+def test_the_supervisor_passes_calls_and_attributes_on(fake):
     guard = Supervisor(fake)
     with guard as entered:
         assert entered is guard
@@ -286,7 +286,7 @@ def test_everything_else_is_the_arms_own(fake):
     assert (guard.names, guard.rate, guard.limits, guard.modes) == (fake.names, fake.rate, fake.limits, fake.modes)
 
 
-def test_an_arm_that_refuses_is_not_asked_for_more(fake):
+def test_an_error_of_the_arm_is_passed_on(fake):
     class Refusing(FakeArm):
         def step(self, command):
             raise DriverError("no reply")
@@ -305,7 +305,7 @@ def test_a_sliding_joint_is_judged_in_metres_and_newtons(make_arm):
 
 
 class TestSwinging:
-    """A joint whose velocity loop is unstable is named as that, whatever limit it leaves first."""
+    """An unstable velocity loop is named as the cause, for any limit that is breached first."""
 
     def ride(self, fake, velocity, cycles=60):
         guard = Supervisor(fake)
@@ -320,12 +320,12 @@ class TestSwinging:
             move()
         return str(caught.value)
 
-    def test_it_is_named_with_its_frequency(self, fake):
+    def test_an_unstable_loop_is_named_with_its_frequency(self, fake):
         said = self.ride(fake, lambda k: [0.02 * 1.1**k * np.sin(2.0 * np.pi * 20.0 * k / RATE), 0.0])
         assert "turn swings about its set-points at 20 Hz: its velocity loop is unstable" in said
         assert "wrong sign" not in said
 
-    def test_one_that_shakes_another_is_named_in_its_place(self, fake):
+    def test_the_loop_that_shakes_another_joint_is_named_instead(self, fake):
         said = self.ride(fake, lambda k: [0.9 * np.sin(2.0 * np.pi * 20.0 * k / RATE), 0.04 * k])
         assert said.startswith(("velocity of lift", "following error of lift"))
         assert "turn swings" in said
@@ -333,19 +333,19 @@ class TestSwinging:
     @pytest.mark.parametrize("velocity", [lambda k: [0.05 * k, 0.0], lambda k: [0.02 * k * (1.0 + 0.02 * (-1.0) ** k), 0.0],
                                           lambda k: [0.05 * k + 0.05 * np.sin(k), 0.0],
                                           lambda k: [np.exp(-0.15 * k) * np.cos(k) + 0.03 * max(0, k - 30), 0.0]])
-    def test_what_runs_away_trembles_or_settles_is_not(self, fake, velocity):
+    def test_runaway_noise_and_settling_are_not_called_unstable(self, fake, velocity):
         assert "swings" not in self.ride(fake, velocity, 200)
 
-    def test_nor_is_a_torque_beyond_its_limit(self, fake):
+    def test_a_torque_beyond_its_limit_is_not_called_unstable(self, fake):
         fake.altered["tau"] = np.array([61.0, 0.0])
         assert "swings" not in self.ride(fake, lambda k: [0.0, 0.0])
 
 
-# the real thing: physics, drive and supervisor together
+# physics, drive and supervisor together
 
 @st.composite
 def rides(draw):
-    """Where an arm starts, and velocity commands as (turn, lift, cycles)."""
+    """Start position of an arm, and velocity commands as (turn, lift, cycles)."""
     start = draw(st.tuples(st.floats(-2.45, 2.45), st.floats(-1.45, 1.45)))
     leg = st.tuples(st.floats(-1.9, 1.9), st.floats(-1.4, 1.4), st.integers(20, 200))
     return start, draw(st.lists(leg, min_size=2, max_size=8))
@@ -353,8 +353,8 @@ def rides(draw):
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ride=rides(), rate=st.sampled_from([100.0, 200.0]), heavy=st.booleans())
-def test_no_commands_whatever_take_the_arm_out_of_its_limits(make_arm, ride, rate, heavy):
-    """Whatever is commanded, every joint stays inside or was stopped in time to come to rest inside."""
+def test_no_commands_move_the_arm_out_of_its_limits(make_arm, ride, rate, heavy):
+    """For any commands, every joint stays inside its limits, or is stopped in time to come to rest inside."""
     start, commands = ride
     arm_file = make_arm({"driver": {"rate": rate}, "workspace": {"home": list(start)},
                          "joints": {name: {"following_error": 10.0} for name in ("turn", "lift")},
@@ -369,8 +369,8 @@ def test_no_commands_whatever_take_the_arm_out_of_its_limits(make_arm, ride, rat
                 seen.append(guard.step(Command(np.array([turn, lift]))).q)
     except LimitExceeded:
         arm.enable()
-        seen.append(arm.step(Command(REST)).q)       # where it came to rest
+        seen.append(arm.step(Command(REST)).q)       # position at rest
     low, high = arm.limits.position.T
-    slack = arm.limits.acceleration / rate**2        # what a joint at rest beside its limit moves before it is first measured
+    slack = arm.limits.acceleration / rate**2        # motion of a joint at its limit before its first sample
     assert (np.array(seen) >= low - slack).all()
     assert (np.array(seen) <= high + slack).all()

@@ -1,4 +1,4 @@
-"""Small arms behind device emulators, each in a process of its own on a loopback bus, and what tests do with them."""
+"""Small arms behind device emulators, each in a process of its own on a loopback bus, and functions for tests with them."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ from stribeck.drivers.wire import connection
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 
-processes = multiprocessing.get_context("forkserver")       # imports once, starts in no time
+processes = multiprocessing.get_context("forkserver")       # imports once, then starts quickly
 processes.set_forkserver_preload([
     *(f"stribeck.drivers.{module}" for module in ("canopen.canopen_link", "mit.damiao", "dynamixel.dynamixel_link",
                                                   "odrive.odrive_link", "wire.wired_arm")),
@@ -40,7 +40,7 @@ ENDPOINTS = {"axis0.config.enable_watchdog": 301, "axis0.config.watchdog_timeout
              "axis0.config.torque_soft_min": 304, "axis0.controller.config.vel_limit": 305,
              "axis0.controller.config.control_mode": 306, "axis0.controller.config.input_mode": 307,
              "axis0.controller.input_vel": 308, "axis0.controller.config.absolute_setpoints": 309}
-PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an arm of each protocol; {port} is a free one
+PAIR: dict[str, dict[str, Any]] = {       # changes that give the pair of tests/arms drives of a protocol; {port} is a free port
     "canopen": {
         "driver": {"kind": "canopen", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
                    "modes": ["velocity", "torque"]},
@@ -67,25 +67,25 @@ PAIR: dict[str, dict[str, Any]] = {       # what makes the pair of tests/arms an
 }
 
 
-PATIENCE = 0.3          # s that replies may be old where a crowded computer may stand still for a tenth
+PATIENCE = 0.3          # s, allowed age of replies on a busy computer, which may stand still for 0.1 s
 
 
 @dataclass
 class Bench:
-    """An arm file and the process that plays its drives."""
+    """An arm file and the process that emulates its drives."""
 
     arm: ArmFile
     process: Any
 
     def end(self) -> None:
-        """No drive is there any more; safe to call twice."""
+        """End the emulator; safe to call twice."""
         if self.process.is_alive():
             self.process.kill()
         self.process.join()
 
 
 def benches(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
-    """Starts emulators: `start(kind, changes)`; kills them in the end."""
+    """Start emulators by `start(kind, changes)`, and kill them at the end."""
     running: list[Bench] = []
 
     def start(kind: str, changes: dict[str, Any] | None = None, seed: int = 0) -> Bench:
@@ -111,9 +111,9 @@ def play(arm: Path, seed: int, listens: Any) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody uses, of those that no outgoing connection is given: else parallel tests hear each other."""
+    """A free port outside the range of outgoing connections, so that parallel tests do not receive each other's frames."""
     while True:
-        port = random.SystemRandom().randint(10000, 30000)     # whatever seeds tests set
+        port = random.SystemRandom().randint(10000, 30000)     # independent of seeds that tests set
         with suppress(OSError), ExitStack() as probes:
             for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
                 probes.enter_context(socket.socket(socket.AF_INET, kind)).bind(("", port))
@@ -139,12 +139,12 @@ def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def steps(arm: Arm, count: int, velocity: np.ndarray = REST) -> list[JointSample]:
-    """So many cycles at one velocity."""
+    """Run `count` cycles at one velocity."""
     return [arm.step(Command(velocity)) for _ in range(count)]
 
 
 def until_it_fails(arm: Arm, velocity: np.ndarray = PACE, most: float = 3.0) -> None:
-    """Go on until the arm raises."""
+    """Run cycles until the arm raises an error."""
     end = time.monotonic() + most
     while time.monotonic() < end:
         arm.step(Command(velocity))
@@ -153,7 +153,7 @@ def until_it_fails(arm: Arm, velocity: np.ndarray = PACE, most: float = 3.0) -> 
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Replies may be older than usual before an arm is stopped: tests share their computer with others."""
+    """Allow older replies than usual before an arm is stopped, since tests share the computer with other programs."""
     with pytest.MonkeyPatch.context() as patience:
         patience.setattr(staleness, "SHORTEST_AGE", PATIENCE)
         yield
@@ -161,7 +161,7 @@ def patiently() -> Iterator[None]:
 
 @contextmanager
 def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
-    """The process of a program that has moved the joints for a while, and the queue of what it says."""
+    """The process of a program that has moved the joints for a while, and the queue with its output."""
     said = processes.Queue()
     program = processes.Process(target=drive_on, args=(arm.path, said), daemon=True)
     program.start()
@@ -173,7 +173,7 @@ def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
 
 
 def as_of_another_computer() -> None:
-    """Claim no drives in this process: drives alone can tell that it is there."""
+    """Claim no drives in this process, so that only the drives show that another program moves them."""
     @contextmanager
     def unclaimed(place: str) -> Iterator[None]:
         yield
@@ -182,7 +182,7 @@ def as_of_another_computer() -> None:
 
 
 def drive_on(arm: Path, said: Any) -> None:
-    """A program, as of another computer on the same bus, that moves the joints until it is stopped."""
+    """Move the joints until the program is stopped, as a program on another computer on the same bus."""
     as_of_another_computer()
     staleness.SHORTEST_AGE = PATIENCE
     for ending in (signal.SIGINT, signal.SIGTERM):
@@ -204,7 +204,7 @@ def drive_on(arm: Path, said: Any) -> None:
 
 @contextmanager
 def served(emulator: Any) -> Iterator[None]:
-    """An emulator answers in a thread of its own, as promptly as one in another process."""
+    """Run an emulator in a thread of this process that answers as promptly as an emulator in another process."""
     over = threading.Event()
 
     def serve() -> None:
@@ -222,7 +222,7 @@ def served(emulator: Any) -> Iterator[None]:
 
 @contextmanager
 def drives_here(make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, Any]) -> Iterator[tuple[ArmFile, Any]]:
-    """An arm file and the emulator of its drives in this process, which hears of a program that hangs no more than real ones."""
+    """An arm file and the emulator of its drives in this process, which hears nothing from a hung program, like real drives."""
     arm = make_arm(merged(with_port(PAIR[kind], free_port()), changes))
     emulator = emulate(arm, 0)
     try:
@@ -234,7 +234,7 @@ def drives_here(make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, 
 
 @contextmanager
 def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[WiredArm]:
-    """Emulated drives in this process, the first of them spoilt, and the driver on a CAN bus that is already open."""
+    """Emulated drives in this process, the first of them changed by `spoil`, and the driver on an open CAN bus."""
     channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
     theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
     emulator = import_module(f"stribeck.drivers.emulators.{arm.driver.kind}").Emulator(arm, bus=theirs)

@@ -170,7 +170,8 @@ def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path]
 @pytest.mark.parametrize(("arguments", "changes", "mechanism", "words"), [
     (("plan", "ARM"), {}, {"slider3": {"passive": True}}, "the closures determine only"),
     (("plan", "ARM"), {}, {"link1": {"passive": False}, "link3": {"passive": False}}, "cannot move independently"),
-    (("plan", "ARM"), {"workspace/home": [0.3, -0.3, 0.0]}, {}, "the home posture, workspace.home or all zero, is out of reach"),
+    (("plan", "ARM"), {"workspace/home": [0.3, -0.3, 0.0]}, {},
+     "the home posture (workspace.home, else all zero) is out of reach"),
     (("plan", "ARM"), {"workspace/singular_margin": 1.5}, {}, "workspace.singular_margin"),
     (("plan", "ARM"), {"tool": {"mass": 1.0}}, {}, "a tool is a mass on the last link of an open chain"),
     (("plan", "ARM"), {"joints/link1": {"velocity": 1.0}}, {}, "unknown joint 'link1'"),

@@ -1,4 +1,4 @@
-"""A drive that answers every frame it is sent: its settings, power, watchdog and set-points, whatever its protocol."""
+"""A drive that answers every frame it receives: settings, power, watchdog and set-points, independent of the protocol."""
 
 import time
 from abc import abstractmethod
@@ -14,16 +14,16 @@ from stribeck.drivers.wire.drive_keys import LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.polled.standstill import Standstill
 
-_REPLY = 0.1            # s for an answer to a question outside the cycles,
-_TRIES = 3              # which is put so often
-_FEED = 0.25            # part of the watchdog's time
+_REPLY = 0.1            # s for an answer to a question outside the cycles
+_TRIES = 3              # times that such a question is sent
+_FEED = 0.25            # fraction of the watchdog's time between two frames that keep a watchdog quiet
 
 Condition = Literal["unknown", "off", "powered", "fault"]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What goes over the bus; a remote frame asks for data of its identifier."""
+    """A frame on the bus; a remote frame requests the data of its identifier."""
 
     identifier: int
     data: bytes = b""
@@ -31,7 +31,7 @@ class Frame:
 
 
 class PolledKeys(LinkKeys):
-    """Keys of ``[driver]`` that these drivers share."""
+    """Keys of ``[driver]`` that drivers of polled drives share."""
 
     bus: dict[str, Any]                 # python-can's: interface, channel, ...
     bit_rate: PositiveFloat = 1e6
@@ -39,41 +39,42 @@ class PolledKeys(LinkKeys):
 
     @property
     def feed_period(self) -> float:
-        """Time after which drives that are armed hear of us again while others are asked [s]."""
+        """Time between frames to drives with a running watchdog while other drives are asked [s]."""
         return self.watchdog * _FEED
 
 
 class AskedBus(Protocol):
-    """What an axis needs of its bus to ask its drive outside the cycles."""
+    """Methods of the bus with which an axis asks its drive outside the cycles."""
 
     def clear(self) -> None:
-        """Read away what came unasked, or too late."""
+        """Read and drop all frames that came too late or without a request."""
 
     def send(self, frame: Frame) -> None:
-        """One frame out."""
+        """Send one frame."""
 
     def feed(self) -> None:
-        """Drives that are to have power are told to rest once more, now and then."""
+        """Repeat set-point zero to drives whose watchdogs run before their cycles do."""
 
     def listen(self, done: Callable[[], bool], deadline: float) -> bool:
-        """Hand out what comes until it is done; says whether it was done in time."""
+        """Give received frames to the axes until `done()` or the deadline; return whether `done()` came in time."""
 
 
 class PolledAxis(Axis):
-    """A drive that answers what it is asked, follows set-points, and loses power when it hears nothing for the watchdog's time.
+    """A drive that answers questions, follows set-points, and loses power when it hears nothing for the watchdog's time.
 
-    With its power goes a joint without brake. To be held, a joint is brought to rest by a set-point of zero and then has its
-    watchdog released, so that the drive goes on holding by itself, whatever becomes of us. A drive that left power by itself is
-    only asked.
+    A joint without brake falls when its drive loses power. To hold a joint, the axis brings it to rest by set-point zero and then
+    releases (switches off) the watchdog: the drive holds by itself, even if this program ends. A drive that lost power by itself
+    receives questions only.
 
-    What a cycle sends beside questions, and what `power` then says, by the goal that orders have set and the drive's condition:
+    The table lists the frames that a cycle sends beside questions, and the value of `power`. They depend on the goal, which
+    `enable`, `quick_stop` and `disable` set, and on the condition of the drive:
 
     =========  ============  ============================================  ============================================
     goal       condition     sent                                          power
     =========  ============  ============================================  ============================================
     none       off, unknown  nothing                                       off
     none       powered       nothing                                       held once at rest and released, on until then
-    on         off           velocity 0; power on once 0 was answered      off
+    on         off           velocity 0; power on after its answer         off
     on         unknown       velocity 0                                    off
     on         powered       velocity 0, question for a doubtful setting   on once no setting is doubtful, off until then
     follow     powered       velocity                                      on
@@ -88,21 +89,21 @@ class PolledAxis(Axis):
     held, off  fault         release once at rest                          fault
     =========  ============  ============================================  ============================================
 
-    Nothing is released twice.
+    A watchdog that is off already is not released again.
 
     Attributes
     ----------
     link : AskedBus
-        Its bus.
+        The bus of the drive.
     due : bool
-        Whether an answer of this cycle is still missing.
+        Whether the answer of this cycle is still missing.
     answers : dict
-        What was answered to questions outside the cycles; `take` fills it.
+        Answers to questions outside the cycles; `take` fills it.
     released : bool
-        Whether its watchdog is off.
+        Whether the watchdog of the drive is off.
     settings : dict
-        What was written, by the key of the answer that tells it: the question for it, and the value. Read back once more when
-        there is power.
+        Written settings, each as (question that reads it back, value), by the key of its answer. They are read back again when
+        the drive gets power.
     """
 
     link: AskedBus
@@ -112,23 +113,23 @@ class PolledAxis(Axis):
         self.due, self.released = False, False
         self.answers: dict[Hashable, Any] = {}
         self.settings: dict[Hashable, tuple[Frame, float]] = {}
-        self._doubtful: list[Hashable] = []         # settings that were not read back since power came
+        self._doubtful: list[Hashable] = []         # settings that were not read back since the drive got power
         self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
         self._velocity = 0.0
-        self._zeroed = False                # it has answered a set-point of zero since it was to be powered
-        self._asked = 0.0                   # when its state was asked for last
+        self._zeroed = False                # whether the drive has answered set-point zero since `enable`
+        self._asked = 0.0                   # time of the last question for its state
         self._standstill = Standstill(joint.small)
 
-    # what a driver adds
+    # methods that a driver implements
 
     @property
     @abstractmethod
     def condition(self) -> Condition:
-        """What the drive's last answer says of its power."""
+        """Power condition according to the drive's last answer."""
 
     @abstractmethod
     def setpoint(self, velocity: float) -> Frame:
-        """Frame that tells it a velocity of the joint."""
+        """Frame with a velocity set-point of the joint."""
 
     @abstractmethod
     def power_on(self) -> Iterator[Frame]:
@@ -136,7 +137,7 @@ class PolledAxis(Axis):
 
     @abstractmethod
     def power_off(self) -> Iterator[Frame]:
-        """Frames that take it away."""
+        """Frames that switch power off."""
 
     @abstractmethod
     def release(self) -> Iterator[Frame]:
@@ -144,20 +145,21 @@ class PolledAxis(Axis):
 
     @abstractmethod
     def questions(self, told: bool) -> Iterator[Frame]:
-        """Frames that ask for the state, in a cycle in which it was told a set-point or not."""
+        """Frames that ask for the state; `told` says whether this cycle also sends a set-point."""
 
     @abstractmethod
     def watch(self, on: bool) -> None:
-        """Arm or release the watchdog, and read it back. It must not trip at once where the drive has heard nothing for long."""
+        """Arm or release the watchdog and read the setting back. Arming must not trip a watchdog after a long pause."""
 
     @abstractmethod
     def take(self, frame: Frame) -> None:
-        """Whatever comes on the bus, also what is not for this drive. A state that is not `due` is no answer."""
+        """Take a frame from the bus, which may belong to another drive. A state counts as an answer only while it is `due`."""
 
     def try_watchdog(self, holds: bool) -> None:
-        """Arm it and release it again until the drive is enabled, as it would trip while the drive stands by.
+        """Test the watchdog: arm it, then release it until `enable`, since it would trip while the drive stands by.
 
-        One that holds its joint is spared that, which would let the joint fall if the release were lost: only `enable` arms it.
+        A drive that holds its joint is not tested: if the release were lost, the joint would fall. Only `enable` arms its
+        watchdog.
         """
         if not holds:
             self.watch(True)
@@ -168,10 +170,11 @@ class PolledAxis(Axis):
 
     @property
     def power(self) -> Power:
-        """By its last answer; powered, it is "held" when it stands still and goes on standing without us.
+        """Power state according to the last answer.
 
-        It is "on" when nothing is doubtful any more, as its settings, which a reset since then would have taken. One that is to
-        be left without power has its watchdog released first, which else would trip; what is not known may have power.
+        A powered drive is "held" when its joint stands still and its watchdog is off. It is "on" when its settings are confirmed:
+        a reset since `configure` would have cleared them. After `disable`, a drive is "off" only when its watchdog is off too,
+        since the watchdog would trip. A drive in an unknown condition may have power.
         """
         condition = self.condition
         if condition == "fault":
@@ -184,40 +187,42 @@ class PolledAxis(Axis):
         return "held" if self._standstill.reached and self.released else "on"
 
     def enable(self) -> None:
-        """Arm the watchdog; then, cycle by cycle: zero velocity, its answer, only then power, and at last its settings."""
-        self._velocity, self._zeroed, self._goal = 0.0, False, "on"          # before it is armed: it is fed while it is asked
+        """Arm the watchdog. The next cycles send zero velocity, ask for power after its answer, and then read settings back."""
+        self._velocity, self._zeroed, self._goal = 0.0, False, "on"          # set before arming, so that `feed` starts
         self._standstill.lead()
         if self.watched:
             self.watch(True)
 
     def command(self, mode: str, value: float) -> None:
-        """Velocity of the next frame."""
-        self.setpoint(value)                # raises what it cannot hold
+        """Keep the velocity of the next frame."""
+        self.setpoint(value)                # raises an error if the frame cannot hold the value
         self._velocity = value
 
     def quick_stop(self) -> None:
-        """Zero velocity; at rest the watchdog is released. One that creeps is held by no more than its drive's velocity loop, but
-        would fall where its watchdog stayed armed.
+        """Send zero velocity, and release the watchdog when the joint is at rest.
+
+        A joint that creeps counts as at rest too: only its drive's velocity loop holds it, but an armed watchdog would let it
+        fall.
         """
         self._velocity, self._goal = 0.0, "held"
         self._standstill.hold(time.monotonic())
 
     def disable(self) -> None:
-        """Power off."""
+        """Switch power off."""
         self._velocity, self._goal = 0.0, "off"
 
     @property
     def rests_armed(self) -> bool:
-        """Whether its watchdog runs before its cycles do."""
+        """Whether the watchdog runs before the cycles do."""
         return self.watched and self._goal == "on"
 
     @property
     def doubtful(self) -> bool:
-        """Whether something has still to be confirmed that was asked for with its power."""
+        """Whether settings must still be confirmed before the drive counts as "on"."""
         return bool(self._doubtful)
 
     def frames(self) -> Iterator[Frame]:
-        """What to send in this cycle."""
+        """Frames of this cycle."""
         self.due, self._asked = True, time.monotonic()
         condition = self.condition
         told = self._goal == "on" or (condition in ("powered", "unknown") and self._goal is not None)
@@ -234,7 +239,7 @@ class PolledAxis(Axis):
         yield from self.questions(told)
 
     def confirm(self, powered: bool) -> Iterator[Frame]:
-        """Settings are read back once more, one a cycle: a drive that was reset after it had been set up has lost them."""
+        """Frames that read settings back again, one per cycle: a drive that was reset after `configure` has lost them."""
         if not powered:
             self._doubtful = list(self.settings)
             for key in self._doubtful:
@@ -247,18 +252,18 @@ class PolledAxis(Axis):
                 del self._doubtful[0]
             else:
                 self._goal = "off"
-                raise self.error(f"was reset after it had been set up (setting {key}: told {self.settings[key][1]:g}, is "
+                raise self.error(f"was reset after it had been set up (setting {key}: set to {self.settings[key][1]:g}, reads "
                                  f"{self.answers[key]:g}); connect again")
 
     def has(self, key: Hashable, found: float) -> bool:
-        """Whether what was read back is what was written."""
+        """Whether the value that was read back is the value that was written."""
         _, value = self.settings[key]
         return abs(found - value) <= 1e-6 * abs(value)
 
     # answers
 
     def measured(self, reading: Reading) -> None:
-        """The answer of this cycle."""
+        """Take the reading of this cycle."""
         self.due, self.reading = False, reading
         self._standstill.see(self._asked, reading.q, self.steps.position)
         self.replies += 1
@@ -267,12 +272,12 @@ class PolledAxis(Axis):
             self._goal = "follow"
 
     def forget(self) -> None:
-        """Called before cycles begin again after a pause."""
+        """Forget the time before a pause; called before cycles begin again."""
         self.due = False
         self._standstill.forget(time.monotonic())
 
     def ask(self, frame: Frame, key: Hashable, see_to: str = "; check power, wiring, bit_rate and identifiers") -> Any:
-        """Put a question until there is an answer under this key, a few times.
+        """Send a question, up to three times, and return the answer under this key.
 
         Raises
         ------
@@ -290,5 +295,5 @@ class PolledAxis(Axis):
         raise self.error(f"does not answer{see_to}", NoAnswer)
 
     def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:
-        """An error of this drive."""
+        """Return an error that names this drive."""
         return kind(f"the drive of {self.joint.name} {words}")

@@ -1,4 +1,4 @@
-"""Drives on a CAN bus that answer every frame they are sent: the thread that asks also waits for the answers."""
+"""Drives on a CAN bus that answer every frame they receive: the thread that sends also waits for the answers."""
 
 import time
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.polled.polled_axis import Frame, PolledAxis, PolledKeys
 from stribeck.drivers.wire.transport import SEND, all_tried, open_can, readable
 
-_BACKLOG = 1000         # frames that are read before a cycle begins; a bus that brings more is full of noise
+_BACKLOG = 1000         # frames that are read and dropped before a cycle; more of them mean that the bus is full of noise
 
 
 class PolledLink(DriveLink):
-    """The drives of one CAN bus; a driver adds keys, axes and the load."""
+    """The drives of one CAN bus. A driver adds its keys, axes and bus load."""
 
     def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, axes: tuple[PolledAxis, ...]) -> None:
         self._keys, self.axes, self._axes = keys, axes, axes
@@ -26,24 +26,24 @@ class PolledLink(DriveLink):
         self._fed = 0.0
 
     def open(self, transport: can.BusABC | None = None) -> None:
-        """Take the bus."""
+        """Take an open bus, or open the bus that the keys name."""
         self._bus, self._owned = readable(transport or open_can(self._keys.bus, self._keys.bit_rate)), transport is None
 
     def start(self) -> None:
-        """Nothing that came before counts any more."""
+        """Make the axes forget what they received before a pause."""
         for axis in self._axes:
             axis.forget()
 
     def close(self) -> None:
-        """Let go of the bus; one that was handed in stays open."""
+        """Release the bus; a bus that the caller opened stays open."""
         bus, self._bus = self._bus, None
         if bus is not None and self._owned:
             bus.shutdown()
 
     def exchange(self, deadline: float) -> float:
-        """Every axis' frames out, then wait for the answers. What came before is no answer and only read away.
+        """Send the frames of every axis, then wait for the answers. Frames that arrived earlier are read and dropped.
 
-        What goes wrong with one axis is raised after the others have had theirs.
+        An error of one axis is raised after the other axes have sent their frames.
         """
         for axis in self._axes:
             axis.due = False
@@ -59,7 +59,7 @@ class PolledLink(DriveLink):
         return asked
 
     def feed(self) -> None:
-        """Drives that are to have power are told to rest once more, now and then: their watchdogs run while others are asked."""
+        """Repeat set-point zero to drives whose watchdogs run while other drives are asked outside the cycles."""
         now = time.monotonic()
         if now - self._fed > self._keys.feed_period:
             self._fed = now
@@ -68,22 +68,22 @@ class PolledLink(DriveLink):
                     self.send(axis.setpoint(0.0))
 
     def clear(self) -> None:
-        """Read away what came unasked, or too late."""
+        """Read and drop all frames that came too late or without a request."""
         self._sent.clear()
         for _ in range(_BACKLOG):
             if not self._take(0.0):
                 return
-        raise DriverError("the CAN bus brings frames faster than they can be read; see what else is on it")
+        raise DriverError("the CAN bus delivers frames faster than they can be read; check the other devices on the bus")
 
     def send(self, frame: Frame) -> None:
-        """One frame out."""
+        """Send one frame."""
         assert self._bus is not None
         self._sent.add((frame.identifier, frame.data))
         self._bus.send(can.Message(arbitration_id=frame.identifier, data=None if frame.remote else frame.data,
                                    is_remote_frame=frame.remote, is_extended_id=False), timeout=SEND)
 
     def listen(self, done: Callable[[], bool], deadline: float) -> bool:
-        """Hand out what comes until it is done; says whether it was done in time."""
+        """Give received frames to the axes until `done()` or the deadline; return whether `done()` came in time."""
         while not done():
             left = deadline - time.monotonic()
             if left <= 0.0:
@@ -92,7 +92,7 @@ class PolledLink(DriveLink):
         return True
 
     def _take(self, patience: float) -> bool:
-        """Read one frame; some buses hand out one's own, which nobody answered."""
+        """Read one frame and give it to the axes; drop frames of this program, which some buses return."""
         assert self._bus is not None
         message = self._bus.recv(patience)
         if message is None:

@@ -1,4 +1,4 @@
-"""Looks at CANopen drives on a bus by frames of its own, beside the driver."""
+"""A probe that reads and writes CANopen drives by frames of its own, independent of the driver."""
 
 import struct
 import time
@@ -9,7 +9,7 @@ TEST_OBJECT = 0x2FFF
 
 
 class Probe:
-    """Reads and writes objects of drives beside the driver."""
+    """Reads and writes objects of drives without the driver."""
 
     def __init__(self, bus):
         self.bus = bus

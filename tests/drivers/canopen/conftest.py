@@ -1,4 +1,4 @@
-"""Emulated CANopen drives in another process on a real (loopback) bus, and probes that look at them."""
+"""Emulated CANopen drives in another process on a real (loopback) bus, and probes that read and write them."""
 
 from contextlib import ExitStack, contextmanager
 
@@ -22,7 +22,7 @@ def probe(pair):
 
 @pytest.fixture
 def own(bench):
-    """Emulated drives of a test's own, and a probe; for tests that break them."""
+    """Emulated drives for a single test, and a probe; for tests that break the drives."""
     with ExitStack() as made:
         def start(**changes):
             drives = bench("canopen", changes)

@@ -1,4 +1,4 @@
-"""Emulated CANopen drives as they should not be: what spoils one of them."""
+"""Functions that give an emulated CANopen drive a wrong setting or state."""
 
 
 def without(*key):
@@ -6,7 +6,7 @@ def without(*key):
 
 
 def deaf_to(key):
-    """Takes a write and keeps its old value."""
+    """The object accepts a write but keeps its old value."""
     def spoil(node):
         set_ = node._set
         node._set = lambda found, data: None if found == key else set_(found, data)
@@ -14,7 +14,7 @@ def deaf_to(key):
 
 
 def stuck_at(key, value):
-    """Keeps a value that another program left."""
+    """The object keeps a value that another program left."""
     def spoil(node):
         node.values[key] = value
         deaf_to(key)(node)

@@ -1,4 +1,4 @@
-"""CiA 402 drives on one bus: what ends motion when drives or the program that moves them do not go on."""
+"""CiA 402 drives on one bus: how motion ends when a drive or the program stops working."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from tests.drivers.wires import (
 
 
 class TestFaults:
-    def test_a_node_that_falls_silent_is_noticed_and_the_others_stop(self, own):
+    def test_a_silent_node_is_named_and_the_others_stop(self, own):
         drives, probe = own()
         with connect(drives.arm) as arm:
             arm.enable()
@@ -34,7 +34,7 @@ class TestFaults:
         assert probe.state(2) == 0x40
         assert abs(probe.read(2, 0x606C)) < 100
 
-    def test_after_a_pause_a_drive_that_is_silent_keeps_no_other_from_its_brake(self, own):
+    def test_after_a_pause_a_silent_drive_does_not_keep_others_from_braking(self, own):
         drives, probe = own(driver={"watchdog": 0.2})
         with connect(drives.arm) as arm:
             arm.enable()
@@ -45,7 +45,7 @@ class TestFaults:
                 arm.step(Command(PACE))
             assert probe.state(2) == 0x40
 
-    def test_when_all_drives_vanish_the_arm_says_so(self, own):
+    def test_an_arm_whose_drives_all_vanish_is_stopped_with_a_message(self, own):
         drives, _ = own()
         with connect(drives.arm) as arm:
             arm.enable()
@@ -56,25 +56,25 @@ class TestFaults:
 
 
 class TestHost:
-    """What becomes of the joints when the program that moves them does not go on."""
+    """The joints after the program that moves them is killed, hangs or is interrupted."""
 
     @pytest.fixture
     def host(self, own):
-        """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
+        """A program that moves the joints, a queue with its output, and a probe; "lift" has no brake."""
         drives, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
         with program_of(drives.arm) as (program, said):
             assert abs(probe.read(1, 0x606C)) > 1000
             yield program, said, probe
 
-    def test_killed_it_leaves_the_joints_to_their_watchdogs(self, host):
+    def test_a_killed_program_leaves_the_joints_to_their_watchdogs(self, host):
         program, _, probe = host
         program.kill()
         time.sleep(0.2 + 0.3)                       # watchdog, and braking from 0.3 rad/s at 8 rad/s²
-        for node, state in ((1, 0x40), (2, 0x07)):  # braked; the one without brake held: quick stop active
+        for node, state in ((1, 0x40), (2, 0x07)):  # braked; held without brake: quick stop active
             assert abs(probe.read(node, 0x606C)) < 2000
             assert probe.state(node) == state
 
-    def test_hung_it_is_stopped_and_does_not_resume(self, host):
+    def test_a_hung_program_is_stopped_and_does_not_resume(self, host):
         program, said, probe = host
         os.kill(program.pid, signal.SIGSTOP)
         time.sleep(0.5)
@@ -83,12 +83,12 @@ class TestHost:
         assert re.match(r"DriverError: (turn has not replied|this computer sent nothing) for \d+ ms; the arm was stopped",
                         said.get(timeout=30.0))
         assert abs(probe.read(1, 0x606C)) < 2000
-        assert probe.state(1) == 0x40               # brake: it was told once it could be
+        assert probe.state(1) == 0x40               # brake: closed as soon as the drive could be reached
         assert probe.state(2) == 0x07
 
     @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-    def test_interrupted_it_stops_brakes_and_holds(self, host, ending):
-        """However often: a person who sees the arm still slow down may try again."""
+    def test_an_interrupted_program_stops_brakes_and_holds(self, host, ending):
+        """Also if the signal comes several times: a person who sees the arm still slow down may try again."""
         program, said, probe = host
         while said.empty():
             os.kill(program.pid, ending)
@@ -100,7 +100,7 @@ class TestHost:
 
 
 def script(arm, said):
-    """As a user may write it: nothing in it cares for signals."""
+    """A script of a user, which does not handle signals."""
     try:
         with connect(load_arm(arm)) as connected:
             connected.enable()
@@ -125,7 +125,7 @@ def test_a_script_that_is_asked_to_end_stops_the_arm_first(own):
 
 
 def test_a_joint_without_brake_falls_when_its_drive_has_no_power(own):
-    """The emulated drives do what real ones do; else "hold" would not be needed."""
+    """The emulated drives behave like real ones here; otherwise "hold" would not be needed."""
     _, probe = own(joints={"lift": {"stop": "hold"}})
     first = probe.read(2, 0x6064)
     time.sleep(0.3)

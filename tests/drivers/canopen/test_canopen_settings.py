@@ -1,4 +1,4 @@
-"""What CiA 402 drives are told before they have power."""
+"""Settings that are written to CiA 402 drives before they get power."""
 
 
 import numpy as np
@@ -8,12 +8,12 @@ from tests.drivers.wires import PAIR, merged, virtual_drives, with_port
 
 
 class TestSettings:
-    def test_the_drives_hold_what_was_written(self, pair, probe):
+    def test_the_drives_hold_the_written_settings(self, pair, probe):
         with connect(pair.arm):
             for node, torque in ((1, 1000), (2, 1000)):
                 assert probe.read(node, 0x1016, 1, "<I") == 127 << 16 | 500                  # host and ms
                 assert probe.read(node, 0x6007, 0, "<h") == 3                                # quick stop
-                assert probe.read(node, 0x605A, 0, "<h") == 2                                # which ends in the brake
+                assert probe.read(node, 0x605A, 0, "<h") == 2                                # quick stop that ends in the brake
                 assert probe.read(node, 0x60FF) == 0
                 assert probe.read(node, 0x6060, 0, "<b") == 9
                 assert probe.read(node, 0x6072, 0, "<H") == torque                           # 60 and 40 N·m
@@ -21,21 +21,21 @@ class TestSettings:
                 assert [probe.read(node, 0x1A00, k, "<I") for k in range(4)] == [3, 0x60410010, 0x60640020, 0x60770010]
                 assert probe.read(node, 0x1800, 1, "<I") == 0x180 + node
                 assert (probe.read(node, 0x60C2, 1, "<B"), probe.read(node, 0x60C2, 2, "<b")) == (5, -3)     # 200 Hz
-                assert probe.read(node, 0x1803, 1, "<I") >> 31                               # others stay off
+                assert probe.read(node, 0x1803, 1, "<I") >> 31                               # unused PDOs stay off
 
 
-def test_ramps_are_counted_in_units_of_their_own(make_arm):
-    """Else a drive whose computer falls silent would stop a thousand times too slowly, or at once."""
+def test_ramps_are_counted_in_units_of_acceleration(make_arm):
+    """With wrong units a drive would stop a thousand times too slowly, or with a jerk, when its computer falls silent."""
     nodes = []
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"joints": {"turn": {"drive": {
         "velocity_counts": 60.0, "acceleration_counts": 65536.0}}}}))
     with virtual_drives(arm, nodes.append) as driver, driver:
         assert nodes[0].values[0x6085, 0] == round(8.0 * 100.0 * 65536 / (2.0 * np.pi))
         told = driver.axes[0].identity()["acceleration counts"]
-        assert told == "65536 at one motor revolution a second squared, as the drive says"
+        assert told == "65536 at one motor revolution per second squared, reported by the drive"
 
 
-def test_profile_torque_where_there_is_no_cyclic_one_has_no_ramp_of_its_own(make_arm):
+def test_profile_torque_mode_gets_a_steep_slope_if_there_is_no_cyclic_torque_mode(make_arm):
     nodes = []
 
     def spoil(node):

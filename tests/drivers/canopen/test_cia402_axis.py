@@ -1,4 +1,4 @@
-"""One CiA 402 drive: what moves it, which faults end its motion, and which frames make a reading."""
+"""One CiA 402 drive: its motion, the faults that end motion, and the frames that make a reading."""
 
 import struct
 import time
@@ -24,13 +24,13 @@ class TestMotion:
             arm.enable()
             assert steps(arm, 100, PACE)[-1].dq == pytest.approx(PACE, abs=0.01)
 
-    def test_a_joint_in_torque_mode_has_the_torque_and_the_other_its_velocity(self, pair, probe):
+    def test_one_joint_follows_torque_while_the_other_follows_velocity(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
             for _ in range(40):
                 sample = arm.step(Command(np.array([0.0, 0.1]), np.array([2.4, 0.0]), ("torque", "velocity")))
             assert sample.tau[0] == pytest.approx(2.4, abs=0.06)
-            assert sample.dq == pytest.approx([0.0, 0.1], abs=0.01)         # it sticks below 4.5 N·m
+            assert sample.dq == pytest.approx([0.0, 0.1], abs=0.01)         # the joint sticks below 4.5 N·m
             for _ in range(40):
                 sample = arm.step(Command(np.array([0.0, 0.0]), np.array([6.0, 0.0]), ("torque", "velocity")))
             assert sample.dq[0] > 0.05                                      # and breaks loose above
@@ -39,8 +39,8 @@ class TestMotion:
             arm.enable()
             assert abs(steps(arm, 5)[-1].dq[0]) < 0.01
 
-    def test_directions_and_zeros_are_the_models(self, own):
-        """The drive turns the other way; the emulator knows it from the same keys, the probe sees its counts."""
+    def test_directions_and_zeros_are_those_of_the_model(self, own):
+        """The drive turns the other way. The emulator reads this from the same keys; the probe reads the drive's counts."""
         drives, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.5}})
         with connect(drives.arm) as arm:
             arm.enable()
@@ -52,7 +52,7 @@ class TestMotion:
 
 
 class TestStaleVelocity:
-    """Somebody left a velocity in the drive, as its target or to be added to that."""
+    """Another program left a velocity in the drive, as its target or as an offset."""
 
     STALE = 20000       # counts/s: 0.02 rad/s at the joint
 
@@ -69,8 +69,8 @@ class TestStaleVelocity:
             np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=2e-4)
 
     @pytest.mark.parametrize("index", [0x60FF, 0x60B1])
-    def test_without_the_driver_it_does(self, own, index):
-        """Else the test above would prove nothing."""
+    def test_without_the_driver_the_joint_moves(self, own, index):
+        """Otherwise the test above would prove nothing."""
         _, probe = own()
         before = probe.read(1, 0x6064)
         probe.write(1, 0x6060, 9, "<b")
@@ -82,7 +82,7 @@ class TestStaleVelocity:
 
 
 class TestFaults:
-    def test_a_drive_fault_stops_all_joints_and_is_not_reset_by_anything_but_a_reset(self, pair, probe):
+    def test_a_drive_fault_stops_all_joints_and_only_a_reset_clears_it(self, pair, probe):
         arm = connect(pair.arm)
         with arm:
             arm.enable()
@@ -105,7 +105,7 @@ class TestFaults:
             arm.enable()
             steps(arm, 5)
 
-    def test_a_reset_leaves_a_joint_that_is_held_as_it_is(self, own):
+    def test_a_reset_does_not_change_a_held_joint(self, own):
         drives, probe = own(joints={"lift": {"stop": "hold"}})
         with connect(drives.arm) as arm:
             arm.enable()
@@ -119,7 +119,7 @@ class TestFaults:
         assert (probe.state(1), probe.state(2)) == (0x40, 0x07)
         assert abs(probe.read(2, 0x6064) - before) < 50
 
-    def test_a_node_that_was_reset_is_not_taken_back(self, own):
+    def test_a_node_that_was_reset_is_not_powered_again(self, own):
         drives, probe = own()
         with connect(drives.arm) as arm:
             arm.enable()
@@ -131,8 +131,8 @@ class TestFaults:
                 arm.enable()
 
     @pytest.mark.parametrize("stop", ["brake", "hold"])
-    def test_a_drive_that_was_told_to_leave_its_cycles_stops(self, own, stop):
-        """By another master, or a vendor's tool: it hears heartbeats, which keep its watchdog quiet, but no set-points."""
+    def test_a_drive_that_leaves_operational_is_stopped(self, own, stop):
+        """Another master or a vendor's tool did it: the drive hears heartbeats, so its watchdog is quiet, but no set-points."""
         drives, probe = own(driver={"watchdog": 0.5}, joints={"turn": {"stop": stop}})
         with connect(drives.arm) as arm:
             arm.enable()
@@ -146,8 +146,8 @@ class TestFaults:
             assert ran < PACE[0] * 0.4
         assert probe.state(2) == 0x40
 
-    def test_a_drive_that_leaves_power_by_itself_is_not_brought_back(self, pair, probe):
-        """Another master, or a key switch."""
+    def test_a_drive_that_lost_power_by_itself_is_not_powered_again(self, pair, probe):
+        """Another master or a key switch may do this."""
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 10)
@@ -158,10 +158,10 @@ class TestFaults:
                 arm.step(Command(REST))
 
 
-@pytest.mark.parametrize(("stuck", "words"), [(10, r"shows mode 10 \(0x6061\) \d+ ms after it was told mode 9"),
-                                              (9, r"shows mode 9 \(0x6061\) \d+ ms after it was told mode 10")])
-def test_a_drive_that_stays_in_its_mode_is_stopped_without_torque(make_arm, stuck, words):
-    """A joint that broke loose and is to stop would go on with the torque that broke it loose, and the other way round."""
+@pytest.mark.parametrize(("stuck", "words"), [(10, r"reports mode 10 \(0x6061\) \d+ ms after the command for mode 9"),
+                                              (9, r"reports mode 9 \(0x6061\) \d+ ms after the command for mode 10")])
+def test_a_drive_that_does_not_change_its_mode_is_stopped_without_torque(make_arm, stuck, words):
+    """Otherwise a joint that broke loose would keep the torque that broke it loose instead of stopping, and vice versa."""
     nodes = []
 
     def spoil(node):
@@ -185,7 +185,7 @@ def test_a_drive_that_stays_in_its_mode_is_stopped_without_torque(make_arm, stuc
 
 
 class TestGreeting:
-    """A node that answers nothing."""
+    """A node that does not answer."""
 
     def silent(self, make_arm, talks):
         heard = []
@@ -203,14 +203,14 @@ class TestGreeting:
             pass
         return (0, b"\x80\x01") in heard
 
-    def test_one_that_may_have_stopped_is_told_to_answer(self, make_arm):
+    def test_a_silent_node_is_set_to_pre_operational(self, make_arm):
         assert self.silent(make_arm, talks=False)
 
-    def test_one_that_works_for_somebody_is_told_nothing(self, make_arm):
+    def test_a_node_that_follows_another_program_receives_nothing(self, make_arm):
         assert not self.silent(make_arm, talks=True)
 
 
-def test_a_drive_that_hears_the_start_late_is_asked_again(make_arm):
+def test_a_drive_that_misses_the_start_frame_is_started_again(make_arm):
     def deaf_once(node):
         nmt, heard = node._nmt, []
 
@@ -226,8 +226,8 @@ def test_a_drive_that_hears_the_start_late_is_asked_again(make_arm):
         steps(driver, 5)
 
 
-def test_halves_of_different_cycles_are_never_one_reading(axis):
-    """The frame with the velocity was lost, then that with the position; a reading would be wrong by a cycle for ever."""
+def test_tpdos_of_different_cycles_are_never_joined_in_a_reading(axis):
+    """First the frame with the velocity is lost, then the frame with the position: readings must not stay a cycle late."""
     axis.expect()
     axis.on_state(0x181, bytearray(struct.pack("<Hih", 0x27, 1000, 5)), 0.0)
     before = axis.replies
@@ -242,7 +242,7 @@ def test_halves_of_different_cycles_are_never_one_reading(axis):
 
 
 @given(data=st.binary(max_size=8))
-def test_whatever_comes_on_the_bus_the_reader_lives(axis, data):
+def test_the_reader_survives_any_frame_on_the_bus(axis, data):
     for listener in (axis.on_state, axis.on_velocity, axis.on_emergency, axis.on_heartbeat):
         listener(0x181, bytearray(data), 0.0)
     assert axis.power in ("off", "on", "held", "fault")

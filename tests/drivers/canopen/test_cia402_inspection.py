@@ -1,4 +1,4 @@
-"""Drives that are not as they should be are not powered, and are told in words what is wrong."""
+"""Drives with a wrong setting or state are not powered, and the message says what is wrong."""
 
 import time
 
@@ -15,25 +15,26 @@ from tests.drivers.wires import PACE, PAIR, merged, program_of, steps, virtual_d
     (without(0x1016, 1), r"turn has no watchdog.*allow_no_watchdog"),
     (without(0x6007, 0), r"turn has no watchdog.*allow_no_watchdog"),
     (without(0x605A, 0), r"turn \(node 1\) has no object 0x605A:0 \(quick stop that ends in the brake\)"),
-    (deaf_to((0x6007, 0)), r"was told reaction to a lost connection = 3 \(0x6007:0\) and reads back 1"),
-    (deaf_to((0x1A00, 2)), r"was told PDO 0x1800"),
+    (deaf_to((0x6007, 0)), r"did not accept reaction to a lost connection = 3 \(0x6007:0\): it reads back 1"),
+    (deaf_to((0x1A00, 2)), r"did not accept PDO 0x1800"),
     (deaf_to((0x60FF, 0)), None),
     (says(0x6502, 0b100), r"has no mode csv \(0x6502 offers pv\)"),
-    (says(0x6076, 600_000), r"rated torque is 600 N·m \(0x6076, in mN·m\), the arm file says 0.6 N·m"),
-    (says(0x60A9, 0x00B44700), r"counts speeds in revolutions per min \(0x60A9\), 60 at one motor revolution a second, the arm "
-                               r"file says \d+ \(velocity_counts, by default position_counts\)"),
-    (says(0x60AA, 0x00C00300), r"counts accelerations in revolutions per min per s \(0x60AA\), 60 at one motor revolution a "
-                               r"second squared, the arm file says \d+ \(acceleration_counts, by default velocity_counts\)"),
-    *[(says(0x607E, 1 << bit), rf"reverses what it is told, or what it says \(0x607E = 0x{1 << bit:02X}\)") for bit in (5, 6, 7)],
-    (says(0x607E, 0b1100_0000), r"reverses what it is told, or what it says \(0x607E = 0xC0\).* direction = -1"),
+    (says(0x6076, 600_000), r"rated torque of 600 N·m \(0x6076, in mN·m\); the arm file states 0.6 N·m"),
+    (says(0x60A9, 0x00B44700), r"counts speed in revolutions per min \(0x60A9\): 60 counts at one motor revolution per second; "
+                               r"the arm file states \d+ \(velocity_counts, by default position_counts\)"),
+    (says(0x60AA, 0x00C00300), r"counts acceleration in revolutions per min per s \(0x60AA\): 60 counts at one motor revolution "
+                               r"per second squared;"
+                               r" the arm file states \d+ \(acceleration_counts, by default velocity_counts\)"),
+    *[(says(0x607E, 1 << bit), rf"has a polarity that reverses signs \(0x607E = 0x{1 << bit:02X}\)") for bit in (5, 6, 7)],
+    (says(0x607E, 0b1100_0000), r"has a polarity that reverses signs \(0x607E = 0xC0\).* direction = -1"),
     (deaf_to((0x60B1, 0)), None),
-    (stuck_at((0x60B1, 0), 5), r"was told velocity offset = 0 \(0x60B1:0\) and reads back 5"),
+    (stuck_at((0x60B1, 0), 5), r"did not accept velocity offset = 0 \(0x60B1:0\): it reads back 5"),
     (lambda node: node.fault(0x4310), r"has a fault, error 0x4310 \(temperature of the drive\)"),
     (lambda node: node._enter("operation enabled"), "is powered and follows another program"),
 ], ids=["no heartbeat consumer", "no reaction", "no quick stop option", "reaction not taken", "mapping not taken", "zero is zero",
         "no csv", "unit of torque", "unit of speed", "unit of acceleration", "torque reversed", "velocity reversed",
         "position reversed", "all reversed", "no offset is zero", "offset not taken", "fault", "somebody else's"])
-def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, words):
+def test_a_drive_with_a_wrong_setting_or_state_is_not_powered(make_arm, spoil, words):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, spoil) as driver:
         if words is None:
@@ -44,7 +45,7 @@ def test_a_drive_that_is_not_as_it_should_be_is_not_powered(make_arm, spoil, wor
             pass
 
 
-def test_without_a_watchdog_it_moves_only_where_that_is_allowed(make_arm):
+def test_a_drive_without_watchdog_moves_only_if_the_arm_file_allows_it(make_arm):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True}}))
     with virtual_drives(arm, without(0x1016, 1)) as driver, driver:
         driver.enable()
@@ -53,16 +54,16 @@ def test_without_a_watchdog_it_moves_only_where_that_is_allowed(make_arm):
 
 @pytest.mark.parametrize("counts", [60.0, 60_000.0, 123.0])
 def test_other_units_of_speed(make_arm, counts):
-    """Which the drive names, but the last."""
+    """The drive names the first two units, not the last."""
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"joints": {"turn": {"drive": {"velocity_counts": counts}}}}))
     with virtual_drives(arm, lambda _: None) as driver, driver:
         told = driver.axes[0].identity()["speed counts"]
-        assert told.startswith(f"{counts:g} at one motor revolution a second, as the ")
-        assert told.endswith("drive says" if counts != 123.0 else "arm file says; the drive does not (0x60A9)")
+        assert told == f"{counts:g} at one motor revolution per second, " + (
+            "reported by the drive" if counts != 123.0 else "from the arm file; the drive does not report its unit (0x60A9)")
 
 
 class TestCompany:
-    def test_a_look_at_drives_that_follow_another_program_does_not_stop_it(self, own):
+    def test_looking_at_drives_does_not_stop_the_program_that_moves_them(self, own):
         drives, probe = own()
         with program_of(drives.arm) as (_, said):
             with pytest.raises(DriverError, match="is powered and follows another program"), connect(drives.arm):
@@ -71,7 +72,7 @@ class TestCompany:
             assert said.empty()
             assert abs(probe.read(1, 0x606C)) > 1000
 
-    def test_drives_that_meanwhile_follow_another_program_are_left_alone_by_one_that_comes_again(self, own):
+    def test_a_program_that_connects_again_does_not_touch_drives_of_another_program(self, own):
         drives, probe = own()
         arm = connect(drives.arm)
         with arm:

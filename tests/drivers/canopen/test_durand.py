@@ -1,7 +1,7 @@
 """The CANopen driver against `durand`, an independent CANopen stack: its SDO server, NMT, SYNC and PDOs are not ours.
 
-CiA 402's states and a shaft that follows its set-point at once are added here, on durand's object dictionary alone. durand has
-no consumer of heartbeats (0x1016), so these drives have no watchdog.
+This file adds only the states of CiA 402 and a shaft that follows its set-point immediately, on durand's object dictionary.
+durand has no heartbeat consumer (0x1016), so these drives have no watchdog.
 """
 
 import time
@@ -30,11 +30,11 @@ CSV, CST = 9, 10
 
 
 class Drive:
-    """A node of durand's with the states of CiA 402; `told` holds what it reported at each SYNC."""
+    """A durand node with the states of CiA 402; `told` holds its reports at each SYNC."""
 
     def __init__(self, node, rated, bus):
         self.network = CANBusNetwork(bus)
-        self.network._notifier.timeout = 0.02           # s that its end takes
+        self.network._notifier.timeout = 0.02           # s that its shutdown takes
         self.node = MinimalNode(self.network, node)
         self.od, self.state, self.position, self.then, self.told = self.node.object_dictionary, DISABLED, 0.0, None, []
         for index, form in OBJECTS.items():
@@ -78,7 +78,7 @@ class Drive:
 
 @pytest.fixture
 def drives(make_arm):
-    """Two drives, and the arm file that knows them; nothing has a watchdog."""
+    """Two drives and their arm file; no drive has a watchdog."""
     with ExitStack() as made:
         def start(**changes):
             channel = f"durand {next(NUMBERS)}"
@@ -112,12 +112,12 @@ def test_settings_arrive_and_pdos_are_mapped(drives):
             assert [read(0x1A00, k) for k in range(4)] == [3, 0x60410010, 0x60640020, 0x60770010]
             assert [read(0x1600, k) for k in range(4)] == [3, 0x60FF0020, 0x60710010, 0x60600008]
             assert (read(0x1800, 1) & 0x7FF, read(0x1800, 2)) == (0x180 + node, 1)
-            assert read(0x1802, 1) >> 31                        # those that are not used stay off
+            assert read(0x1802, 1) >> 31                        # unused PDOs stay off
             assert (read(0x60FF, 0), read(0x6061, 0), read(0x605A, 0)) == (0, CSV, 2)
             assert read(0x607D, 1) < 0 < read(0x607D, 2)
 
 
-def test_joints_move_as_told_and_say_what_the_drives_measured(drives):
+def test_joints_follow_commands_and_report_the_drives_measurements(drives):
     arm, pair = drives()
     with connect(arm) as connected:
         connected.enable()
@@ -128,7 +128,7 @@ def test_joints_move_as_told_and_say_what_the_drives_measured(drives):
         assert fresh.sum(axis=0).min() > 50         # a reply that is late by design is late in every cycle
         for j, (drive, gear, rated) in enumerate(zip(pair, (100.0, 100.0), (0.6, 0.4), strict=True)):
             counts = np.round(q[:, j] * gear * 65536 / (2.0 * np.pi)).astype(int)
-            assert set(counts) <= {row[0] for row in drive.told}            # nothing that the drive did not report
+            assert set(counts) <= {row[0] for row in drive.told}            # only values that the drive reported
             new = np.flatnonzero(fresh[:, j])[5:]
             assert len(set(counts[new])) > 0.8 * len(new)
             assert np.polyfit(told[new, j], q[new, j], 1)[0] == pytest.approx(PACE[j], rel=0.02)
@@ -138,7 +138,7 @@ def test_joints_move_as_told_and_say_what_the_drives_measured(drives):
         assert [drive.told[-1][1] for drive in pair] == [0, 0]
 
 
-def test_a_velocity_that_somebody_left_moves_nothing(drives):
+def test_an_old_velocity_in_the_drive_moves_nothing(drives):
     arm, pair = drives()
     with connect(arm) as connected:
         connected.look(3)
@@ -158,7 +158,7 @@ def test_torque_mode_by_pdo(drives):
         assert lift.od.read(0x6061, 0) == CSV
 
 
-def test_a_node_that_was_reset_is_not_taken_back(drives):
+def test_a_node_that_was_reset_is_not_powered_again(drives):
     arm, (turn, lift) = drives()
     with connect(arm) as connected:
         connected.enable()

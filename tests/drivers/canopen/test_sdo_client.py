@@ -1,4 +1,4 @@
-"""Objects that are asked for by SDO: answers that are lost, come twice, are damaged or late."""
+"""SDO transfers with answers that are lost, doubled, damaged or late."""
 
 import time
 from contextlib import suppress
@@ -17,7 +17,7 @@ from tests.drivers.wires import PACE, PAIR, merged, steps, virtual_drives, with_
 
 
 class TestSilence:
-    def test_nobody_there_is_said_in_time(self, make_arm, pair):
+    def test_a_missing_drive_is_reported_in_time(self, make_arm, pair):
         missing = merged(with_port(PAIR["canopen"], pair.arm.driver.model_extra["bus"]["port"]),
                          {"joints": {"lift": {"drive": {"node": 9}}}})
         began = time.monotonic()
@@ -27,7 +27,7 @@ class TestSilence:
 
 
 def losing_answers(node):
-    """One answer by SDO in twenty is lost, every fifth comes twice."""
+    """One SDO answer in twenty is lost, and every fifth comes twice."""
     transmit, count = node._transmit, 0
 
     def lossy(identifier, data):
@@ -41,14 +41,14 @@ def losing_answers(node):
     node._transmit = lossy
 
 
-def test_settings_arrive_where_answers_are_lost_or_come_twice(make_arm):
+def test_settings_arrive_although_answers_are_lost_or_doubled(make_arm):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, losing_answers) as driver, driver:
         assert all(axis.watched for axis in driver.axes)
 
 
-def test_watchdogs_stay_quiet_while_an_answer_is_waited_for(make_arm):
-    """They are shorter than the time after which a drive is asked again, and run since the first cycle."""
+def test_watchdogs_do_not_trip_during_a_wait_for_an_answer(make_arm):
+    """The watchdogs are shorter than the time before a repeated question, and run from the first cycle on."""
     nodes = []
 
     def loses_an_answer(node):
@@ -73,7 +73,7 @@ def test_watchdogs_stay_quiet_while_an_answer_is_waited_for(make_arm):
 
 
 class Garbled(canopen.Network):
-    """Answers every SDO frame with the next of some replies, then falls silent."""
+    """Answers each SDO frame with the next of the given replies, then falls silent."""
 
     def __init__(self, axis, replies):
         super().__init__()
@@ -93,7 +93,7 @@ answers = st.one_of(st.binary(max_size=8), st.builds(lambda command, rest: bytes
 @settings(max_examples=200, deadline=None)
 @given(replies=st.lists(answers, max_size=8), write=st.booleans())
 @example([b"\x4b\x41\x60"], False)
-def test_damaged_answers_are_asked_for_again_or_told_in_our_words(axis, replies, write):
+def test_damaged_answers_are_requested_again_or_raise_driver_error(axis, replies, write):
     Garbled(axis, replies)
     with suppress(DriverError), patch("stribeck.drivers.canopen.sdo_client._REPLY", 1e-3):
         if write:

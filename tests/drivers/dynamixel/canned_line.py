@@ -1,4 +1,4 @@
-"""A serial line of canned bytes, and the published packets."""
+"""A serial line with prepared bytes, and the published packets."""
 
 from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.serial_port import Port
@@ -23,13 +23,13 @@ STATUS = {
 
 
 class Line:
-    """A serial line of canned bytes."""
+    """A serial line with prepared bytes."""
 
     def __init__(self, incoming=b"", endless=b""):
         self.incoming, self.endless, self.sent = incoming, endless, b""
 
     def reset_input_buffer(self):
-        """What comes is the answer, not what came before."""
+        """Do nothing: the prepared bytes are the answer, not old bytes."""
 
     def write(self, data):
         self.sent += data

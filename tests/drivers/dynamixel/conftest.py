@@ -1,4 +1,4 @@
-"""Emulated servos in another process behind a TCP port or in this one on a pty, and probes that look at them."""
+"""Emulated servos in another process behind a TCP port, or in this process on a pty, and probes that read and write them."""
 
 import sys
 from contextlib import ExitStack
@@ -13,7 +13,7 @@ from tests.drivers.wires import PAIR, merged
 
 @pytest.fixture(autouse=True)
 def prompt(monkeypatch):
-    """pyserial gives the other end 0.3 s to notice that a socket was closed; ours need none."""
+    """Skip pyserial's wait of 0.3 s after closing a socket, which our emulators do not need."""
     monkeypatch.setattr(protocol_socket, "time", SimpleNamespace(sleep=lambda seconds: None))
 
 
@@ -31,7 +31,7 @@ def probe(pair):
 
 @pytest.fixture
 def own(bench):
-    """Emulated servos of a test's own, and a probe; for tests that break them."""
+    """Emulated servos for a single test, and a probe; for tests that break the servos."""
     with ExitStack() as made:
         def start(**changes):
             servos = bench("dynamixel", changes)

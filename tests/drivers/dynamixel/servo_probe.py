@@ -1,4 +1,4 @@
-"""Looks at servos on a line by packets of its own, beside the driver. Like any instruction they keep watchdogs quiet."""
+"""A probe that reads and writes servos by packets of its own, without the driver. Its packets restart the watchdogs."""
 
 import socket
 import struct
@@ -13,7 +13,7 @@ TORQUE, STATUS_RETURN, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 68
 
 
 class Probe:
-    """Reads and writes items of servos beside the driver."""
+    """Reads and writes items of servos without the driver."""
 
     def __init__(self, arm):
         host, port = arm.driver.model_extra["port"].removeprefix("socket://").split(":")

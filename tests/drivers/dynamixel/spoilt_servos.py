@@ -1,4 +1,4 @@
-"""Emulated servos as they should not be, in this process."""
+"""Emulated servos with a wrong setting or state, in this process."""
 
 from contextlib import contextmanager
 
@@ -9,7 +9,7 @@ from tests.drivers.wires import served
 
 @contextmanager
 def servos_here(arm, spoil=lambda servo: None):
-    """Emulated servos in this process, spoilt."""
+    """Emulated servos in this process, changed by `spoil`."""
     emulator = Emulator(arm)
     spoil(emulator._servos[0])
     try:
@@ -24,7 +24,7 @@ def holds(**values):
 
 
 def deaf_to(address):
-    """Takes a write and keeps its old value."""
+    """The item accepts a write but keeps its old value."""
     def spoil(servo):
         set_ = servo._set
         servo._set = lambda found, value: None if found == address else set_(found, value)

@@ -1,4 +1,4 @@
-"""One Dynamixel servo: what moves it, and which faults end its motion."""
+"""One Dynamixel servo: its motion, and the faults that end motion."""
 
 import time
 
@@ -15,21 +15,21 @@ from tests.drivers.wires import PACE, PAIR, REST, merged, steps, until_it_fails
 
 
 class TestMotion:
-    def test_slow_strokes_are_finer_than_the_servos_velocities(self, own):
+    def test_slow_strokes_are_finer_than_the_servos_velocity_steps(self, own):
         """12 mrad/s at the horn: half a step of the servo's own velocity."""
         servos, _ = own()
         with Supervisor(connect(servos.arm)) as guard:
             guard.enable()
             samples = steps(guard, 400, np.array([0.004, 0.006]))
             arm = guard.arm
-            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may be late for some
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may miss some
         t, q = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q"))
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.004, rel=0.05)
         assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.006, rel=0.05)
 
-    def test_directions_and_zeros_are_the_models(self, own):
-        """The servo turns the other way; the emulator knows it from the same keys, the probe sees its counts."""
+    def test_directions_and_zeros_are_those_of_the_model(self, own):
+        """The servo turns the other way. The emulator reads this from the same keys; the probe reads the servo's counts."""
         servos, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.2}})
         with connect(servos.arm) as arm:
             arm.enable()
@@ -39,7 +39,7 @@ class TestMotion:
             assert probe.read(1, VELOCITY) < 0
             assert probe.read(1, POSITION) == pytest.approx(2048 + (0.2 - last.q[0]) * 3.0 * 4096 / (2.0 * np.pi), abs=60)
 
-    def test_a_host_that_stays_away_for_a_while_makes_up_for_nothing(self, pair):
+    def test_after_a_pause_the_host_does_not_make_up_for_the_missed_motion(self, pair):
         with connect(pair.arm) as arm:
             arm.enable()
             before = steps(arm, 20, PACE)[-1].q
@@ -49,7 +49,7 @@ class TestMotion:
 
 
 class TestStaleGoal:
-    """Somebody left a goal in the servo."""
+    """Another program left a goal in the servo."""
 
     FAR = 4000
 
@@ -61,8 +61,8 @@ class TestStaleGoal:
             samples = steps(arm, 20)
             np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=1.1e-3)
 
-    def test_without_the_driver_it_does(self, own):
-        """Else the test above would prove nothing."""
+    def test_without_the_driver_the_joint_moves(self, own):
+        """Otherwise the test above would prove nothing."""
         _, probe = own()
         before = probe.read(1, POSITION)
         probe.write(1, GOAL, self.FAR)
@@ -94,8 +94,8 @@ class TestFaults:
             steps(arm, 5)
 
     @pytest.mark.parametrize("bits", [0x01, 0x08])
-    def test_an_error_that_takes_no_power_stops_all_joints_and_leaves_none_powered_that_has_a_brake(self, own, bits):
-        """Input voltage and encoder are not among what shuts a servo down (register 63, from the factory)."""
+    def test_an_error_that_keeps_power_on_stops_all_joints_and_braked_ones_lose_power(self, own, bits):
+        """Errors of input voltage and encoder do not shut a servo down (factory setting of register 63)."""
         servos, probe = own(joints={"lift": {"stop": "hold"}})
         arm = connect(servos.arm)
         with arm:
@@ -116,7 +116,7 @@ class TestFaults:
             assert probe.powered(2)
             assert abs(probe.read(2, POSITION) - before) < 5
 
-    def test_a_reset_clears_an_error_that_took_no_power_where_a_brake_holds(self, own):
+    def test_a_reset_clears_an_error_that_kept_power_on_if_a_brake_holds(self, own):
         servos, probe = own()
         probe.happen(1, 0x01)
         with pytest.raises(DriverError, match=r"has a fault, input voltage; .* stribeck check --reset"), connect(servos.arm):
@@ -127,7 +127,7 @@ class TestFaults:
             arm.enable()
             steps(arm, 5)
 
-    def test_a_servo_that_lost_its_supply_is_not_taken_back(self, pair, probe):
+    def test_a_servo_that_lost_its_supply_is_not_powered_again(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 20, PACE)
@@ -137,14 +137,14 @@ class TestFaults:
             assert not probe.powered(1)
 
     def test_a_servo_that_was_reset_after_it_had_been_set_up_is_not_powered(self, pair, probe):
-        """It would be a turn of the horn away from where it says it is."""
+        """Its reported position would be wrong by a turn of the horn."""
         with connect(pair.arm) as arm:
             probe.happen(1, RESET)
             with pytest.raises(DriverError, match=r"turn \(id 1\) was reset after it had been set up"):
                 arm.enable()
             assert not probe.powered(1)
 
-    def test_a_servo_that_is_switched_off_by_another_is_not_brought_back(self, pair, probe):
+    def test_a_servo_that_another_program_switched_off_is_not_powered_again(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 10)
@@ -162,7 +162,7 @@ def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
             steps(driver, 3)
         assert found[0].values[64] == 1         # held by its servo
         time.sleep(0.6)
-        assert found[0].values[98] == -1        # which its watchdog locks;
+        assert found[0].values[98] == -1        # its watchdog has locked the goals
         for _ in range(2):
             driver.reset()
             assert (found[0].values[64], found[0].values[98]) == (1, -1)
@@ -171,6 +171,6 @@ def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
         with pytest.raises(DriverError, match=r"lift .* does not answer"), wrong:
             pass
         assert (found[0].values[64], found[0].values[98]) == (1, -1)
-        with driver:                            # so that it can be taken over
+        with driver:                            # the driver can connect to it
             driver.enable()
             steps(driver, 3)

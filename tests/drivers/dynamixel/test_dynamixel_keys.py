@@ -1,4 +1,4 @@
-"""Keys of Dynamixel servos, and what follows from them before anybody is asked."""
+"""Keys of Dynamixel servos, and the checks before any servo is asked."""
 
 
 import numpy as np
@@ -11,21 +11,23 @@ from tests.drivers.wires import PAIR, merged, with_port
 
 class TestKeys:
     @pytest.mark.parametrize(("changes", "words"), [
-        ({"joints": {"turn": {"torque": 60.0}}}, r"pair.toml: joints.turn.torque = 60 N·m is beyond what XM430-W210 gives there"),
+        ({"joints": {"turn": {"torque": 60.0}}}, r"pair.toml: joints.turn.torque = 60 N·m exceeds the largest torque "
+                                                      "that XM430-W210 can give at the joint"),
         ({"driver": {"baudrate": 1}}, r"driver.baudrate: unknown key 'baudrate'; did you mean 'baud_rate'"),
         ({"driver": {"watchdog": 9.0}}, r"driver.watchdog = 9"),
-        ({"driver": {"baud_rate": 57600}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe; at most \d+ Hz fit"),
-        ({"joints": {"lift": {"drive": {"id": 1}}}}, r"joints.lift.drive.id = 1 is also that of turn"),
-        ({"joints": {"lift": {"drive": {"model": "XL430-W250"}}}}, r"drive.model = 'XL430-W250': it reports a load by"),
-        ({"joints": {"lift": {"drive": {"model": "XC330-T288"}}}}, r"drive.model = 'XC330-T288': it reports .* of its supply"),
+        ({"driver": {"baud_rate": 57600}}, r"200 Hz would take \d+ % of the bus; at most 70 % is safe: lower "
+                                              r"rate to \d+ Hz or less"),
+        ({"joints": {"lift": {"drive": {"id": 1}}}}, r"joints.lift.drive.id = 1 is already used by turn"),
+        ({"joints": {"lift": {"drive": {"model": "XL430-W250"}}}}, r"drive.model = 'XL430-W250': this servo reports a load est"),
+        ({"joints": {"lift": {"drive": {"model": "XC330-T288"}}}}, r"drive.model = 'XC330-T288': this servo reports its supply"),
         ({"joints": {"lift": {"drive": {"model": "XM540-W151"}}}}, r"drive.model 'XM540-W151'; did you mean 'XM540-W150'"),
     ])
-    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+    def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, changes, words):
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["dynamixel"], 1), changes)))
 
-    def test_resolution_is_that_of_the_goal_over_its_span(self, pair):
-        """7.7 mrad/s at the horn, where the servo's own velocities have steps of 24."""
+    def test_velocity_resolution_is_one_count_over_the_span(self, pair):
+        """7.7 mrad/s at the horn; the servo's own velocities have steps of 24 mrad/s."""
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 4096 / 3.0)
         np.testing.assert_allclose(resolution.velocity_step, 2.0 * np.pi / 4096 / 3.0 / 0.2)

@@ -1,4 +1,4 @@
-"""Dynamixel servos on one line: what ends motion when servos, the line or the program that moves them do not go on."""
+"""Dynamixel servos on one line: how motion ends when a servo, the line or the program stops working."""
 
 import os
 import signal
@@ -30,22 +30,22 @@ from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, unt
 
 class TestFollowers:
     def test_a_joint_with_two_servos_is_refused(self, make_arm, own):
-        """The torque of one alone would be read."""
+        """The torque of only one servo would be read."""
         servos, probe = own()
         alone = merged(PAIR["dynamixel"], {"driver": {"port": servos.arm.driver.model_extra["port"]},
                                            "joints": {"lift": {"drive": {"id": 9}}}})
-        assert probe.write(2, 12, 1, "<B") == 0             # it follows what servo 1 is told
-        follows = r"servo 2 follows what the drive of turn \(id 1\) is told"
+        assert probe.write(2, 12, 1, "<B") == 0             # it follows the commands to servo 1
+        follows = r"servo 2 follows the commands to servo 1, the drive of turn"
         with pytest.raises(DriverError, match=follows), connect(make_arm(alone)):
             pass
-        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows what servo 1 is told; set its Secondary ID"), \
+        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows the commands to servo 1; set its Secondary ID"), \
                 connect(servos.arm):
             pass
 
 
 class TestFaults:
-    def test_a_servo_that_falls_silent_is_named_and_the_other_stops(self, own):
-        """The first keeps the second from answering until it is asked for last."""
+    def test_a_silent_servo_is_named_and_the_other_stops(self, own):
+        """The silent first servo keeps the second from answering, until the first is the last one in the Sync Read."""
         servos, probe = own()
         with connect(servos.arm) as arm:
             arm.enable()
@@ -55,7 +55,7 @@ class TestFaults:
                 until_it_fails(arm)
             assert not probe.powered(2)
 
-    def test_a_servo_that_is_mute_but_hears_is_led_to_rest_and_not_back_to_where_it_was_heard(self, pair, probe):
+    def test_a_mute_servo_is_brought_to_rest_and_not_back_to_its_last_known_position(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
             here = steps(arm, 60, np.array([-1.2, 0.0]))[-1].q[0]
@@ -63,9 +63,9 @@ class TestFaults:
             with pytest.raises(DriverError, match="turn has not replied for"):
                 until_it_fails(arm, np.array([-1.2, 0.0]))
             probe.write(1, STATUS_RETURN, 2, "<B")
-            assert arm.look(2)[-1].q[0] < here - 0.1        # 50 ms until it is noticed, then braking
+            assert arm.look(2)[-1].q[0] < here - 0.1        # motion in the 50 ms before the silence is noticed, then braking
 
-    def test_when_the_line_is_cut_the_arm_says_so(self, own):
+    def test_a_cut_line_is_reported(self, own):
         servos, _ = own()
         with connect(servos.arm) as arm:
             arm.enable()
@@ -78,11 +78,11 @@ class TestFaults:
 
 
 class TestHost:
-    """What becomes of the joints when the program that moves them does not go on."""
+    """The joints after the program that moves them is killed, hangs or is interrupted."""
 
     @pytest.fixture
     def host(self, own):
-        """A program that moves the joints, what it said, and a probe; "lift" has no brake."""
+        """A program that moves the joints, a queue with its output, and a probe; "lift" has no brake."""
         servos, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
         with program_of(servos.arm) as (program, said):
             assert abs(probe.read(1, VELOCITY)) > 20
@@ -100,16 +100,16 @@ class TestHost:
             assert probe.write(servo, GOAL, 0) == 4
         place = [probe.read(servo, POSITION) for servo in (1, 2)]
         if ending == signal.SIGSTOP:
-            os.kill(program.pid, signal.SIGCONT)    # it finds that it was away, and moves nothing
+            os.kill(program.pid, signal.SIGCONT)    # it notices its pause, and moves nothing
             program.join(5.0)
             assert abs(probe.read(2, POSITION) - place[1]) <= 1
             return
-        with connect(arm) as again:                 # a joint that is held is taken over without dropping it
+        with connect(arm) as again:                 # connecting does not drop a held joint
             again.enable()
             steps(again, 10)
             assert abs(probe.read(2, POSITION) - place[1]) <= 2
 
-    def test_asked_to_end_it_brakes_or_holds(self, host):
+    def test_a_program_asked_to_end_brakes_or_holds_its_joints(self, host):
         program, said, probe, _ = host
         os.kill(program.pid, signal.SIGTERM)
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
@@ -118,19 +118,19 @@ class TestHost:
         assert abs(probe.read(2, VELOCITY)) <= SLOW
 
 
-def test_a_servo_beside_the_arm_must_say_whom_it_follows(on_pty, monkeypatch):
-    """One that was heard and says no more may follow what a joint's is told."""
+def test_a_servo_outside_the_arm_must_report_which_servo_it_follows(on_pty, monkeypatch):
+    """A servo that answered once and is silent now may follow a servo of the arm."""
     monkeypatch.setattr(ServoBus, "present", lambda _: [1, 2, 7])
-    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7, which is on the line beside those of the arm, "
+    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7 is on the line but not in the arm file, and "
                                                       "does not say whether it follows"), driver:
         pass
 
 
 def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pty):
-    """The emulated servos do what real ones do; else "hold" would not be needed."""
+    """The emulated servos behave like real ones here; otherwise "hold" would not be needed."""
     emulator = Emulator(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": on_pty.driver.model_extra["port"]},
                                                             "joints": {"lift": {"stop": "hold"}}})))
-    lift, end = emulator._servos[1].drive, time.monotonic() + 2.0       # a busy computer gives it less time than passes
+    lift, end = emulator._servos[1].drive, time.monotonic() + 2.0       # on a busy computer less simulated time passes
     first = lift.q
     emulator.serve(lambda: lift.q <= first + 0.1 and time.monotonic() < end)
     emulator.close()
@@ -138,9 +138,9 @@ def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pt
     assert lift.dq > 0.3
 
 
-def test_a_pty_serves_as_well_and_its_link_goes_with_it(on_pty, tmp_path):
+def test_a_pty_works_and_its_link_is_removed_with_it(on_pty, tmp_path):
     with servos_here(on_pty) as driver:
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="exists already"):
             Emulator(on_pty)
         with driver:
             driver.enable()

@@ -1,4 +1,4 @@
-"""What Dynamixel servos are told before they have power."""
+"""Settings that are written to Dynamixel servos before they get power."""
 
 
 import numpy as np
@@ -10,7 +10,7 @@ from tests.drivers.wires import PAIR, merged
 
 
 class TestSettings:
-    def test_the_servos_hold_what_was_written(self, pair, probe):
+    def test_the_servos_hold_the_written_settings(self, pair, probe):
         with connect(pair.arm):
             for servo, speed, current in ((1, 2.0, 1141), (2, 1.5, 1793)):                  # 12 and 24 N·m
                 assert probe.read(servo, 9, "<B") == 0                                      # return delay
@@ -23,7 +23,7 @@ class TestSettings:
                 assert not probe.powered(servo)
 
 
-def test_the_torque_limit_is_in_the_servo_where_that_is_asked_for(make_arm, on_pty):
+def test_the_torque_limit_is_in_the_servo_in_current_based_mode(make_arm, on_pty):
     arm = make_arm(merged(PAIR["dynamixel"], {"driver": {**on_pty.driver.model_extra, "profile": "current-based"},
                                                  "joints": {"turn": {"torque": 5.0}}}))
     found = {}

@@ -17,12 +17,12 @@ from tests.drivers.dynamixel.canned_line import Line, bus_on
 @pytest.mark.parametrize(("item", "value", "data"), [
     (dxl.PRESENT_VELOCITY, -50, "ce ff ff ff"), (dxl.GOAL_POSITION, -1, "ff ff ff ff"), (dxl.PRESENT_CURRENT, -3, "fd ff"),
     (dxl.WATCHDOG, -1, "ff"), (dxl.PROFILE_VELOCITY, 200, "c8 00 00 00")])
-def test_signed_items_are_negative_where_the_library_has_them_unsigned(item, value, data):
+def test_signed_items_may_be_negative_although_the_library_reads_them_unsigned(item, value, data):
     assert item.pack(value) == bytes.fromhex(data)
     assert item.unpack(bytes.fromhex(data)) == value
 
 
-def test_the_state_is_the_ten_measured_bytes_and_four_that_tell_how_the_servo_is():
+def test_the_state_has_ten_measured_bytes_and_four_status_bytes():
     places = dxl.INDIRECT.pack(dxl.indirect_addresses())
     addresses = [int.from_bytes(places[k:k + 2], "little") for k in range(0, len(places), 2)]
     assert sorted(addresses) == [64, 70, 98, *range(126, 136), 146]
@@ -40,7 +40,7 @@ values = st.one_of(st.integers(-4, 4), st.integers(-2**14, 2**14))
        torque=st.integers(0, 1), watchdog=st.integers(-1, 127), error=st.sampled_from([0, 1, 4, 0x20, 0x3D]),
        temperature=st.integers(0, 120))
 @example(current=-1, velocity=-3, position=-3, torque=1, watchdog=-1, error=0, temperature=30)
-def test_any_state_comes_through_the_librarys_unstuffing(current, velocity, position, torque, watchdog, error, temperature):
+def test_any_state_survives_the_librarys_unstuffing(current, velocity, position, torque, watchdog, error, temperature):
     state = dxl.State(current, torque, velocity, error, position, watchdog, temperature)
     packet = frame(1, dxl.STATUS, b"\0" + dxl._STATE_FORM.pack(*state))
     assert b"\xff\xff\xfd" not in packet[4:]
@@ -49,7 +49,7 @@ def test_any_state_comes_through_the_librarys_unstuffing(current, velocity, posi
 
 
 def test_the_library_still_damages_packets_with_two_stuffings():
-    """The order of `protocol2._STATE` exists for this; if this fails, it is needed no more."""
+    """This is the reason for the order of `protocol2._STATE`; if this test fails, the order is no longer needed."""
     body = bytes.fromhex("fffffffdfdff0000ff00fffdfd")
     packet = list(frame(1, dxl.STATUS, b"\0" + body))
     assert dxl.unpack_reply(Protocol2PacketHandler().removeStuffing(packet)).data != body
@@ -57,7 +57,7 @@ def test_the_library_still_damages_packets_with_two_stuffings():
 SCALE = dxl.Scale.of(current_step=2.69e-3, torque_constant=2.4, reduction=2.0, direction=-1, zero=0.3)
 
 
-def test_counts_are_this_much_of_the_joint():
+def test_one_count_has_these_values_at_the_joint():
     q, dq, tau = SCALE.joint(dxl.State(100, 1, 10, 0, 2048 + 4096, 5, 30))
     assert q == pytest.approx(0.3 - math.pi)
     assert dq == pytest.approx(-10 * 0.229 / 60.0 * math.pi)
@@ -65,7 +65,7 @@ def test_counts_are_this_much_of_the_joint():
 
 
 @given(st.integers(-255 * 4096, 255 * 4096))
-def test_positions_come_back_to_the_count(count):
+def test_positions_survive_a_round_trip_to_the_count(count):
     q, _, _ = SCALE.joint(dxl.State(0, 1, 0, 0, count, 5, 30))
     assert SCALE.goal(q) == count
 
@@ -76,7 +76,7 @@ def test_a_goal_that_the_servo_cannot_count_is_refused_not_clipped(position):
         SCALE.goal(position)
 
 
-def test_errors_are_told_in_words():
+def test_errors_have_words():
     assert dxl.error_words(0x07) == "no access (read-only, or locked while powered)"
     assert dxl.error_words(0x80) == ""
     assert dxl.alert(0x84)

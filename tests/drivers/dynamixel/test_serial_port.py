@@ -1,4 +1,4 @@
-"""The line to servos: how it is opened, and what is said where it fails."""
+"""The line to servos: opening it, and the messages when it fails."""
 
 import os
 import socket
@@ -14,17 +14,17 @@ from tests.drivers.wires import PAIR, merged, served, steps, until_it_fails
 
 
 class TestOpening:
-    def test_a_socket_keeps_no_packet_back(self, pair):
-        """Else a Sync Read waits 40 ms for the acknowledgement of the Sync Write before it, once a reply was lost."""
+    def test_a_socket_sends_packets_immediately(self, pair):
+        """Otherwise, after a lost reply, a Sync Read waits 40 ms for the acknowledgement of the Sync Write before it."""
         with connect(pair.arm) as arm, socket.socket(fileno=os.dup(arm.link._line.fileno())) as line:
             assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
-    def test_a_socket_without_port_is_said(self, make_arm):
+    def test_a_socket_url_without_port_number_is_refused(self, make_arm):
         with pytest.raises(InputError, match=r"pair.toml: the port socket://127.0.0.1 cannot be opened: .*number of the port"), \
                 connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": "socket://127.0.0.1"}}))):
             pass
 
-    def test_a_port_that_cannot_be_opened_is_said(self, make_arm):
+    def test_a_port_that_cannot_be_opened_is_named(self, make_arm):
         for port in ("socket://127.0.0.1:9", "/dev/nothing-here"):
             with pytest.raises(DriverError, match=f"^the port {port} cannot be opened: ") as refused, \
                     connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": port}}))):
@@ -32,8 +32,8 @@ class TestOpening:
             assert str(refused.value).count(port) == 1
 
 
-def test_a_line_that_is_unplugged_is_an_error_of_ours(on_pty):
-    """The other end of a pty is gone, which the system tells by errors of several kinds."""
+def test_an_unplugged_line_raises_driver_error(on_pty):
+    """The other end of a pty is gone, which the system reports by several kinds of errors."""
     emulator = Emulator(on_pty)
     with ExitStack() as leaving:
         leaving.enter_context(pytest.raises(DriverError, match=r"the bus failed|has not replied"))

@@ -19,7 +19,7 @@ def test_instructions_are_the_published_bytes(name):
     bus._send(servo, instruction, parameters)
     list(bus._replies(time.monotonic()))
     assert line.sent == bytes.fromhex(published)
-    assert frame(servo, instruction, parameters) == line.sent                            # and so the emulator packs them
+    assert frame(servo, instruction, parameters) == line.sent                            # the emulator packs the same bytes
     assert list(frames(bytearray(b"\xff" + line.sent))) == [(servo, instruction, parameters)]
 
 
@@ -31,23 +31,23 @@ def test_published_status_packets_are_read(name):
     assert frame(servo, dxl.STATUS, bytes([error]) + reply.data) == bytes.fromhex(published)
 
 
-def test_packets_of_a_cycle_leave_together_and_what_is_not_answered_waits():
+def test_packets_of_a_cycle_are_sent_together_and_unanswered_ones_wait():
     line = Line()
     bus = bus_on(line)
     bus.sync_write(dxl.GOAL_POSITION, {1: 150, 2: 170})
     bus.sync_write(dxl.GOAL_POSITION, {})
     assert line.sent == b""
-    list(bus.sync_read(dxl.PRESENT_POSITION, [1, 2], time.monotonic() - 1.0))           # a cycle that is late already sends all
+    list(bus.sync_read(dxl.PRESENT_POSITION, [1, 2], time.monotonic() - 1.0))           # late, but all are sent
     assert line.sent == bytes.fromhex(PUBLISHED["sync write"][3] + PUBLISHED["sync read"][3])
 
 
-def test_a_silent_servo_does_not_cost_the_replies_of_others():
+def test_a_silent_servo_does_not_lose_the_replies_of_others():
     line = Line(bytes.fromhex(STATUS["sync read"][3]))
     replies = list(bus_on(line).sync_read(dxl.PRESENT_POSITION, [1, 2], time.monotonic() + 0.05))
     assert [reply.servo for reply in replies] == [2]
 
 
-def test_a_damaged_reply_is_counted_and_the_next_one_taken():
+def test_a_damaged_reply_is_counted_and_the_next_reply_is_used():
     good = bytes.fromhex(STATUS["read"][3])
     bus = bus_on(Line(good[:-1] + b"\x00" + bytes.fromhex(STATUS["sync read"][3])))
     assert next(bus._replies(time.monotonic() + 1.0)).servo == 2
@@ -61,7 +61,7 @@ noise = st.lists(st.one_of(st.binary(max_size=30), replies, st.just(b"\xff\xff\x
 @settings(max_examples=60, deadline=None)
 @given(noise, st.booleans())
 @example([b"\xff\xff\xfd\x00\x01\x00\x00\x55\x00\x00\x00\x00"], True)
-def test_whatever_comes_ends_in_time_and_is_a_reply_or_none(parts, endless):
+def test_any_bytes_end_in_time_and_give_a_reply_or_none(parts, endless):
     stream = b"".join(parts)
     bus = bus_on(Line(stream, stream if endless else b""))
     for reply in bus.sync_read(dxl.STATE, [1, 2], time.monotonic() + 3e-3):

@@ -1,4 +1,4 @@
-"""Servos that are not as they should be are not powered, and are told in words what is wrong."""
+"""Servos with a wrong setting or state are not powered, and the message says what is wrong."""
 
 
 import pytest
@@ -10,37 +10,37 @@ from tests.drivers.wires import PAIR, merged
 
 
 class TestModel:
-    def test_one_that_counts_the_other_way_is_refused_and_not_set_back(self, own):
+    def test_a_servo_in_reverse_mode_is_refused_and_not_changed(self, own):
         servos, probe = own()
         assert probe.write(2, 10, 1, "<B") == 0
-        with pytest.raises(DriverError, match=r"drive of lift \(id 2\) counts the other way \(Reverse Mode"), connect(servos.arm):
+        with pytest.raises(DriverError, match=r"drive of lift \(id 2\) is in Reverse Mode \(bit 0"), connect(servos.arm):
             pass
         assert probe.read(2, 10, "<B") == 1
 
     def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
         wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
                                                     "joints": {"lift": {"torque": 17.0, "drive": {"model": "XM430-W350"}}}}))
-        with (pytest.raises(DriverError, match=r"drive of lift \(id 2\) says it is model 1130 \(XM540-W150\), the arm file says "
-                                               "XM430-W350"), connect(wrong)):
+        with (pytest.raises(DriverError, match=r"drive of lift \(id 2\) reports model number 1130 \(XM540-W150\); the arm file "
+                                               "states XM430-W350"), connect(wrong)):
             pass
 
 
 @pytest.mark.parametrize(("spoil", "words"), [
     (holds(_6=38), r"turn \(id 1\) has firmware 38, which has no time-based profiles; 42 or later is needed"),
-    (deaf_to(9), "was told return delay = 0 .* reads back 250"),
-    (deaf_to(10), "was told drive mode = 4"),
-    (deaf_to(98), r"was told watchdog = 25 \(register 98\) and reads back 0"),
-    (deaf_to(172), "was told indirect addresses"),
+    (deaf_to(9), "did not accept return delay = 0 .* reads back 250"),
+    (deaf_to(10), "did not accept drive mode = 4"),
+    (deaf_to(98), r"did not accept watchdog = 25 \(register 98\): it reads back 0"),
+    (deaf_to(172), "did not accept indirect addresses"),
     (lambda servo: servo.fault(0x04), "has a fault, overheating"),
     (holds(_64=1), "is powered and follows another program"),
-    (holds(_64=1, _98=-1, _11=3), r"holds its joint and has another return delay.*switch its supply off and on"),
+    (holds(_64=1, _98=-1, _11=3), r"holds its joint, and its return delay differs.*switch the servo's supply off and on"),
 ], ids=["old firmware", "return delay", "drive mode", "watchdog", "indirect", "fault", "somebody else's", "held otherwise"])
-def test_a_servo_that_is_not_as_it_should_be_is_not_powered(on_pty, spoil, words):
+def test_a_servo_with_a_wrong_setting_or_state_is_not_powered(on_pty, spoil, words):
     with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
         pass
 
 
-def test_a_servo_that_follows_somebody_else_keeps_its_watchdog(make_arm, on_pty):
+def test_the_watchdog_of_a_servo_that_follows_another_program_is_not_changed(make_arm, on_pty):
     arm, found = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra)})), []
 
     def follows(servo):

@@ -1,4 +1,4 @@
-"""Items of one servo: answers that are missing, or come twice."""
+"""Items of one servo: answers that are missing or doubled."""
 
 import time
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from tests.drivers.wires import PAIR, merged
 
 
 class TestSilence:
-    def test_nobody_there_is_said_in_time_and_nothing_is_written(self, make_arm, pair, probe):
+    def test_a_missing_servo_is_reported_in_time_and_nothing_is_written(self, make_arm, pair, probe):
         missing = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
                                                       "joints": {"lift": {"drive": {"id": 9}}}}))
         began = time.monotonic()
@@ -27,7 +27,7 @@ class TestSilence:
 
 
 class Late:
-    """A line on which every answer comes a question late, after one that came twice."""
+    """A line on which one answer came twice, so that every later answer belongs to the question before."""
 
     def __init__(self, values):
         self.values, self.waiting = values, []
@@ -40,8 +40,8 @@ class Late:
         return self.waiting.pop(0)
 
 
-def test_answers_that_come_twice_are_not_taken_for_the_next():
-    """Else the firmware's number would be a fault, and "no" the answer to whether there is power."""
+def test_a_repeated_answer_is_not_taken_for_the_next_answer():
+    """Otherwise the firmware's number would be read as a fault, and another answer as "no power"."""
     registers = ServoRegisters("turn", 1, lambda: late)
     late = Late({12: b"\xff", 6: b"\x2d", 70: b"\x00", 64: b"\x01", 11: b"\x03"})
     found = [registers.read(item) for item in (dxl.SECONDARY_ID, dxl.FIRMWARE, dxl.HARDWARE_ERROR, dxl.TORQUE_ENABLE)]
@@ -51,8 +51,8 @@ def test_answers_that_come_twice_are_not_taken_for_the_next():
         registers.verify(Setting(dxl.OPERATING_MODE, 4, "operating mode"))
 
 
-def test_a_servo_that_answers_no_writes_is_told_to(on_pty):
-    """Status Return Level 1: the first write is not answered, after which it is 2."""
+def test_a_servo_that_does_not_answer_writes_is_set_to_answer(on_pty):
+    """Status Return Level is 1: the first write, which sets the level to 2, gets no answer."""
     def quiet(servo):
         servo.values[68] = 1
 

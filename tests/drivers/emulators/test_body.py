@@ -1,4 +1,4 @@
-"""What emulated drives do is up to what they were told, not to the arm file: else nobody would see what was not told."""
+"""Emulated drives use the settings that were written to them, not the arm file: otherwise a missing setting would stay unseen."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def body(make_arm):
 
 
 def after(body, seconds):
-    """Velocities of both joints, and the greatest torque of each on the way."""
+    """Velocities of both joints after a time, and the largest torque of each until then."""
     most = np.zeros(2)
     for _ in range(round(seconds / body._period)):
         body._step()
@@ -22,7 +22,7 @@ def after(body, seconds):
 
 
 @pytest.mark.parametrize(("ramp", "reached"), [(np.inf, 1.0), (4.0, 0.2)])
-def test_a_set_point_that_leaps_is_followed_as_fast_as_the_drives_own_ramp_allows(body, ramp, reached):
+def test_a_step_of_the_set_point_is_followed_at_the_drives_own_ramp(body, ramp, reached):
     """The arm file allows 8 rad/s²."""
     for drive in body.drives:
         drive.power, drive.target, drive.ramp = "velocity", 1.0, ramp
@@ -30,7 +30,7 @@ def test_a_set_point_that_leaps_is_followed_as_fast_as_the_drives_own_ramp_allow
     assert velocity == pytest.approx([reached] * 2, abs=0.1)
 
 
-def test_limits_of_all_joints_are_no_more_told_to_drives_than_those_of_one(make_arm):
+def test_limits_stated_for_all_joints_do_not_reach_emulated_drives(make_arm):
     made = Body(make_arm({"joints": {"default": {"acceleration": 4.0, "torque": 60.0, "temperature": 70.0, "velocity": 2.0},
                                      "turn": None, "lift": None}}))
     for drive in made.drives:
@@ -39,15 +39,15 @@ def test_limits_of_all_joints_are_no_more_told_to_drives_than_those_of_one(make_
 
 
 @pytest.mark.parametrize("most", [np.inf, 30.0])
-def test_torque_is_limited_by_what_the_drive_was_told(body, most):
+def test_torque_is_limited_by_the_drives_setting(body, most):
     for drive in body.drives:
         drive.power, drive.target, drive.most = "velocity", 2.0, most
     _, torque = after(body, 0.1)
     assert (torque > 60.0).all() if np.isinf(most) else (torque < 31.0).all()
 
 
-@pytest.mark.parametrize("kind", sorted(set(PAIR) - {"dynamixel", "cubemars"}))       # no CAN bus; whose loop is our own
-def test_each_drive_is_told_its_torque_limit_or_has_its_own(make_arm, kind):
+@pytest.mark.parametrize("kind", sorted(set(PAIR) - {"dynamixel", "cubemars"}))       # no CAN bus; position loop of the driver
+def test_each_drive_gets_its_torque_limit_or_has_its_own(make_arm, kind):
     nodes = []
     with virtual_drives(make_arm(with_port(PAIR[kind], 1)), nodes.append) as arm, arm:
         arm.enable()
@@ -65,8 +65,8 @@ def braked(make_arm):
     return made
 
 
-def test_a_brake_takes_its_time_to_close(braked):
-    """The joint falls meanwhile, as fast as without one."""
+def test_a_brake_needs_time_to_close(braked):
+    """Until then the joint falls as fast as without a brake."""
     lift = braked.drives[1]
     lift.let_go()
     (_, falls), _ = after(braked, 0.04)
@@ -83,7 +83,7 @@ def test_a_drive_that_closes_its_brake_first_lets_nothing_fall(braked):
     assert abs(dq) < 1e-3
 
 
-def test_a_brake_holds_with_more_than_its_drive_was_allowed(braked):
+def test_a_brake_holds_more_torque_than_its_drive_may_give(braked):
     lift = braked.drives[1]
     lift.most = 1.0
     lift.let_go()
@@ -91,8 +91,8 @@ def test_a_brake_holds_with_more_than_its_drive_was_allowed(braked):
     assert abs(lift.dq) < 1e-3
 
 
-def test_time_passes_without_steps_where_nothing_can_move_and_a_drive_wakes_it(braked, monkeypatch):
-    """An emulator that nobody uses leaves the computer to others; warm-up and rest go on."""
+def test_at_rest_time_passes_without_physics_steps_until_a_drive_gets_power(braked, monkeypatch):
+    """An unused emulator needs no computing time; warm-up and rest continue."""
     now = 100.0
     monkeypatch.setattr("stribeck.drivers.emulators.body.time.monotonic", lambda: now)
     for drive in braked.drives:

@@ -1,4 +1,4 @@
-"""Emulated CiA 402 drives do what real ones do; else tests of programs that drive them would prove nothing."""
+"""Emulated CiA 402 drives behave like real drives; otherwise tests of programs that drive them would prove nothing."""
 
 import time
 
@@ -13,8 +13,8 @@ from tests.drivers.wires import PACE, PAIR, drives_here, steps, until_it_fails, 
 
 class TestFaults:
     @pytest.mark.parametrize(("code", "power"), [(0x2310, "off"), (0x8611, "velocity")], ids=["overcurrent", "following error"])
-    def test_an_emulated_drive_brakes_after_faults_that_leave_it_its_current(self, make_arm, code, power):
-        """Else programs would only have met drives that can always brake."""
+    def test_an_emulated_drive_brakes_after_faults_that_keep_its_current(self, make_arm, code, power):
+        """Otherwise programs would be tested only with drives that can always brake."""
         nodes = []
         with virtual_drives(make_arm(with_port(PAIR["canopen"], 1)), nodes.append) as arm:
             with arm:
@@ -27,8 +27,8 @@ class TestFaults:
             assert (nodes[0].drive.power, nodes[0].drive.held_by) == ("off", "brake")
 
     @pytest.mark.parametrize(("stop", "state"), [("brake", "switch on disabled"), ("hold", "quick stop active")])
-    def test_a_drive_in_torque_mode_that_hears_nothing_lets_its_torque_go(self, make_arm, stop, state):
-        """A joint with a brake is left to that; one without falls."""
+    def test_a_drive_in_torque_mode_that_hears_nothing_ramps_its_torque_to_zero(self, make_arm, stop, state):
+        """The brake then holds the joint; a joint without brake falls."""
         changes = {"driver": {"watchdog": 0.2}, "joints": {"lift": {"stop": stop}}}
         with drives_here(make_arm, "canopen", changes) as (file, emulator), connect(file) as arm:
             lift = emulator._nodes[1]

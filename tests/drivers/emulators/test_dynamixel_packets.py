@@ -9,7 +9,7 @@ from stribeck.drivers.emulators.dynamixel_packets import frame, frames
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5))
-def test_the_emulators_parser_survives_whatever_comes(parts):
+def test_the_emulators_parser_survives_any_bytes(parts):
     buffer = bytearray()
     for part in parts:
         buffer += part

@@ -26,6 +26,6 @@ def imported_by(text):
 @pytest.mark.parametrize("line", [
     "from stribeck.drivers.canopen import cia402", "from stribeck.drivers.canopen.cia402 import Scale",
     "import stribeck.drivers.canopen.cia402"])
-def test_no_way_of_importing_is_overlooked(line):
+def test_every_form_of_import_is_found(line):
     (name,) = imported_by(line)
     assert name.startswith("stribeck.drivers.canopen.cia402")

@@ -1,4 +1,4 @@
-"""CubeMars AK motors: a ramped position with stiffness, damping and gravity, and what is refused.
+"""CubeMars AK motors: a position ramp with stiffness, damping and gravity torque, and arm files that are refused.
 
 The emulated motors are in another process on a real (loopback) bus.
 """
@@ -36,8 +36,8 @@ def changed(make_arm, **drive):
     return make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"lift": {**joint, "drive": drive}}}))
 
 
-def test_gravity_is_held_and_a_ramp_is_followed(pair):
-    """Without feed-forward the boom would sag by 6 mrad when its brake opens."""
+def test_gravity_is_compensated_and_a_ramp_is_followed(pair):
+    """Without feed-forward of gravity the boom would sag by 6 mrad when its brake opens."""
     with connect(pair.arm) as arm:
         before = arm.look(5)[-1].q
         arm.enable()
@@ -49,8 +49,8 @@ def test_gravity_is_held_and_a_ramp_is_followed(pair):
         assert samples[-1].temperature.tolist() == [35.0, 35.0]
 
 
-def test_torque_is_misread_by_no_more_than_the_driver_says(bench):
-    """The motor pulls less and less until its next position, and is read when that comes: here friction looks far too small."""
+def test_the_error_of_torque_readings_is_within_the_stated_bound(bench):
+    """The motor pulls less and less until its next set-point, and is read at that moment: friction looks far too small here."""
     speed, stiff = 0.3, bench("cubemars", {"joints": {"turn": {"drive": {"kp": 90.0}}}})
     with connect(stiff.arm) as arm:
         arm.enable()
@@ -61,18 +61,18 @@ def test_torque_is_misread_by_no_more_than_the_driver_says(bench):
     assert 0.5 * bound < truth - odd < 1.1 * bound
 
 
-def test_a_program_that_paused_stops_where_the_joints_stand(pair):
-    """Without a watchdog of the motor's own the ramp stands still while nobody drives it; the joint runs on by kd / kp."""
+def test_after_a_pause_the_joints_stop_where_they_stand(pair):
+    """The motor has no watchdog, but the ramp stops when the program does; the joint runs on for kd / kp."""
     with connect(pair.arm) as arm:
         arm.enable()
         before = steps(arm, 60, np.array([0.2, 0.0]))[-1].q
-        time.sleep(0.4)                                     # 80 mrad at this speed, and 25 by kd / kp
+        time.sleep(0.4)                                     # 80 mrad at this speed, but 25 mrad in kd / kp
         with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms; the arm was stopped"):
             arm.step(Command(np.array([0.2, 0.0])))
         assert abs(arm.look(1)[0].q[0] - before[0] - 0.012) < 0.004      # and does not swing back
 
 
-def test_a_fault_from_before_is_told_and_kept_until_somebody_clears_it(pair):
+def test_an_earlier_fault_is_reported_and_kept_until_a_reset(pair):
     with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
         bus.send(can.Message(arbitration_id=1, data=FAULT + b"\2", is_extended_id=False))
     time.sleep(0.1)
@@ -85,7 +85,7 @@ def test_a_fault_from_before_is_told_and_kept_until_somebody_clears_it(pair):
         steps(arm, 5)
 
 
-def test_a_fault_stops_all_joints_and_is_told(pair):
+def test_a_fault_stops_all_joints_and_is_reported(pair):
     with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
         arm = connect(pair.arm)
         with arm:
@@ -106,7 +106,7 @@ ON, OFF = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD))
 
 
 def pulls(bus, motor):
-    """Whether a motor pulls when it is told to: the torque in its second reply, else that of before, in counts."""
+    """Whether a motor pulls after a torque command: its second reply shows that torque, its first the torque before."""
     data = pack_command(CUBEMARS["AK70-10"], 0.0, 0.0, 0.0, 0.0, 0.5)
     frame = can.Message(arbitration_id=motor, data=data, is_extended_id=False)
     while bus.recv(0) is not None:
@@ -126,7 +126,7 @@ def bus(pair):
         time.sleep(0.15)
 
 
-def test_connecting_puts_to_rest_what_a_killed_program_left_under_power(pair, bus):
+def test_connecting_sets_motors_to_rest_that_a_killed_program_left_powered(pair, bus):
     bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
     assert pulls(bus, 1)
     time.sleep(0.15)
@@ -135,7 +135,7 @@ def test_connecting_puts_to_rest_what_a_killed_program_left_under_power(pair, bu
     assert not pulls(bus, 1)
 
 
-def test_what_another_program_told_last_moves_no_joint_when_it_is_enabled(pair, bus):
+def test_an_old_set_point_of_another_program_moves_no_joint_at_enabling(pair, bus):
     far = pack_command(CUBEMARS["AK70-10"], 2.0, 0.0, 80.0, 5.0, 0.0)
     for data in (ON, far, OFF):
         bus.send(can.Message(arbitration_id=1, data=data, is_extended_id=False))
@@ -147,7 +147,7 @@ def test_what_another_program_told_last_moves_no_joint_when_it_is_enabled(pair, 
 
 
 def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
-    """To ask a motor for faults is to tell it to pull with nothing: one that holds its joint lets go of it, its brake open."""
+    """The question for faults has zero gains: a motor that holds its joint, with its brake open, would drop the joint."""
     bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
     assert pulls(bus, 1)
     time.sleep(0.15)
@@ -157,7 +157,7 @@ def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
 
 @contextmanager
 def losing(arm, data, count):
-    """The first frames with these bytes to the first motor do not arrive; all of them have to be sent."""
+    """Lose the first frames with these bytes to the first motor, and check that as many were sent."""
     bus, left = arm.link._bus, count
     send = bus.send
 
@@ -175,7 +175,7 @@ def losing(arm, data, count):
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_motor_mode_is_told_until_it_is_answered(pair, lost):
+def test_motor_mode_is_sent_until_it_is_answered(pair, lost):
     with connect(pair.arm) as arm:
         with losing(arm, ON, lost):
             arm.enable()
@@ -184,7 +184,7 @@ def test_motor_mode_is_told_until_it_is_answered(pair, lost):
 
 
 @pytest.mark.parametrize("lost", [1, 4])
-def test_rest_is_told_until_it_is_answered(pair, bus, lost):
+def test_rest_mode_is_sent_until_it_is_answered(pair, bus, lost):
     with connect(pair.arm) as arm:
         arm.enable()
         steps(arm, 5)
@@ -204,28 +204,30 @@ def test_motors_that_follow_another_program_are_left_alone(bench):
 
 
 @pytest.mark.parametrize(("keys", "words"), [
-    ({"kp": 0.0}, r"joints.lift.drive.kp = 0: joints.lift.slowest is needed"),
-    ({"kp": 0.0, "slowest": 0.01}, r"kp = 0: gravity of .* would drag it away from 0.01 rad/s; without kp at most 0.08 N·m"),
+    ({"kp": 0.0}, r"joints.lift.drive.kp = 0: state joints.lift.slowest"),
+    ({"kp": 0.0, "slowest": 0.01}, r"kp = 0: a gravity torque of .* would pull the joint off its slowest speed, 0.01 rad/s; "
+                                   "without kp at most 0.08 N·m"),
     ({"kp": 600.0}, r"joints.lift.drive.kp = 600"),
-    ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the ramp would pull 10.8 N·m harder.*10 N·m, 0.25 of the"),
-    ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, which plans leave driver.watchdog = 0.2 s for"),
+    ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the position ramp would add 10.8 N·m,.*10 N·m, 0.25 of the"),
+    ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, but plans leave room for "
+                    "driver.watchdog = 0.2 s only"),
     ({"kd": 0.0}, r"joints.lift.drive.kd = 0"),
-    ({"id": 1}, r"joints.lift.drive.id = 1 is also that of turn"),
-    ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not say whether it holds"),
+    ({"id": 1}, r"joints.lift.drive.id = 1 is already used by turn"),
+    ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not report whether it holds"),
 ])
-def test_what_would_sag_or_fall_is_refused(make_arm, keys, words):
+def test_joints_that_would_sag_or_fall_are_refused(make_arm, keys, words):
     with pytest.raises(InputError, match=words), connect(changed(make_arm, **keys)):
         pass
 
 
-def test_without_stiffness_it_is_allowed_where_damping_is_stronger_than_gravity(make_arm):
-    """A column about the vertical: no gravity at all."""
+def test_a_joint_without_stiffness_is_accepted_if_damping_is_stronger_than_gravity(make_arm):
+    """A column that turns about the vertical, where gravity has no torque."""
     arm = connect(make_arm(merged(with_port(PAIR["cubemars"], 1), {"joints": {"turn": {"slowest": 0.01, "drive": {"kp": 0.0}}}})))
     with can.Bus(interface="virtual", channel="nobody") as bus:
         arm.link.open(bus)
 
 
-def test_the_most_gravity_is_found_between_the_postures_that_are_tried(make_arm):
+def test_the_largest_gravity_torque_is_found_between_the_random_postures(make_arm):
     link = connect(make_arm(with_port(PAIR["cubemars"], 1))).link
     low, high = np.array([axis.joint.position for axis in link.axes]).T
     angles = np.linspace(low[1], high[1], 100_001)
@@ -233,7 +235,7 @@ def test_the_most_gravity_is_found_between_the_postures_that_are_tried(make_arm)
     assert link._most_gravity(1, low, high) == pytest.approx(np.abs(gravity).max(), rel=1e-6)
 
 
-def test_it_has_no_watchdog_and_that_has_to_be_allowed(pair, make_arm):
+def test_the_missing_watchdog_must_be_allowed_in_the_arm_file(pair, make_arm):
     port = pair.arm.driver.model_extra["bus"]["port"]
     arm = make_arm(merged(with_port(PAIR["cubemars"], port), {"driver": {"allow_no_watchdog": False}}))
     with pytest.raises(InputError, match=r"pair.toml: AK motors have no watchdog.*allow_no_watchdog"):
@@ -245,8 +247,8 @@ def axis(make_arm):
     return connect(make_arm(with_port(PAIR["cubemars"], 1))).axes[0]
 
 
-def test_a_fault_under_power_ends_in_rest_mode_and_is_not_forgotten(axis, monkeypatch):
-    """Only in rest mode its brake closes; the motor forgets its fault there."""
+def test_a_fault_under_power_leads_to_rest_mode_and_is_remembered(axis, monkeypatch):
+    """The brake closes only in rest mode, which clears the motor's fault."""
     reply = bytearray(8)
     reply[0], reply[7] = 1, 2
     axis.due, axis._powered, axis._goal = True, True, "follow"
@@ -267,7 +269,7 @@ def test_a_fault_under_power_ends_in_rest_mode_and_is_not_forgotten(axis, monkey
 
 
 @given(identifier=st.sampled_from([0, 1, 2]), data=st.binary(max_size=8), due=st.booleans())
-def test_whatever_comes_on_the_bus_the_reader_lives(axis, identifier, data, due):
+def test_the_reader_survives_any_frame_on_the_bus(axis, identifier, data, due):
     axis.due = due
     axis.take(Frame(identifier, data))
     assert axis.power in ("off", "on", "held", "fault")

@@ -1,6 +1,6 @@
-"""Damiao motors: what is compared and written before power, what moves, and what ends motion.
+"""Damiao motors: checks and settings before power, motion, and faults that end motion.
 
-The emulated motors are in another process on a real (loopback) bus; a `Probe` looks at them by frames of its own.
+The emulated motors are in another process on a real (loopback) bus; a `Probe` reads them by frames of its own.
 """
 
 import os
@@ -29,7 +29,7 @@ TIMEOUT, MODE, VELOCITY_MODE = 9, 10, 3
 
 
 class Probe:
-    """Asks and orders motors beside the driver."""
+    """Reads and commands motors without the driver."""
 
     def __init__(self, bus):
         self.bus = bus
@@ -62,7 +62,7 @@ class Probe:
         return data[0] >> 4, data[1] << 8 | data[2]
 
     def moves(self, motor, seconds=0.1):
-        """Counts that it goes in this time."""
+        """Counts by which the motor moves in this time."""
         first = self.state(motor)[1]
         time.sleep(seconds)
         return self.state(motor)[1] - first
@@ -81,7 +81,7 @@ def probe(pair):
 
 
 def beside(pair, make_arm, **drive):
-    """Another arm file for the motors that are there, in which "turn" has these keys."""
+    """Another arm file for the running motors, in which "turn" has these keys."""
     table = merged(with_port(PAIR["damiao"], pair.arm.driver.model_extra["bus"]["port"]), {})
     table["joints"] = {**table["joints"], "turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, **drive}}}
     return make_arm(table)
@@ -95,40 +95,43 @@ class TestSettings:
                 assert probe.read(motor, 4) == 16.0                         # twice the joint's 8 rad/s²
                 assert probe.read(motor, 5) == -16.0
                 assert probe.read(motor, 6) == speed
-                assert probe.read(motor, TIMEOUT, "<I") == 0                # nothing to watch while there is no power
+                assert probe.read(motor, TIMEOUT, "<I") == 0                # off while there is no power
             arm.enable()
             steps(arm, 3)
             assert probe.read(1, TIMEOUT, "<I") == 10000                    # 0.5 s of 50 µs
         assert [axis.corrupt for axis in arm.axes] == [0, 0]
 
-    def test_resolution_is_that_of_the_fields(self, pair):
+    def test_resolution_is_one_step_of_the_fields(self, pair):
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.torque_step, [400.0 / 4095, 108.0 / 4095])
         np.testing.assert_allclose(resolution.position_step, 25.0 / 65535)
         assert (resolution.velocity_step < 1e-6).all()                      # float32
 
     @pytest.mark.parametrize(("drive", "words"), [
-        ({"motor": "DM10010"}, r"turn scales its velocity by 25 rad/s \(registers 21-23: 12.5, 25, 200\), the arm file says 20"),
-        ({"ranges": [12.566, 25.0, 200.0]}, r"turn scales its position by 12.5 rad"),
-        ({"ranges": [12.5, 25.0, 100.0]}, r"turn scales its torque by 200 N·m.*every torque would be wrong"),
+        ({"motor": "DM10010"}, r"turn has a velocity range of 25 rad/s \(registers 21-23: 12.5, 25, 200\); the arm file "
+                                "states 20"),
+        ({"ranges": [12.566, 25.0, 200.0]}, r"turn has a position range of 12.5 rad"),
+        ({"ranges": [12.5, 25.0, 100.0]}, r"turn has a torque range of 200 N·m.*Every torque would be wrong"),
         ({"id": 9, "reply": 0x19, "motor": "DM10010L"}, r"drive of turn does not answer"),
     ])
-    def test_a_motor_that_is_not_what_the_arm_file_says_is_refused(self, pair, make_arm, drive, words):
+    def test_a_motor_that_differs_from_the_arm_file_is_refused(self, pair, make_arm, drive, words):
         with pytest.raises(DriverError, match=words), connect(beside(pair, make_arm, **drive)):
             pass
 
     @pytest.mark.parametrize(("drive", "words"), [
         ({"motor": "DM4310X"}, r"motor 'DM4310X' is not known; state ranges, or one of DM3507"),
         ({"motor": "AK70-10"}, r"motor 'AK70-10' is not known; state ranges, or one of DM3507"),
-        ({"ranges": [1.0, 1.0, 1.0]}, r"motor or ranges is needed, not both"),
-        ({"motor": "DM4340"}, r"joints.turn.torque: its limit is 60 N·m at the motor's shaft, whose field ends at 28 N·m"),
-        ({"gear": 6.0}, r"joints.turn.position: its limit is 15 rad at the motor's shaft, whose field ends at 12.4 rad"),
-        ({"id": 2}, r"joints.lift.drive: its id would have the identifier 0x2, like id of turn"),
+        ({"ranges": [1.0, 1.0, 1.0]}, r"exactly one of motor and ranges is needed"),
+        ({"motor": "DM4340"}, r"joints.turn.torque: the limit is 60 N·m at the motor's shaft, but the motor's torque range "
+                               "ends at 28 N·m"),
+        ({"gear": 6.0}, r"joints.turn.position: the limit is 15 rad at the motor's shaft, but the motor's position range "
+                        "ends at 12.4 rad"),
+        ({"id": 2}, r"joints.lift.drive: its id would use the CAN identifier 0x2, which is taken by id of turn"),
         ({"reply": 0x202}, r"identifier 0x202"),
         ({"id": 16}, r"joints.turn.drive.id = 16"),
         ({"node": 1}, r"joints.turn.drive.node: unknown key 'node'"),
     ])
-    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, drive, words):
+    def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, drive, words):
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"drive": drive}}})))
 
@@ -145,12 +148,12 @@ class TestMotion:
             swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
             samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
             arm = guard.arm
-            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may be late for some
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may miss some
         q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.ptp(q[:, 0]) > 0.1
 
-    def test_velocity_is_finer_than_its_field(self, pair):
+    def test_velocity_is_finer_than_the_steps_of_its_field(self, pair):
         """The field has steps of 12 and 22 mrad/s."""
         with connect(pair.arm) as arm:
             arm.enable()
@@ -159,8 +162,8 @@ class TestMotion:
             found = np.mean([sample.dq for sample in steps(arm, 60, slow)], axis=0)
             np.testing.assert_allclose(found, slow, atol=1.5e-3)
 
-    def test_directions_zeros_and_gears_are_the_models(self, bench):
-        """The emulator knows them from the same keys; the probe sees the motor's own counts."""
+    def test_directions_zeros_and_gears_are_those_of_the_model(self, bench):
+        """The emulator reads them from the same keys; the probe reads the motor's own counts."""
         drives = bench("damiao", {"joints": {"turn": {"direction": -1, "zero_offset": 0.5, "drive": {"gear": 2.0}}}})
         with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus, connect(drives.arm) as arm:
             arm.enable()
@@ -174,7 +177,7 @@ class TestMotion:
 
 
 class TestStaleVelocity:
-    """Somebody told the motor a velocity while it had no power."""
+    """Another program sent the motor a velocity while it had no power."""
 
     def test_the_driver_never_lets_it_move(self, pair, probe):
         with connect(pair.arm) as arm:
@@ -184,8 +187,8 @@ class TestStaleVelocity:
             arm.enable()
             np.testing.assert_allclose([sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=4e-4)
 
-    def test_without_the_driver_it_does(self, pair, probe):
-        """Else the test above would prove nothing."""
+    def test_without_the_driver_the_joint_moves(self, pair, probe):
+        """Otherwise the test above would prove nothing."""
         with connect(pair.arm):
             probe.send(0x201, struct.pack("<f4x", 0.5))
             probe.send(0x001, b"\xff" * 7 + b"\xfc")
@@ -195,7 +198,7 @@ class TestStaleVelocity:
 
 
 class TestFaults:
-    def test_a_fault_stops_all_joints_and_is_not_cleared_by_anything_but_a_reset(self, pair, probe):
+    def test_a_fault_stops_all_joints_and_only_a_reset_clears_it(self, pair, probe):
         arm = connect(pair.arm)
         with arm:
             arm.enable()
@@ -212,7 +215,7 @@ class TestFaults:
             arm.enable()
             steps(arm, 3)
 
-    def test_a_motor_that_was_reset_is_not_taken_back(self, pair, probe):
+    def test_a_motor_that_was_reset_is_not_powered_again(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 20, PACE)
@@ -223,8 +226,8 @@ class TestFaults:
                 arm.step(Command(REST))
         assert probe.state(1)[0] == 0
 
-    def test_one_that_was_reset_just_before_it_had_power_is_not_moved(self, pair, probe, monkeypatch):
-        """Where velocity mode is what it boots with, it comes to power without watchdog and limits."""
+    def test_a_motor_that_is_reset_just_before_power_on_is_not_moved(self, pair, probe, monkeypatch):
+        """If the motor starts in velocity mode, it gets power without watchdog and limits."""
         ask = DamiaoAxis.power_on
 
         def reset_and_ask(axis):
@@ -234,12 +237,12 @@ class TestFaults:
             yield from ask(axis)
 
         monkeypatch.setattr(DamiaoAxis, "power_on", reset_and_ask)
-        words = r"turn was reset after it had been set up \(setting \d+: told .*, is "
+        words = r"turn was reset after it had been set up \(setting \d+: set to .*, reads "
         with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
             arm.enable()
         assert probe.state(1)[0] == 0
 
-    def test_a_motor_that_is_powered_by_somebody_else_is_left_alone(self, pair, probe):
+    def test_a_motor_that_another_program_powers_is_not_touched(self, pair, probe):
         with connect(pair.arm):
             pass
         probe.write(1, TIMEOUT, 40000)
@@ -254,7 +257,7 @@ class TestFaults:
 
 
 class TestCreep:
-    """A velocity loop that is told zero creeps."""
+    """A joint creeps although its velocity loop has set-point zero."""
 
     @staticmethod
     def creeping(speed):
@@ -270,8 +273,8 @@ class TestCreep:
         return spoil
 
     @pytest.mark.parametrize("speed", [0.0, 0.012])
-    def test_a_joint_that_creeps_is_held_all_the_same(self, make_arm, speed):
-        """Else its watchdog would let it fall, though drive and bus are well."""
+    def test_a_creeping_joint_counts_as_held(self, make_arm, speed):
+        """Otherwise its watchdog would let it fall, although drive and bus work."""
         arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
         with virtual_drives(arm, self.creeping(speed)) as driver, driver:
             driver.enable()
@@ -279,7 +282,7 @@ class TestCreep:
             driver.stop("enough")
             assert [axis.power for axis in driver.axes] == ["held", "off"]
 
-    def test_one_that_turns_is_not_said_to_be_held(self, make_arm):
+    def test_a_turning_joint_does_not_count_as_held(self, make_arm):
         arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
         with virtual_drives(arm, self.creeping(0.1)) as driver, driver:
             driver.enable()
@@ -288,10 +291,10 @@ class TestCreep:
 
 
 class TestLeader:
-    """Somebody else's motor without a time-out: it shows whom it follows by turning only."""
+    """A motor of another program without a timeout: only its motion shows that it follows that program."""
 
     @pytest.mark.parametrize(("speed", "follows"), [(0.2, True), (0.0, False)])
-    def test_one_that_turns_follows_somebody(self, make_arm, speed, follows):
+    def test_a_motor_that_turns_follows_another_program(self, make_arm, speed, follows):
         def spoil(node):
             node.registers[MODE] = VELOCITY_MODE
             node.status, node.velocity = 1, speed
@@ -307,7 +310,7 @@ class TestLeader:
 
 
 class TestHost:
-    """What becomes of the joints when the program that moves them does not go on; "lift" has no brake."""
+    """The joints after the program that moves them is killed, hangs or is interrupted; "lift" has no brake."""
 
     @pytest.fixture
     def host(self, bench):
@@ -317,26 +320,26 @@ class TestHost:
             yield program, said, Probe(bus), drives
         drives.end()
 
-    def test_killed_or_hung_it_leaves_no_joint_under_power(self, host):
+    def test_a_killed_or_hung_program_leaves_no_joint_under_power(self, host):
         program, said, probe, _ = host
         os.kill(program.pid, signal.SIGSTOP)
         before = probe.state(2)[1]
         time.sleep(0.15 + 0.1)
         assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # communication lost
-        assert abs(probe.moves(1)) <= 1                                     # its brake, to a count
+        assert abs(probe.moves(1)) <= 1                                     # held by its brake, within a count
         time.sleep(0.3)
-        assert probe.state(2)[1] > before + 250                             # falls by 0.1 rad: that is what the page says
+        assert probe.state(2)[1] > before + 250                             # falls by 0.1 rad, as docs/safety.md says
         os.kill(program.pid, signal.SIGCONT)
         assert "DriverError" in said.get(timeout=30.0)
-        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # and nobody took them back
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # and no program powered them again
 
-    def test_interrupted_it_brakes_and_holds_and_the_next_takes_over(self, host):
+    def test_an_interrupted_program_brakes_and_holds_and_the_next_can_connect(self, host):
         program, said, probe, drives = host
         os.kill(program.pid, signal.SIGINT)
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
         program.join()
         time.sleep(0.3)                                                     # longer than the watchdog
-        assert [probe.state(motor)[0] for motor in (1, 2)] == [0, 1]        # brake; held by its motor, without us
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0, 1]        # brake; held by its motor, without a program
         assert abs(probe.moves(2)) <= 1
         assert probe.read(2, TIMEOUT, "<I") == 0
         with connect(drives.arm) as arm:
@@ -350,17 +353,18 @@ class TestHost:
         assert probe.state(2)[0] == 1                                       # held
 
 
-def test_a_bus_that_brings_more_than_can_be_read_is_told_and_the_motors_stop(make_arm, monkeypatch):
-    """Somebody who babbles; what we send still arrives."""
+def test_a_flooded_bus_is_reported_and_the_motors_stop(make_arm, monkeypatch):
+    """Another member floods the bus; our frames still arrive."""
     nodes = []
     with virtual_drives(make_arm(with_port(PAIR["damiao"], 1)), nodes.append) as arm, arm:
         arm.enable()
         steps(arm, 40, PACE)
         assert abs(nodes[0].drive.dq) > 0.2
         monkeypatch.setattr(arm.link._bus, "recv", lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False))
-        with pytest.raises(DriverError, match="the CAN bus brings frames faster than they can be read; see what else is on it"):
+        with pytest.raises(DriverError, match="the CAN bus delivers frames faster than they can be read; check the other "
+                                              "devices on the bus"):
             arm.step(Command(PACE))
-        end = time.monotonic() + 1.0                # the drives read what was sent
+        end = time.monotonic() + 1.0                # time for the drives to read all frames
         while nodes[0].drive.power != "off" and time.monotonic() < end:
             time.sleep(0.01)
         assert nodes[0].drive.power == "off"
@@ -373,7 +377,7 @@ def axis(make_arm):
 
 
 @given(identifier=st.sampled_from([0x11, 0x12, 0x001, 0x7FF]), data=st.binary(max_size=8), due=st.booleans())
-def test_whatever_comes_on_the_bus_the_reader_lives(axis, identifier, data, due):
+def test_the_reader_survives_any_frame_on_the_bus(axis, identifier, data, due):
     axis.due = due
     axis.take(Frame(identifier, data))
     assert axis.power in ("off", "on", "held", "fault")

@@ -32,7 +32,7 @@ def published():
     ("RxSdo", cansimple.RX_SDO, cansimple.pack_sdo(0x1234, "f"), {"Opcode": 0, "Endpoint_ID": 0x1234, "Reserved": 0, "Value": 0}),
     ("Clear_Errors", cansimple.CLEAR, b"\0", {"Identify": 0}),
 ])
-def test_what_is_packed_is_what_the_publisher_reads(published, name, command, data, fields):
+def test_packed_messages_are_read_by_the_published_dbc(published, name, command, data, fields):
     message = published.get_message_by_name(f"Axis{NODE}_{name}")
     assert cansimple.identifier(NODE, command) == message.frame_id
     assert message.decode(data, decode_choices=False) == pytest.approx(fields)
@@ -48,29 +48,29 @@ def test_what_is_packed_is_what_the_publisher_reads(published, name, command, da
                                         "Fw_Version_Major": 0, "Fw_Version_Minor": 6, "Fw_Version_Revision": 10},
      cansimple.unpack_version, ("4.4.58", "0.6.10")),
 ])
-def test_what_the_publisher_packs_is_read(published, name, command, fields, parse, expected):
+def test_messages_packed_by_the_published_dbc_are_read(published, name, command, fields, parse, expected):
     message = published.get_message_by_name(f"Axis{NODE}_{name}")
     assert cansimple.identifier(NODE, command) == message.frame_id
     data = message.encode({signal.name: 0 for signal in message.signals} | fields)
     assert parse(data) == expected
 
 
-def test_error_bits_are_those_of_the_publisher(published):
-    """Every bit that it names is told in words of its own; a watchdog and an e-stop in these."""
+def test_error_bits_are_those_of_the_published_dbc(published):
+    """Each bit that the DBC names has words of its own; here are those of watchdog and e-stop."""
     choices = published.get_message_by_name("Axis0_Heartbeat").get_signal_by_name("Axis_Error").choices
     assert {1 << bit for bit in range(32) if "error bit" not in cansimple.error_words(1 << bit)} == set(choices) - {0}
     assert cansimple.error_words((1 << 24) + (1 << 25)) == "watchdog expired, e-stop requested"
     assert cansimple.error_words(0) == "no error"
 
 
-def test_a_value_of_an_endpoint_comes_back():
+def test_the_value_of_an_endpoint_is_read_back():
     data = bytes([0]) + (0x0201).to_bytes(2, "little") + b"\0" + cansimple.pack_sdo(0, "f", 0.2)[4:]
     assert cansimple.sdo_endpoint(data) == 0x0201
     assert cansimple.unpack_sdo(data, "f") == pytest.approx(0.2)
 
 
 @given(st.binary(max_size=9), st.sampled_from("?Bf"))
-def test_whatever_comes_is_a_frame_or_none(data, form):
+def test_any_bytes_give_a_frame_or_none(data, form):
     for parse in (cansimple.unpack_version, cansimple.unpack_heartbeat, cansimple.unpack_pair):
         found = parse(data)
         assert found is None or len(found) == 2
@@ -79,8 +79,8 @@ def test_whatever_comes_is_a_frame_or_none(data, form):
     assert isinstance(cansimple.error_words(int.from_bytes(data[:4], "little")), str)
 
 
-def test_an_independent_mock_turns_as_it_is_told():
-    """It knows states, modes, velocities and estimates."""
+def test_an_independent_mock_follows_the_messages():
+    """The mock has states, modes, velocities and estimates."""
     with can.Bus(interface="virtual", channel="mock") as ours:
         mock = ODriveCANMock(NODE, can.Bus(interface="virtual", channel="mock"))
         running = asyncio.new_event_loop()

@@ -1,6 +1,6 @@
-"""ODrive axes: what is compared and written before power, what moves, and what ends motion.
+"""ODrive axes: checks and settings before power, motion, and faults that end motion.
 
-The emulated axes are in another process on a real (loopback) bus; a `Probe` looks at them by frames of its own.
+The emulated axes are in another process on a real (loopback) bus; a `Probe` reads them by frames of its own.
 """
 
 import os
@@ -33,7 +33,7 @@ IDLE, CLOSED_LOOP = 1, 8
 
 
 class Probe:
-    """Asks and orders axes beside the driver."""
+    """Reads and commands axes without the driver."""
 
     def __init__(self, bus):
         self.bus = bus
@@ -102,13 +102,13 @@ class TestSettings:
             assert probe.read(1, "axis0.config.torque_soft_max") == pytest.approx(0.6)       # 60 N·m behind a gear of 100
             assert probe.read(2, "axis0.config.torque_soft_min") == pytest.approx(-0.4)
             assert probe.read(1, "axis0.config.watchdog_timeout") == 0.5
-            assert not probe.read(1, WATCHDOG, "<?")                        # nothing to watch while there is no power
+            assert not probe.read(1, WATCHDOG, "<?")                        # off while there is no power
             arm.enable()
             steps(arm, 3)
             assert probe.read(1, WATCHDOG, "<?")
         assert not probe.read(1, WATCHDOG, "<?")
 
-    def test_resolution_is_that_of_the_encoder_and_of_the_numbers(self, pair):
+    def test_resolution_is_that_of_the_encoder_and_of_float32(self, pair):
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 16384 / 100.0)
         assert (resolution.torque_step < 1e-5).all()                        # float32
@@ -116,29 +116,29 @@ class TestSettings:
     def test_another_firmware_is_refused(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         arm = make_arm(merged(table, {"driver": {"firmware": "0.6.9"}}))
-        with pytest.raises(DriverError, match=r"turn has firmware 0.6.10, the arm file's .* 0.6.9"), connect(arm):
+        with pytest.raises(DriverError, match=r"turn has firmware 0.6.10; the arm file's .* 0.6.9"), connect(arm):
             pass
 
-    def test_a_gear_that_is_not_stated_is_asked_for(self, make_arm):
+    def test_a_missing_gear_ratio_is_named(self, make_arm):
         with pytest.raises(InputError, match=r"joints.turn.gear_ratio is missing: this drive counts motor revolutions"):
             connect(make_arm(merged(with_port(PAIR["odrive"], 1), {"joints": {"turn": {"gear_ratio": None}}})))
 
-    def test_two_settings_of_one_number_are_refused(self, make_arm):
-        """Read back, a flag that was written for another would look right."""
+    def test_two_endpoints_with_one_number_are_refused(self, make_arm):
+        """With one number, the wrong flag would be written and read back correctly."""
         table = with_port(PAIR["odrive"], 1)
         same = {"axis0.config.enable_watchdog": table["driver"]["endpoints"]["axis0.controller.config.absolute_setpoints"]}
         with pytest.raises(InputError, match=r"enable_watchdog and axis0.controller.config.absolute_setpoints have the same"):
             connect(make_arm(merged(table, {"driver": {"endpoints": same}})))
 
-    def test_an_endpoint_that_nobody_answers_is_named(self, pair, make_arm):
+    def test_an_endpoint_without_answer_is_named(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         arm = make_arm(merged(table, {"driver": {"endpoints": {"axis0.controller.config.vel_limit": 999}}}))
-        with pytest.raises(DriverError, match=r"turn does not answer when asked for endpoint 999, which driver.endpoints says is "
-                                              "axis0.controller.config.vel_limit"), connect(arm):
+        with pytest.raises(DriverError, match=r"turn does not answer when asked for endpoint 999, which driver.endpoints states "
+                                              "for axis0.controller.config.vel_limit"), connect(arm):
             pass
 
-    def test_before_it_is_reset_too(self, pair, probe, make_arm):
-        """Its endpoints would be others."""
+    def test_another_firmware_is_refused_before_a_reset_too(self, pair, probe, make_arm):
+        """The endpoints of other firmware have other numbers."""
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         probe.suffer(1, 1 << 14)
         try:
@@ -148,8 +148,8 @@ class TestSettings:
         finally:
             connect(pair.arm).reset()
 
-    def test_a_setting_that_was_lost_is_told_again(self, pair, monkeypatch):
-        """Nothing acknowledges it."""
+    def test_a_lost_setting_is_sent_again(self, pair, monkeypatch):
+        """A write gets no acknowledgement."""
         send, lost = PolledLink.send, []
 
         def losing(link, frame):
@@ -165,8 +165,8 @@ class TestSettings:
                 pass
         assert len(lost) > 10
 
-    def test_armed_axes_hear_of_us_while_another_is_asked(self, bench, monkeypatch):
-        """Else the watchdog of the first runs out while an answer of the second is waited for in vain."""
+    def test_armed_axes_get_frames_while_another_axis_is_asked(self, bench, monkeypatch):
+        """Otherwise the watchdog of the first axis trips while an answer of the second is awaited."""
         drives, take, deaf = bench("odrive", {"driver": {"watchdog": 0.1}}), OdriveAxis.take, []
 
         def lose_answers(axis, frame):
@@ -181,12 +181,12 @@ class TestSettings:
             steps(arm, 3)
         drives.end()
 
-    def test_positions_that_begin_anew_at_each_power_up_are_refused_unless_that_is_wanted(self, pair, probe, make_arm):
+    def test_positions_relative_to_power_up_are_refused_unless_the_arm_file_allows_them(self, pair, probe, make_arm):
         name, table = "axis0.controller.config.absolute_setpoints", with_port(
             PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         probe.write(1, name, b"\0")
         try:
-            with pytest.raises(DriverError, match="turn counts positions from where it stood"), connect(pair.arm):
+            with pytest.raises(DriverError, match="turn counts positions from its place at power-up"), connect(pair.arm):
                 pass
             with connect(make_arm(merged(table, {"driver": {"relative_positions": True}}))):
                 pass
@@ -194,14 +194,14 @@ class TestSettings:
             probe.write(1, name, b"\1")
 
     @pytest.mark.parametrize(("changes", "words"), [
-        ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*from 0.6.0 on is needed"),
-        ({"driver": {"firmware": "newest"}}, r"driver.firmware.*from 0.6.0 on is needed"),
+        ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*0.6.0 or later is needed"),
+        ({"driver": {"firmware": "newest"}}, r"driver.firmware.*0.6.0 or later is needed"),
         ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
-        ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus, at most 70 % is safe"),
-        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is also that of turn"),
+        ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus; at most 70 % is safe"),
+        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is already used by turn"),
         ({"joints": {"lift": {"drive": {"encoder_counts": 0}}}}, r"joints.lift.drive.encoder_counts = 0"),
     ])
-    def test_keys_are_checked_before_anybody_is_asked(self, make_arm, changes, words):
+    def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, changes, words):
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["odrive"], 1), changes)))
 
@@ -213,14 +213,14 @@ class TestMotion:
             swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
             samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
             arm = guard.arm
-            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may be late for some
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may miss some
         q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.ptp(q[:, 0]) > 0.1
         assert samples[-1].temperature.tolist() == [35.0, 35.0]
 
-    def test_directions_and_zeros_are_the_models(self, bench):
-        """The emulator knows them from the same keys; the probe sees the axis' own revolutions."""
+    def test_directions_and_zeros_are_those_of_the_model(self, bench):
+        """The emulator reads them from the same keys; the probe reads the axis' own revolutions."""
         drives = bench("odrive", {"joints": {"turn": {"direction": -1, "zero_offset": 0.5}}})
         with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus, connect(drives.arm) as arm:
             arm.enable()
@@ -233,7 +233,7 @@ class TestMotion:
 
 
 class TestStaleVelocity:
-    """Somebody told the axis a velocity while it had no power."""
+    """Another program sent the axis a velocity while it had no power."""
 
     def test_the_driver_never_lets_it_move(self, pair, probe):
         with connect(pair.arm) as arm:
@@ -243,8 +243,8 @@ class TestStaleVelocity:
             arm.enable()
             np.testing.assert_allclose([sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=1e-4)
 
-    def test_without_the_driver_it_does(self, pair, probe):
-        """Else the test above would prove nothing."""
+    def test_without_the_driver_the_joint_moves(self, pair, probe):
+        """Otherwise the test above would prove nothing."""
         with connect(pair.arm):
             before = probe.position(1)
             probe.send(1, 0x0D, struct.pack("<ff", 5.0, 0.0))
@@ -256,7 +256,7 @@ class TestStaleVelocity:
 
 
 class TestFaults:
-    def test_an_e_stop_stops_all_joints_and_is_not_cleared_by_anything_but_a_reset(self, pair, probe):
+    def test_an_e_stop_stops_all_joints_and_only_a_reset_clears_it(self, pair, probe):
         arm = connect(pair.arm)
         with arm:
             arm.enable()
@@ -273,8 +273,8 @@ class TestFaults:
             arm.enable()
             steps(arm, 3)
 
-    def test_an_error_that_is_over_keeps_it_disarmed_and_is_cleared(self, pair, probe):
-        """A current limit is over as soon as the axis has no power; why it was disarmed stays."""
+    def test_a_past_error_keeps_the_axis_disarmed_and_can_be_cleared(self, pair, probe):
+        """A current error ends when power goes off; the disarm reason stays."""
         probe.suffer(1, 1 << 10)
         assert struct.unpack("<II", probe.ask(1, 0x03)) == (0, 1 << 10)
         with pytest.raises(DriverError, match=r"turn has a fault: bus overcurrent.*--reset"), connect(pair.arm):
@@ -282,8 +282,8 @@ class TestFaults:
         connect(pair.arm).reset()
         assert probe.state(1) == (0, IDLE)
 
-    def test_when_one_axis_does_not_come_to_power_the_others_trip_no_watchdog(self, pair, probe):
-        """It runs without power as well."""
+    def test_when_one_axis_gets_no_power_the_watchdogs_of_the_others_do_not_trip(self, pair, probe):
+        """The watchdog of an ODrive runs without power too."""
         arm = connect(pair.arm)
         with arm:
             probe.suffer(2, 1 << 14)
@@ -295,7 +295,7 @@ class TestFaults:
         arm.reset()
         assert probe.state(2) == (0, IDLE)
 
-    def test_an_axis_that_was_rebooted_is_not_taken_back(self, pair, probe):
+    def test_an_axis_that_was_rebooted_is_not_powered_again(self, pair, probe):
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 20, PACE)
@@ -304,8 +304,8 @@ class TestFaults:
                 until_it_fails(arm)
         assert probe.state(1) == (0, IDLE)
 
-    def test_one_that_was_rebooted_just_before_it_had_power_is_not_moved(self, pair, probe, monkeypatch):
-        """It comes to power without watchdog and limits."""
+    def test_an_axis_that_is_rebooted_just_before_power_on_is_not_moved(self, pair, probe, monkeypatch):
+        """The axis gets power without watchdog and limits."""
         ask = OdriveAxis.power_on
 
         def reboot_and_ask(axis):
@@ -314,13 +314,13 @@ class TestFaults:
             yield from ask(axis)
 
         monkeypatch.setattr(OdriveAxis, "power_on", reboot_and_ask)
-        words = r"turn was reset after it had been set up \(setting axis0[.\w]+: told "
+        words = r"turn was reset after it had been set up \(setting axis0[.\w]+: set to "
         with connect(pair.arm) as arm, pytest.raises(DriverError, match=words):
             arm.enable()
         assert probe.state(1) == (0, IDLE)
 
-    def test_one_that_goes_faster_than_its_limit_disarms_itself(self, pair, probe):
-        """Else an emulated axis would forgive limits that a real one takes its power for."""
+    def test_an_emulated_axis_above_its_speed_limit_disarms_itself(self, pair, probe):
+        """Otherwise the emulator would tolerate speeds at which a real axis switches its power off."""
         arm = connect(pair.arm)
         with arm:
             arm.enable()
@@ -330,7 +330,7 @@ class TestFaults:
                 until_it_fails(arm)
         connect(pair.arm).reset()
 
-    def test_one_that_falls_silent_while_it_is_asked_for_its_state_is_not_told_to_send_heartbeats(self, bench):
+    def test_an_axis_that_falls_silent_is_not_reported_as_missing_heartbeats(self, bench):
         drives = bench("odrive")
         axis = connect(drives.arm).axes[0]
         with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus:
@@ -339,7 +339,7 @@ class TestFaults:
             with pytest.raises(DriverError, match="turn does not answer"):
                 axis._state()
 
-    def test_an_axis_that_follows_somebody_else_is_left_alone(self, pair, probe):
+    def test_an_axis_that_follows_another_program_is_not_touched(self, pair, probe):
         with connect(pair.arm):
             pass
         probe.send(1, 0x0D, struct.pack("<ff", 0.1, 0.0))
@@ -352,7 +352,7 @@ class TestFaults:
 
 
 class TestHost:
-    """What becomes of the joints when the program that moves them does not go on; "lift" has no brake."""
+    """The joints after the program that moves them is killed or interrupted; "lift" has no brake."""
 
     @pytest.fixture
     def host(self, bench):
@@ -362,16 +362,16 @@ class TestHost:
             yield program, said, Probe(bus), drives
         drives.end()
 
-    def test_killed_it_leaves_no_joint_under_power(self, host):
+    def test_a_killed_program_leaves_no_joint_under_power(self, host):
         program, _, probe, _ = host
         program.kill()
         before = probe.position(2)
         time.sleep(0.15 + 0.1)
         assert [probe.state(node) for node in (1, 2)] == [(1 << 24, IDLE)] * 2       # watchdog expired
         time.sleep(0.3)
-        assert probe.position(2) > before + 1.0                             # falls: that is what the page says
+        assert probe.position(2) > before + 1.0                             # falls, as docs/safety.md says
 
-    def test_interrupted_it_brakes_and_holds_and_the_next_takes_over(self, host):
+    def test_an_interrupted_program_brakes_and_holds_and_the_next_can_connect(self, host):
         program, said, probe, drives = host
         os.kill(program.pid, signal.SIGINT)
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
@@ -387,8 +387,8 @@ class TestHost:
         assert probe.state(2) == (0, CLOSED_LOOP)                           # held again
 
 
-def test_noisy_velocities_keep_no_joint_from_being_held(bench):
-    """Sensors tell a joint at rest tens of mrad/s: what counts is that it stays where it is."""
+def test_noisy_velocities_do_not_keep_a_joint_from_being_held(bench):
+    """Sensors may report tens of mrad/s for a joint at rest; only its position counts."""
     drives = bench("odrive", {"simulation": {"velocity_noise": 0.02}, "joints": {"lift": {"stop": "hold"}}})
     with connect(drives.arm) as arm:
         arm.enable()
@@ -411,7 +411,7 @@ def axis(make_arm):
 
 
 @given(command=st.integers(0, 31), data=st.binary(max_size=8), due=st.booleans())
-def test_whatever_comes_on_the_bus_the_reader_lives(axis, command, data, due):
+def test_the_reader_survives_any_frame_on_the_bus(axis, command, data, due):
     axis.due = due
     axis.take(Frame(1 << 5 | command, data))
     assert axis.power in ("off", "on", "held", "fault")
@@ -419,6 +419,6 @@ def test_whatever_comes_on_the_bus_the_reader_lives(axis, command, data, due):
     assert list(axis.frames())
 
 
-def test_a_velocity_that_no_frame_holds_is_refused(axis):
-    with pytest.raises(DriverError, match=r"cannot be told 1e\+40 rad/s"):
+def test_a_velocity_beyond_the_frame_is_refused(axis):
+    with pytest.raises(DriverError, match=r"cannot take a set-point of 1e\+40 rad/s"):
         axis.command("velocity", 1e40)

@@ -1,4 +1,4 @@
-"""The simulated machine with loops: MuJoCo's constraints hold, and its reaction forces are those of our model."""
+"""The simulated machine with closed loops: MuJoCo's constraints hold, and its reaction forces equal those of our model."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from stribeck.ident.model.dynamics import mass_matrix
 from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.loads import joint_loads
 
-MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # and how far their drives go here
+MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # and the travel of their drives here
 
 
 def without_noise(name: str) -> ArmFile:
@@ -26,8 +26,8 @@ def without_noise(name: str) -> ArmFile:
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
-def test_true_loads_are_those_of_the_model(name: str, far: float) -> None:
-    """At rest and in motion; what differs is how soft MuJoCo's constraints are, and how massless links are made."""
+def test_true_loads_equal_the_loads_of_the_model(name: str, far: float) -> None:
+    """At rest and in motion; differences come from soft constraints in MuJoCo and from the inertia of massless links."""
     arm = load_arm(name)
     driven, machine = load_mechanism(arm), SimulatedArm(arm)
     rng = np.random.default_rng(1)
@@ -41,8 +41,8 @@ def test_true_loads_are_those_of_the_model(name: str, far: float) -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_drives_give_what_model_and_true_friction_ask(name: str) -> None:
-    """All drives together to and fro: torque is that of the model with the true friction on top, and loops stay closed."""
+def test_drive_torques_equal_model_plus_true_friction(name: str) -> None:
+    """All drives move back and forth: torque is that of the model plus true friction, and the loops stay closed."""
     arm = without_noise(name)
     driven, machine, speed = load_mechanism(arm), SimulatedArm(arm), 0.1 * float(arm.limits(load_mechanism(arm)).velocity[0])
     machine.enable()
@@ -55,7 +55,7 @@ def test_drives_give_what_model_and_true_friction_ask(name: str) -> None:
     rows = np.flatnonzero(np.abs(dq).min(axis=1) > 0.3 * speed)[2:-2:9]
     before = rows - 1                           # a torque acts from one sample to the next
     ddq = (dq[rows] - dq[before]) * arm.driver.rate
-    loads = joint_loads(driven, q[before], dq[before], ddq)         # of motion that accelerates
+    loads = joint_loads(driven, q[before], dq[before], ddq)         # loads of accelerated motion
     friction = machine.truth.friction(dq[before], loads.torque if driven.bearings[0] is None else loads.normal, loads.tau)
     wanted = loads.tau + friction
     wanted += ddq * [arm.joint(joint).rotor_inertia * arm.joint(joint).ratio**2 for joint in driven.names]
@@ -64,7 +64,7 @@ def test_drives_give_what_model_and_true_friction_ask(name: str) -> None:
 
 
 def test_softness_of_constraints_is_of_the_order_of_the_step_squared() -> None:
-    """At half the step the loops open four times less under the same load."""
+    """At half the step, the gap of the loops under the same load is a quarter."""
     gaps = []
     for rate in (1000.0, 2000.0):
         arm = replace(without_noise("planar-3-prr"), driver=DriverTable(kind="simulated", rate=rate))
@@ -78,7 +78,7 @@ def test_softness_of_constraints_is_of_the_order_of_the_step_squared() -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_inertia_of_the_drives_is_that_of_the_model(name: str) -> None:
+def test_the_inertia_at_the_drives_equals_that_of_the_model(name: str) -> None:
     arm = load_arm(name)
     driven, machine = load_mechanism(arm), SimulatedArm(arm)
     physics, data = machine._physics, machine._data
@@ -88,8 +88,8 @@ def test_inertia_of_the_drives_is_that_of_the_model(name: str) -> None:
     np.testing.assert_allclose(physics.inertia(data), wanted, rtol=1e-3, atol=2e-3)
 
 
-def test_a_pin_that_nothing_else_keeps_from_tilting_is_held_twice() -> None:
-    """In a planar chain one point of each pin does; a hinge between a link and the ground in space needs two."""
+def test_a_pin_that_could_tilt_gets_two_constraints() -> None:
+    """In a planar chain one point constraint per pin is enough; a hinge between a link and the ground in space needs two."""
     planar = load_mechanism("planar-3-prr")
     assert len(closed_spec(planar).equalities) == len(planar.closures)
     free = load_mechanism("gough-stewart")
@@ -97,7 +97,7 @@ def test_a_pin_that_nothing_else_keeps_from_tilting_is_held_twice() -> None:
     assert len(closed_spec(replace(free, closures=(pinned, *free.closures[1:]))).equalities) == 7
 
 
-def test_places_out_of_reach_are_refused() -> None:
+def test_positions_out_of_reach_are_refused() -> None:
     machine = SimulatedArm(load_arm("planar-3-prr"))
     with pytest.raises(DriverError, match="loops do not close"):
         machine.loads(np.array([[0.3, -0.3, 0.0]]))
@@ -106,7 +106,7 @@ def test_places_out_of_reach_are_refused() -> None:
 @pytest.mark.parametrize(("knob", "words"), [
     ({"joints": {"slider1": {"stiffness": 1e5, "armature": 1.0}}}, "simulation.joints.slider1.stiffness"),
     ({"payload": {"mass": 1.0}}, "simulation.payload")])
-def test_what_only_open_chains_can_have_is_refused(knob: dict, words: str) -> None:
+def test_keys_for_open_chains_only_are_refused(knob: dict, words: str) -> None:
     arm = load_arm("planar-3-prr")
     with pytest.raises(InputError, match=words):
         SimulatedArm(replace(arm, simulation={**arm.simulation, **knob}))

@@ -1,4 +1,4 @@
-"""Springs between drives and links of the simulated arm, against equations written out here."""
+"""Springs between drives and links of the simulated arm, against equations written in this file."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ MASS, COM, LINK, ROTOR = 2.0, 0.2, 2.0 * 0.4**2 / 3.0, 0.02        # of elastic1
 
 @pytest.fixture
 def one_link():
-    """Makes the enabled one-link arm with these knobs and friction of its joint, and these changes to its own table."""
+    """Make the enabled one-link arm with these knobs and friction of its joint, and these changes to the joint's table."""
     def make(knobs, home=0.0, **table):
         arm = load_arm("elastic1")
         arm = SimulatedArm(replace(arm, joints={"shoulder": replace(arm.joint("shoulder"), **table)},
@@ -30,7 +30,7 @@ def one_link():
 
 
 def torques(arm, torque):
-    """Applies these torques to a one-joint arm, one a cycle; gives th, dth of the drive and q, dq of the link, each (N,)."""
+    """Apply these torques to a one-joint arm, one per cycle; return th, dth of the drive and q, dq of the link, each (N,)."""
     states = []
     for value in torque:
         sample = arm.step(Command(np.zeros(1), np.array([value]), ("torque",)))
@@ -53,7 +53,7 @@ def boom_torque(q, mass=2.0, com=(0.25, 0.06, 0.02)):
 class TestStatics:
     @pytest.mark.parametrize("home", [-0.9, 0.0, 0.7])
     @pytest.mark.parametrize("stiffness", [40.0, 400.0])
-    def test_the_spring_bends_by_gravity_over_stiffness_from_the_first_cycle_on(self, make_arm, stiffness, home):
+    def test_the_spring_deflects_by_gravity_over_stiffness_from_the_first_cycle_on(self, make_arm, stiffness, home):
         arm = SimulatedArm(make_arm({"workspace": {"home": [0.0, home]},
                                      "simulation": {"joints": {"lift": {**FREE, "stiffness": stiffness}}}}))
         arm.enable()
@@ -67,7 +67,7 @@ class TestStatics:
         assert abs(q[1] - home) > 0.8 * abs(boom_torque(home)) / stiffness > 0.005
 
     def test_a_sliding_joint_sags_in_metres(self, make_arm):
-        """4 kg on a rail that stands 0.8 upright; the load's lever moves with the carriage."""
+        """4 kg on a rail whose direction has the vertical part 0.8; the lever of the load moves with the carriage."""
         joint = {**FREE, "stiffness": 2000.0, "load": "bending"}
         arm_file = make_arm({"joints": {"carriage": {"torque": 500.0, "rotor_inertia": 1.0}},
                              "simulation": {"joints": {"carriage": joint}}}, "slide")
@@ -93,8 +93,8 @@ class TestStatics:
             assert abs(sag) > 0.01
 
 
-    def test_a_spring_has_nothing_of_the_models_own_joint_defaults(self, tmp_path):
-        """An MJCF whose joints have a zero, a rotor and friction by default, in a frame of its own: the axis is base -y."""
+    def test_a_spring_ignores_the_joint_defaults_of_the_model(self, tmp_path):
+        """An MJCF with default zero, rotor and friction of joints, in a rotated frame: the axis is base -y."""
         (tmp_path / "arm.xml").write_text("""<mujoco><compiler angle="radian"/>
             <default><joint armature="9" frictionloss="9" damping="9" ref="0.3" springref="0.2"/></default>
             <worldbody><body><frame euler="0.5 0 0"><joint name="a" axis="0 -0.8775825618903728 0.479425538604203"/></frame>
@@ -116,7 +116,7 @@ class TestStatics:
 
 class TestDynamics:
     def test_spongs_equations(self, one_link):
-        """B ddth + tau_f + K (th - q) + D (dth - dq) = u, the spring drives the link, friction follows the link's reaction."""
+        """B ddth + tau_f + K (th - q) + D (dth - dq) = u; the spring drives the link; friction depends on the link's reaction."""
         K, D, radius, mu, f_v = 150.0, 0.4, 0.02, 0.6, 0.35
         bearing = {"pin_radius": radius, "friction_arm": 1.0, "bending_arm": 1.0}
         arm = one_link({"stiffness": K, "stiffness_damping": D, "load": "normal", "bearing": bearing, "coulomb_coefficient": mu,
@@ -199,8 +199,8 @@ class TestDynamics:
 
 
 class TestDriveSide:
-    def test_the_arm_reports_the_drive(self, one_link):
-        """The drive is stuck, which its encoder says, while the link behind it swings."""
+    def test_the_arm_reports_the_position_of_the_drive(self, one_link):
+        """The encoder shows that the drive is stuck, while the link behind it swings."""
         arm = one_link({"stiffness": 200.0, "coulomb": 40.0}, home=0.2)
         for velocity in [0.5] * 100 + [0.0] * 100:
             held = arm.step(Command(np.array([velocity])))
@@ -214,7 +214,7 @@ class TestDriveSide:
 
     @pytest.mark.parametrize("elastic", [("turn",), ("lift",), ("turn", "lift")])
     def test_friction_noise_and_resolution_stay_with_their_joints(self, make_arm, drive, elastic):
-        """Whichever joints are elastic, each drive meets its own friction."""
+        """For any choice of elastic joints, each drive has its own friction."""
         joints = {name: {"stiffness": 3000.0, "stiffness_damping": 5.0} for name in elastic}
         arm = SimulatedArm(make_arm({"simulation": {"joints": joints}}))
         arm.enable()
@@ -250,7 +250,7 @@ class TestDriveSide:
 @pytest.mark.parametrize(("knobs", "table", "words"), [
     ({"stiffness": 0.0}, {}, ["joints.shoulder.stiffness", "0.0"]),
     ({"stiffness": 100.0, "stiffness_damping": -1.0}, {}, ["joints.shoulder.stiffness_damping", "-1.0"]),
-    ({"stiffness_damping": 1.0}, {}, ["joints.shoulder", "stiffness_damping", "state its stiffness"]),
+    ({"stiffness_damping": 1.0}, {}, ["joints.shoulder", "stiffness_damping", "state stiffness too"]),
     ({"stiffness": 100.0}, {"rotor_inertia": 0.0}, ["joints.shoulder.rotor_inertia", "more than zero"]),
     ({"stiffness": 100.0}, {"rotor_inertia": 1e-5}, ["joints.shoulder", "rotor_inertia", "times as large", "25 Hz"]),
     ({"stiffness": 1e8}, {}, ["joints.shoulder.stiffness = 1e+08", "12264 Hz", "20000 Hz", "2.7e+05"]),
@@ -264,6 +264,6 @@ def test_a_spring_that_cannot_be_simulated_is_refused(one_link, knobs, table, wo
     assert "\n" not in str(caught.value)
 
 
-def test_the_largest_stiffness_that_the_message_names_is_taken(one_link):
+def test_the_largest_stiffness_in_the_message_is_accepted(one_link):
     arm = one_link({"stiffness": 2.6e5})
     assert rest(arm, 5).q[0] == pytest.approx(0.0, abs=1e-6)

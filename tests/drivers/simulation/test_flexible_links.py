@@ -19,9 +19,9 @@ from stribeck.ident.model.joint_parts import Spring
 
 GRAVITY = 9.81
 MASS, LENGTH = 2.0, 0.4             # of the rod of elastic1
-STUCK = {"coulomb": 60.0}           # a drive that nothing moves
+STUCK = {"coulomb": 60.0}           # a drive with so much friction that it never moves
 
-# a rod that turns a second one about an axis of another direction, both from origins that are not at zero
+# a rod that carries a second rod with another direction of axis; both begin at origins that are not zero
 CRANE = """<robot name="crane"><link name="base"/>
   <joint name="lift" type="revolute"><parent link="base"/><child link="boom"/>
     <origin xyz="0.1 0.2 0.5" rpy="0 0 0.4"/><axis xyz="0 -1 0"/><limit lower="-2" upper="2" effort="100" velocity="3"/></joint>
@@ -42,13 +42,13 @@ reach = { acceleration = 10.0, rotor_inertia = 0.1 }
 
 
 def first_stiffness(frequency):
-    """E I of elastic1's rod as a clamped beam whose first natural frequency this is [N·m²]."""
+    """E I with which elastic1's rod, as a clamped beam, has this first natural frequency [N·m²]."""
     return MASS * LENGTH**3 * (2.0 * np.pi * frequency / 1.8751041**2) ** 2
 
 
 @pytest.fixture
 def rod():
-    """Makes the enabled one-link arm with these knobs of its joint and of the whole arm."""
+    """Make the enabled one-link arm with these knobs of its joint and of the whole arm."""
     def make(knobs, home=0.0, rotor_inertia=0.02, **table):
         arm = load_arm("elastic1")
         joint = replace(arm.joint("shoulder"), rotor_inertia=rotor_inertia)
@@ -61,7 +61,7 @@ def rod():
 
 @pytest.fixture
 def crane(tmp_path):
-    """Makes the arm file of the two rods with these truths of its joints."""
+    """Make the arm file of the two rods with these truths of its joints."""
     def make(**joints):
         (tmp_path / "crane.urdf").write_text(CRANE)
         (tmp_path / "crane.toml").write_text(CRANE_ARM)
@@ -99,8 +99,8 @@ def frequency(x, rate):
 
 class TestStatics:
     @pytest.mark.parametrize("segments", [1, 2, 4, 8])
-    def test_it_bends_by_its_weight_and_its_payload_as_a_beam(self, rod, segments):
-        """q l^4 / (8 E I) + F l^3 / (3 E I); the error is that of the midpoint rule, of second order and no better."""
+    def test_a_link_bends_by_its_weight_and_its_payload_like_a_beam(self, rod, segments):
+        """q l^4 / (8 E I) + F l^3 / (3 E I); the error is that of the midpoint rule, which has second order."""
         EI, payload = 200.0, 1.0
         arm = rod({"flexible_link": {"bending_stiffness": EI, "segments": segments}},
                   payload={"mass": payload, "com": [LENGTH, 0.0, 0.0]})
@@ -114,8 +114,8 @@ class TestStatics:
         arm = rod({"flexible_link": {"bending_stiffness": 50.0}}, home=np.pi / 2.0)
         np.testing.assert_allclose(arm.bending(), 0.0, atol=1e-12)
 
-    def test_it_bends_as_the_mechanisms_flexible_link(self, rod):
-        """Far beyond the linear beam, where two independent engines must still agree."""
+    def test_a_link_bends_like_the_flexible_link_of_the_mechanism(self, rod):
+        """At deflections far beyond the linear beam, two independent engines must still agree."""
         EI, home = 8.0, -0.4
         arm = rod({"flexible_link": {"bending_stiffness": EI, "segments": 3}}, home=home)
         m = flexible_link(load_mechanism(load_arm("elastic1")), "shoulder", [LENGTH, 0.0, 0.0], EI, 3)
@@ -124,8 +124,8 @@ class TestStatics:
         np.testing.assert_allclose(arm.bending()[0], expected, atol=1e-9)
         assert np.linalg.norm(expected) > 0.03 * LENGTH
 
-    def test_two_of_them_and_an_elastic_joint_in_space(self, crane):
-        """What hangs on a link moves with its tip. The pairs of hinges differ in their order, which is of second order."""
+    def test_two_flexible_links_and_an_elastic_joint_in_space(self, crane):
+        """A body attached to a link moves with its tip. The order of hinges in a pair differs, a second-order effect."""
         arm_file = crane(lift={"flexible_link": {"bending_stiffness": 240.0, "segments": 3}, "stiffness": 3600.0},
                          reach={"flexible_link": {"bending_stiffness": 36.0, "segments": 2}})
         arm, rigid = SimulatedArm(arm_file), load_mechanism(arm_file)
@@ -140,8 +140,8 @@ class TestStatics:
             np.testing.assert_allclose(arm.bending()[j], expected, atol=3e-3 * np.linalg.norm(expected))
             assert np.linalg.norm(expected) > 0.0015
 
-    def test_a_tool_hangs_at_the_tip(self, crane):
-        """0.5 kg off the end of the last link, against a beam with a force and a moment at its end."""
+    def test_a_tool_is_carried_by_the_tip(self, crane):
+        """0.5 kg outside the end of the last link, against a beam with a force and a moment at its end."""
         EI = 300.0
         arm_file = crane(reach={"flexible_link": {"bending_stiffness": EI, "segments": 8}})
         bent = {}
@@ -166,7 +166,7 @@ class TestStatics:
 
 
     def test_an_mjcf_with_frames_defaults_and_bodies_without_names(self, tmp_path):
-        """A link in a frame of its own, under joints with a spring and a damper by default."""
+        """A link in a frame of its own, with joints that have a spring and a damper by default."""
         (tmp_path / "arm.xml").write_text("""<mujoco><compiler angle="radian"/>
             <default><joint armature="9" frictionloss="9" damping="9" ref="0.3"/></default>
             <worldbody><body pos="0 0 1"><joint name="a" axis="0 1 0" pos="0.1 0 0"/>
@@ -193,8 +193,8 @@ class TestStatics:
 
 class TestDynamics:
     @pytest.mark.parametrize(("wanted", "segments"), [(6.0, 4), (15.0, 4), (6.0, 8)])
-    def test_behind_a_stuck_drive_it_swings_at_its_first_natural_frequency(self, rod, wanted, segments):
-        """1.875^2 / (2 pi) sqrt(E I / (m l^3)), and the mechanism's of as many segments."""
+    def test_behind_a_stuck_drive_a_link_swings_at_its_first_natural_frequency(self, rod, wanted, segments):
+        """1.875^2 / (2 pi) sqrt(E I / (m l^3)), and the frequency of the mechanism with as many segments."""
         EI = first_stiffness(wanted)
         arm = rod({**STUCK, "flexible_link": {"bending_stiffness": EI, "segments": segments}}, home=np.pi / 2.0)
         m = replace(load_mechanism(load_arm("elastic1")), gravity=np.zeros(3))
@@ -203,7 +203,7 @@ class TestDynamics:
         assert found == pytest.approx(same, rel=0.02)
         assert found == pytest.approx(wanted, rel=0.03)
 
-    def test_material_damping_takes_from_the_swing_what_it_says(self, rod):
+    def test_material_damping_reduces_the_swing_as_stated(self, rod):
         """The first mode's amplitude falls with exp(-w^2 t_r t / 2)."""
         relaxation = 2e-3
         arm = rod({**STUCK, "flexible_link": {"bending_stiffness": first_stiffness(8.0), "relaxation_time": relaxation}},
@@ -214,7 +214,7 @@ class TestDynamics:
         assert np.log(early / late) == pytest.approx(w**2 * relaxation / 2.0, rel=0.05)
 
     def test_energy_never_grows(self, rod):
-        """A beam that falls from the horizontal and swings on its free drive, for ten seconds: its joint rises no higher."""
+        """A beam falls from the horizontal and swings on its free drive for ten seconds: it never rises above its start."""
         arm = rod({"flexible_link": {"bending_stiffness": first_stiffness(8.0)}}, home=0.4)
         q = np.array([arm.step(Command(np.zeros(1), np.zeros(1), ("torque",))).q[0] for _ in range(10_000)])
         assert np.ptp(q) > 3.0
@@ -249,7 +249,7 @@ BEAM = {"bending_stiffness": 20.0}
     ({**BEAM, "tip": [0.4, 0.0, 0.0]}, 0.02, ["flexible_link", "tip"]),
     (BEAM, 0.0, ["joints.shoulder.rotor_inertia", "more than zero"]),
     (BEAM, 1e-5, ["joints.shoulder", "rotor_inertia", "times as large"]),
-    ({"bending_stiffness": 1e6}, 0.02, ["shoulder.flexible_link.bending_stiffness = 1e+06", "swing at", "Fewer segments"]),
+    ({"bending_stiffness": 1e6}, 0.02, ["shoulder.flexible_link.bending_stiffness = 1e+06", "vibrate at", "Fewer segments"]),
     ({"bending_stiffness": 0.3}, 0.02, ["the link of shoulder is too soft", "flexible_link.bending_stiffness = 0.3"]),
 ], ids=str)
 def test_a_beam_that_cannot_be_simulated_is_refused(rod, link, inertia, words):
@@ -260,7 +260,7 @@ def test_a_beam_that_cannot_be_simulated_is_refused(rod, link, inertia, words):
     assert "\n" not in str(caught.value)
 
 
-def test_the_largest_bending_stiffness_that_the_message_names_is_taken(rod):
+def test_the_largest_bending_stiffness_in_the_message_is_accepted(rod):
     with pytest.raises(InputError) as caught:
         rod({"flexible_link": {"bending_stiffness": 1e6}})
     largest = float(str(caught.value).split("up to about ")[1].split(". ")[0])
@@ -269,10 +269,10 @@ def test_the_largest_bending_stiffness_that_the_message_names_is_taken(rod):
 
 
 @pytest.mark.parametrize(("old", "new"), [('xyz="0.3 0 0" rpy="0.3 0 0"', 'xyz="0.2 0 0"'), ('0.0906" izz', '0.05" izz')])
-def test_a_link_that_is_no_rod_is_refused(crane, old, new):
+def test_a_link_that_is_not_a_uniform_rod_is_refused(crane, old, new):
     arm_file = crane(lift={"flexible_link": BEAM})
     arm_file.model.write_text(CRANE.replace(old, new))
-    with pytest.raises(InputError, match=r"joints\.lift\.flexible_link: the link is no uniform rod.*kg·m² across"):
+    with pytest.raises(InputError, match=r"joints\.lift\.flexible_link: the link is not a uniform rod.*kg·m² across"):
         SimulatedArm(arm_file)
 
 
@@ -283,7 +283,7 @@ def test_older_releases_of_mujoco_are_refused(rod, monkeypatch):
 
 
 def tip(m, q, link, half):
-    """Where the outer end of a beam's last piece is, half a segment [m] from its hinges."""
+    """Position of the outer end of a beam's last piece, half a segment [m] from its hinges."""
     at = kinematics(m, [q])
     j = m.names.index(link)
     e = m.com[j] / np.linalg.norm(m.com[j])

@@ -1,4 +1,4 @@
-"""Arms whose model states no gear inertia: their drives' loops are stable everywhere and give the truth's friction."""
+"""Arms whose model states no gear inertia: the loops of their drives are stable everywhere and show the true friction."""
 
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -17,12 +17,12 @@ ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 UR = [0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0]
 PUBLIC = {"ur3": ("ur_description/urdf/ur3_robot.urdf", UR), "xarm7": ("xarm_description/urdf/xarm7.urdf", [0.3] * 7),
           "so101": ("so_arm_description/urdf/so101.urdf", [0.2] * 6)}
-COULOMB, STATIC, VISCOUS, STRIBECK = 1.0, 1.4, 0.8, 0.05        # of every joint, heavy beside wrists of grams
+COULOMB, STATIC, VISCOUS, STRIBECK = 1.0, 1.4, 0.8, 0.05        # friction of every joint, large for wrists of a few grams
 
 
 @pytest.fixture(params=[(name, size) for name in PUBLIC for size in (1.0, 8.0)], ids=str)
 def light_arm(request, tmp_path):
-    """A public arm without any rotor inertia, its model, and the size of its friction."""
+    """A public arm without rotor inertia, its model, and the level of its friction."""
     name, size = request.param
     file, home = PUBLIC[name]
     try:
@@ -39,8 +39,8 @@ def light_arm(request, tmp_path):
 
 
 @pytest.mark.parametrize("speed", [0.02, 0.4])
-def test_friction_of_light_joints_is_the_truths(light_arm, speed):
-    """At constant speed the drive's torque beyond Pinocchio's rigid-body torque is the law, to a part in a hundred."""
+def test_friction_of_light_joints_is_the_true_friction(light_arm, speed):
+    """At constant speed, drive torque minus Pinocchio's rigid-body torque equals the law within 1 %."""
     arm, model, size = light_arm
     with SimulatedArm(arm) as simulated:
         simulated.enable()
@@ -58,8 +58,8 @@ def test_friction_of_light_joints_is_the_truths(light_arm, speed):
                 assert (sample.tau - rigid) * sign == pytest.approx(level, rel=0.01)
 
 
-def test_a_stiff_loop_in_long_steps_is_the_loop_in_short_ones():
-    """A light joint at kp dt / inertia = 5, where the loop with a step's first velocity diverges."""
+def test_a_stiff_loop_in_long_steps_equals_the_loop_in_short_steps():
+    """A light joint at kp dt / inertia = 5, where a loop with the velocity at the begin of a step diverges."""
     inertia, kp, viscous, load = 1e-3, 5.0, 0.3, 0.8
 
     def run(stiff: bool, dt: float) -> tuple[list[float], list[float]]:
@@ -83,7 +83,7 @@ def test_a_stiff_loop_in_long_steps_is_the_loop_in_short_ones():
     for one, other in zip(fine, coarse, strict=True):
         assert np.array(other)[19:] == pytest.approx(np.array(one)[99::100][19:], abs=0.02)
     with np.errstate(over="ignore", invalid="ignore"):
-        assert np.abs(run(False, 1e-3)[0]).max() > 2.0                  # what the long step does without
+        assert np.abs(run(False, 1e-3)[0]).max() > 2.0                  # the long step without the stiff loop diverges
 
 
 def test_a_stiff_loop_keeps_its_torque_limit():

@@ -1,4 +1,4 @@
-"""The simulated arm against physics written out here: friction, loads by Pinocchio or by hand, and every knob."""
+"""The simulated arm against physics written in this file: friction, loads by Pinocchio or by hand, and every knob."""
 
 import numpy as np
 import pinocchio as pin
@@ -37,7 +37,7 @@ def swing(cycles, amplitude=0.8, period=1.0):
 
 
 def held(arm, torque, seconds, joint=0):
-    """Applies a torque to one joint, its velocity loop off, while the others are held; gives q and dq, (N, n)."""
+    """Apply a torque to one joint, with its velocity loop off, while the others are held; return q and dq, (N, n)."""
     mode = tuple("torque" if j == joint else "velocity" for j in range(len(arm.names)))
     applied, rest = np.zeros(len(arm.names)), np.zeros(len(arm.names))
     applied[joint] = torque
@@ -55,7 +55,7 @@ def gravity_torque(q_lift, mass=2.0, com=BOOM):
 
 
 class Pinocchio:
-    """Wrenches of an arm's URDF, by other people's code, and loads from them, written out."""
+    """Wrenches of an arm's URDF by independent code, and the loads that follow from them."""
 
     def __init__(self, arm_file):
         self.model = pin.buildModelFromUrdf(str(arm_file.model))
@@ -78,7 +78,7 @@ class TestFriction:
     @pytest.mark.parametrize("exponent", [1.0, 2.0])
     @pytest.mark.parametrize("speed", [0.02, 0.08, 0.3, 1.5])
     def test_steady_torque_is_the_stribeck_law(self, simulate, drive, speed, exponent):
-        """About the vertical axis gravity does nothing: what the drive gives is friction."""
+        """Gravity has no torque about the vertical axis: the drive torque is friction."""
         arm = simulate({"joints": {"turn": {"stribeck_exponent": exponent}}})
         expected = law(speed, 3.0, 4.5, 0.08, exponent, 2.0)
         for way in (1.0, -1.0):
@@ -95,8 +95,8 @@ class TestFriction:
             np.testing.assert_allclose(friction, way * (2.0 + 1.5 * speed), rtol=0.01)
 
     @pytest.mark.parametrize("efficiency", [0.9, 0.6])
-    def test_a_gear_takes_its_part_of_the_torque_both_ways(self, simulate, drive, efficiency):
-        """Lifting, the drive gives 1 / efficiency of the weight; lowering, what of it comes through."""
+    def test_a_gear_loses_torque_in_both_directions(self, simulate, drive, efficiency):
+        """The drive gives 1 / efficiency of the weight when it lifts, and efficiency of the weight when it lowers."""
         arm = simulate({"joints": {"lift": FREE | {"efficiency": efficiency}}})
         for way in (1.0, -1.0):
             run = drive(arm, at(way * 0.3, 1.0, joint=1))
@@ -109,7 +109,7 @@ class TestFriction:
     @pytest.mark.parametrize("joint", [0, 1])
     @pytest.mark.parametrize("load", ["torque", "bending", "normal"])
     def test_friction_grows_with_the_load(self, make_arm, drive, load, joint):
-        """Half the difference between there and back, at one place, is the law at Pinocchio's load there."""
+        """At one position, half the difference of forward and backward torque is the law at Pinocchio's load."""
         bearing = {"pin_radius": 0.04, "friction_arm": 0.03, "bending_arm": 0.08}
         truth = {"load": load, "coulomb": 2.0, "coulomb_coefficient": 0.2, "static": 3.0, "static_coefficient": 0.6,
                  "stribeck_velocity": 0.4, "viscous": 1.0, **({"bearing": bearing} if load == "normal" else {})}
@@ -129,7 +129,7 @@ class TestFriction:
             assert expected > 1.1 * law(speed, 2.0, 3.0, 0.4, 2.0, 1.0)
 
     @pytest.mark.parametrize("load", ["torque", "bending", "normal"])
-    def test_loads_are_pinocchios_in_every_posture(self, make_arm, load):
+    def test_loads_equal_those_of_pinocchio_in_every_posture(self, make_arm, load):
         bearing = {"pin_radius": 0.05, "friction_arm": 0.02, "bending_arm": 0.1}
         truth = {"load": load, **({"bearing": bearing} if load == "normal" else {})}
         arm_file = make_arm({"simulation": {"joints": {"turn": truth, "lift": truth}}})
@@ -157,7 +157,7 @@ class TestFriction:
         assert (up - down) / 2.0 == pytest.approx(friction, rel=1e-3)
         assert (up + down) / 2.0 == pytest.approx(0.8 * 4.0 * GRAVITY, rel=1e-3)
 
-    def test_the_truth_that_judges_estimates_is_the_friction_that_acts(self, make_arm, drive):
+    def test_the_true_friction_that_judges_estimates_is_the_friction_that_acts(self, make_arm, drive):
         truth = {"load": "torque", "coulomb_coefficient": 0.1, "torque_scale": 0.9}
         arm = SimulatedArm(make_arm({"simulation": {"joints": {"lift": truth}}}))
         arm.enable()
@@ -174,7 +174,7 @@ class TestFriction:
         assert q[-1, 0] > 0.05
 
     def test_a_loaded_joint_at_rest_does_not_creep(self, simulate):
-        """Gravity pulls with 4.9 N·m, friction holds up to 8, and the drive gives nothing for ten seconds."""
+        """Gravity pulls with 4.9 N·m, friction holds up to 8 N·m, and the drive gives no torque for ten seconds."""
         arm = simulate({"joints": {"lift": {"coulomb": 6.0, "static": 8.0}}})
         q, _ = held(arm, 0.0, 10.0, joint=1)
         assert abs(gravity_torque(0.0)) > 4.0
@@ -207,7 +207,7 @@ class TestFriction:
     @settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(coulomb=st.floats(0.0, 10.0), static=st.floats(0.0, 10.0), coefficient=st.floats(0.0, 1.0), w=st.floats(-3.0, 3.0),
            load=st.floats(0.0, 100.0), viscous=st.floats(0.0, 5.0))
-    def test_friction_only_takes_energy_and_is_odd(self, simulate, coulomb, static, coefficient, w, load, viscous):
+    def test_friction_only_dissipates_energy_and_is_odd(self, simulate, coulomb, static, coefficient, w, load, viscous):
         truth = simulate({"joints": {"turn": {"coulomb": coulomb, "static": static, "coulomb_coefficient": coefficient,
                                               "viscous": viscous}}}).truth
         there, back = (truth.friction(np.array([v, 0.0]), np.array([load, 0.0]), np.zeros(2))[0] for v in (w, -w))
@@ -217,7 +217,7 @@ class TestFriction:
 
 class TestDrive:
     def test_rotor_inertia_counts_with_the_gear_squared(self, simulate):
-        """A torque on the free column: acceleration is torque over everything that turns about the vertical."""
+        """A torque on the free column: acceleration is torque over the total inertia about the vertical."""
         _, dq = held(simulate(FREE_PAIR), 2.0, 0.1)
         assert (dq[-1, 0] - dq[9, 0]) / (10 / RATE) == pytest.approx(2.0 / (LINK_INERTIA + ROTOR), rel=0.01)
 
@@ -245,7 +245,7 @@ class TestDrive:
         assert way == pytest.approx(1.6**2 / (2.0 * 8.0), rel=0.15)
 
     @pytest.mark.parametrize("bandwidth", [5.0, 20.0])
-    def test_bandwidth_is_where_the_velocity_loop_gives_up(self, make_arm, drive, bandwidth):
+    def test_the_velocity_loop_has_the_stated_bandwidth(self, make_arm, drive, bandwidth):
         arm_file = make_arm({"joints": {"turn": {"acceleration": 1e4}}, "simulation": {"bandwidth": bandwidth, **FREE_PAIR}})
         ratio = {}
         for frequency in (bandwidth / 5.0, bandwidth, 3.0 * bandwidth):
@@ -262,7 +262,7 @@ class TestDrive:
         assert high < 0.5
 
     def test_actuators_of_an_mjcf_do_not_drive_it(self, tmp_path):
-        """A position servo of the model would pull the joint to zero, and the drive would feel it."""
+        """A position servo of the model would pull the joint to zero, and the drive torque would show it."""
         (tmp_path / "arm.xml").write_text("""<mujoco><worldbody><body><joint name="a" axis="0 0 1"/>
             <inertial pos="0.2 0 0" mass="2" diaginertia="0.01 0.03 0.03"/></body></worldbody>
             <actuator><position joint="a" kp="500"/></actuator><keyframe><key qpos="1"/></keyframe></mujoco>""")
@@ -304,7 +304,7 @@ class TestSeeds:
         np.testing.assert_array_equal(filed["tau"], given_["tau"])
         assert (filed["tau"] != other["tau"]).any()
 
-    def test_a_perfect_arm_needs_no_luck(self, simulate, drive):
+    def test_a_perfect_arm_does_not_depend_on_the_seed(self, simulate, drive):
         one, two = (drive(simulate(seed=seed), swing(100)) for seed in (7, 8))
         np.testing.assert_array_equal(one["tau"], two["tau"])
 
@@ -320,7 +320,7 @@ class TestKnobs:
             return drive(simulate(base), commands), drive(simulate({**(base or {}), **knobs}), commands)
         return run
 
-    def test_every_knob_says_what_it_is(self):
+    def test_every_knob_has_a_description(self):
         for name, field in Knobs.model_fields.items():
             assert field.description, f"{name} has no description"
 
@@ -334,7 +334,7 @@ class TestKnobs:
         np.testing.assert_allclose(shifted["tau"], plain["tau"] - 0.4)
         np.testing.assert_array_equal(shifted["q"], plain["q"])
 
-    def test_a_knob_of_a_joint_is_that_joints(self, both):
+    def test_a_knob_of_one_joint_changes_that_joint_only(self, both):
         plain, shifted = both({"offset": 1.0, "joints": {"lift": {"offset": 2.0}}})
         np.testing.assert_allclose(shifted["tau"] - plain["tau"], np.tile([1.0, 2.0], (200, 1)))
 
@@ -376,7 +376,7 @@ class TestKnobs:
         assert abs(correlation(noise, 1)) < 0.06
 
     def test_torque_noise_time(self, both):
-        """The same size of noise, whose correlation fades to 1/e over this time."""
+        """Noise of the same size, whose autocorrelation falls to 1/e over this time."""
         plain, noisy = both({"torque_noise": 0.5, "torque_noise_time": 0.05}, np.zeros((6000, 2)))
         noise = noisy["tau"] - plain["tau"]
         np.testing.assert_allclose(noise.std(axis=0), 0.5, rtol=0.2)
@@ -389,7 +389,7 @@ class TestKnobs:
         assert np.std(first) == pytest.approx(0.5, rel=0.3)
 
     def test_ripple(self, simulate, drive):
-        """Friction varies about its mean with the position, by this fraction and over this way."""
+        """Friction varies about its mean with the position, with this amplitude and period."""
         arm = simulate({"ripple": 0.1, "ripple_period": 0.15, "joints": {"turn": {"static": 3.0, "viscous": 0.0}}})
         run = drive(arm, at(0.15, 4.0))
         q, tau = run["q"][200:, 0], run["tau"][200:, 0]
@@ -400,7 +400,7 @@ class TestKnobs:
         assert np.std(tau - waves @ [mean, *wave]) < 0.1 * np.hypot(*wave)
 
     def test_stroke_scatter(self, simulate, drive):
-        """A level of its own for every stroke, constant along it, with this spread."""
+        """Each stroke has its own friction level, constant along the stroke, with this standard deviation."""
         arm = simulate({"stroke_scatter": 0.1, "joints": {"turn": {"static": 3.0, "viscous": 0.0}}})
         levels, along = [], []
         for k in range(80):
@@ -412,7 +412,7 @@ class TestKnobs:
         assert max(along) < 0.02
 
     def test_warm_up(self, simulate, drive):
-        """A cold joint has more friction, which decays with this time constant; the drive's temperature tells."""
+        """A cold joint has more friction, which decays with this time constant, as the drive's temperature shows."""
         arm = simulate({"warm_up": 0.5, "warm_up_time": 2.0, "joints": {"turn": {"static": 3.0}}})
         run = drive(arm, at(0.4, 6.0))
         t, tau = run["t"][60:], run["tau"][60:, 0]
@@ -421,7 +421,7 @@ class TestKnobs:
         rest = Command(np.zeros(2))
         assert warm.step(rest).temperature[0] > cold.step(rest).temperature[0] + 5.0
 
-    def test_payload_is_felt_and_unknown_to_the_model(self, make_arm, drive):
+    def test_a_payload_acts_and_is_not_in_the_model(self, make_arm, drive):
         arm_file = make_arm({"simulation": {"payload": {"mass": 1.0, "com": [0.3, 0.0, 0.1]}, **FREE_PAIR}})
         arm = SimulatedArm(arm_file)
         arm.enable()
@@ -429,7 +429,7 @@ class TestKnobs:
         assert drive(arm, np.zeros((100, 2)))["tau"][-1, 1] == pytest.approx(known - 1.0 * GRAVITY * 0.3)
         assert joint_loads(load_mechanism(arm_file), [[0.0, 0.0]]).tau[0, 1] == pytest.approx(known)
 
-    def test_a_tool_is_felt_and_known(self, make_arm, drive):
+    def test_a_tool_acts_and_is_in_the_model(self, make_arm, drive):
         arm_file = make_arm({"tool": {"mass": 1.0, "com": [0.3, 0.0, 0.1]}, "simulation": FREE_PAIR})
         arm = SimulatedArm(arm_file)
         arm.enable()
@@ -438,7 +438,7 @@ class TestKnobs:
         assert joint_loads(load_mechanism(arm_file), [[0.0, 0.0]]).tau[0, 1] == pytest.approx(together)
 
     def test_mass_error(self, simulate, drive):
-        """All links are heavier and have more inertia; the rotors, which are known, have not."""
+        """All links have more mass and inertia; the rotors, which are known, do not."""
         arm = simulate({"mass_error": 1.5, **FREE_PAIR})
         assert drive(arm, np.zeros((100, 2)))["tau"][-1, 1] == pytest.approx(2.5 * gravity_torque(0.0))
         _, dq = held(arm, 2.0, 0.1)
@@ -446,7 +446,7 @@ class TestKnobs:
 
 
 def correlation(noise, lag):
-    """Mean over joints of the correlation between samples this many cycles apart."""
+    """Mean over joints of the autocorrelation at this lag in cycles."""
     centred = noise - noise.mean(axis=0)
     return float(np.mean((centred[lag:] * centred[:-lag]).mean(axis=0) / centred.var(axis=0)))
 

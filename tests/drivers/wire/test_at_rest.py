@@ -1,4 +1,4 @@
-"""How slow a joint at rest is."""
+"""Thresholds of joints at rest."""
 
 import time
 from dataclasses import replace
@@ -13,8 +13,8 @@ from tests.drivers.ideal_drives import Loopback
 
 
 @pytest.mark.parametrize(("unit", "turning"), [("rad", []), ("m", ["turn"])])
-def test_what_is_slow_in_rad_is_not_in_metres(make_arm, monkeypatch, unit, turning):
-    """A slide at a centimetre a second is not held yet, whatever its drive says."""
+def test_thresholds_of_slides_are_smaller_than_those_in_rad(make_arm, monkeypatch, unit, turning):
+    """A slide that moves at a centimetre per second is not held yet, even if its drive says "held"."""
     def joints(*of):
         return tuple(replace(joint, position_unit=unit) for joint in read_joints(*of))
 

@@ -1,4 +1,4 @@
-"""What is broken off half-way, by Ctrl-C or by a bus that fails for a moment, leaves no joint worse off than it was."""
+"""Steps that Ctrl-C or a short bus failure interrupts leave every joint at least as safe as before."""
 
 import time
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ def drives(make_arm, kind, changes=None, spoil=lambda node: None):
 
 
 def once(function, error, here=lambda *arguments: True):
-    """A function that raises, after it was called there for the first time."""
+    """A function that raises an error once, after its first call for which `here` is true."""
     left = [error]
 
     def called(*arguments):
@@ -47,8 +47,8 @@ def once(function, error, here=lambda *arguments: True):
 
 @BREAKS
 @pytest.mark.parametrize("doing", ["connect", "reset"])
-def test_a_motor_that_was_asked_is_not_left_limp(make_arm, monkeypatch, error, doing):
-    """AK motors are asked by gains of zero: one that still holds its joint lets go of it, its brake open."""
+def test_an_interrupted_question_does_not_leave_a_motor_limp(make_arm, monkeypatch, error, doing):
+    """The question to an AK motor has zero gains: a motor that holds its joint, with its brake open, would drop it."""
     def hold(node):
         node.on, node._awake, node._told = True, 0.0, (0.0, 0.0, 80.0, 5.0, 0.0)
 
@@ -64,8 +64,8 @@ def test_a_motor_that_was_asked_is_not_left_limp(make_arm, monkeypatch, error, d
 
 @pytest.mark.parametrize(("kind", "answer", "error"), [("damiao", "ask", ERRORS[0]), ("damiao", "ask", ERRORS[1]),
                                                        ("odrive", "read", ERRORS[0]), ("odrive", "read", ERRORS[2])], ids=repr)
-def test_a_joint_that_was_held_is_held_after_an_enabling_that_was_broken_off(make_arm, monkeypatch, kind, answer, error):
-    """Its watchdog may have been armed, though nothing said so: it has to be released, or takes its power soon."""
+def test_a_held_joint_is_held_after_an_interrupted_enabling(make_arm, monkeypatch, kind, answer, error):
+    """The watchdog may have been armed without an answer: it must be released, or it soon switches the power off."""
     with drives(make_arm, kind, HELD) as (arm, node):
         with arm:
             arm.enable()
@@ -88,8 +88,8 @@ def armed(node):
 
 
 @pytest.mark.parametrize(("error", "trembles"), [(ERRORS[0], False), (ERRORS[1], True), (ERRORS[2], False)], ids=repr)
-def test_a_servo_that_was_being_taken_over_is_held_where_it_was(bench, monkeypatch, error, trembles):
-    """What its watchdog had locked was unlocked for that, and it may be told a goal: that is where it is."""
+def test_a_servo_is_held_in_place_after_an_interrupted_enabling(bench, monkeypatch, error, trembles):
+    """The goals, which its watchdog had locked, may be unlocked: the goal must then be the present position."""
     drives, watchdog = bench("dynamixel", HELD), PAIR["dynamixel"]["driver"]["watchdog"]
     with connect(drives.arm) as arm:
         arm.enable()
@@ -98,7 +98,7 @@ def test_a_servo_that_was_being_taken_over_is_held_where_it_was(bench, monkeypat
     with connect(drives.arm) as arm, monkeypatch.context() as meanwhile:
         axis, place = arm.axes[0], arm.look(5)[-1].q[0]
         assert place > 0.2
-        if trembles:                    # then it is told where to stand until it does
+        if trembles:                    # then the servo gets a goal until it stands still
             meanwhile.setattr(axis, "_stands", lambda state: False)
         meanwhile.setattr(axis.registers, "write", once(axis.registers.write, error, lambda setting: (
             setting.item, setting.value) == (WATCHDOG, 0)))
@@ -112,7 +112,7 @@ def test_a_servo_that_was_being_taken_over_is_held_where_it_was(bench, monkeypat
         assert steps(arm, 5)[-1].q[0] == pytest.approx(place, abs=5e-3)
 
 
-def test_a_bus_that_fails_while_drives_are_asked_who_they_are_is_told(bench, monkeypatch):
+def test_a_bus_failure_while_drives_are_identified_is_reported(bench, monkeypatch):
     def fail(axis):
         raise can.CanOperationError("no buffer space")
 

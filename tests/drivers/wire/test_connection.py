@@ -1,4 +1,4 @@
-"""What leaving a bus hides, and what may break it off: nothing."""
+"""Leaving a bus hides no earlier error, and cannot be interrupted."""
 
 import signal
 import sys
@@ -11,8 +11,8 @@ from tests.drivers.ideal_drives import Loopback
 
 
 @pytest.mark.parametrize("why", [RuntimeError("a fault of the script"), KeyboardInterrupt()], ids=["fault", "Ctrl-C"])
-def test_an_interface_that_cannot_be_closed_hides_nothing(make_arm, monkeypatch, why):
-    """As one that was unplugged, which was why the arm was stopped."""
+def test_an_error_of_closing_the_interface_does_not_hide_the_reason(make_arm, monkeypatch, why):
+    """For example an interface that was unplugged, which is the reason why the arm was stopped."""
     def close(link):
         raise can.CanOperationError("could not write to serial device")
 
@@ -29,7 +29,7 @@ def test_an_interface_that_cannot_be_closed_hides_nothing(make_arm, monkeypatch,
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
-def test_ctrl_c_while_the_bus_is_let_go_of_comes_afterwards(make_arm, monkeypatch):
+def test_ctrl_c_during_the_release_of_the_bus_takes_effect_afterwards(make_arm, monkeypatch):
     closed = []
 
     def close(link):

@@ -1,4 +1,4 @@
-"""What the cycle of a bus makes of pauses of this computer and of silent drives."""
+"""Pauses of this computer and silent drives in the cycle of a bus."""
 
 import time
 
@@ -10,14 +10,14 @@ from stribeck.drivers.errors import DriverError
 from tests.drivers.wires import REST, steps
 
 
-def test_a_bus_on_which_nobody_speaks_is_told(arm):
+def test_a_bus_without_any_reply_is_reported(arm):
     for axis in arm.axes:
         axis.mute = True
-    with pytest.raises(DriverError, match=r"turn has not replied for .* nor has any other drive: .*; then no drive replies"):
+    with pytest.raises(DriverError, match=r"turn has not replied for .* no other drive has either: .*; then no drive replies"):
         steps(arm, 1000)
 
 
-def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
+def test_a_pause_of_the_computer_is_not_taken_for_silence_of_the_drives(arm):
     arm.link.pauses = 1
     missing = arm.step(Command(REST))
     assert (missing.t_joint < missing.t).all()
@@ -26,10 +26,10 @@ def test_a_pause_while_replies_are_waited_for_is_not_the_drives_silence(arm):
     np.testing.assert_array_equal(arm.tally.missed, [1, 1])
 
 
-def test_pauses_one_after_the_other_are_no_sign_of_life(arm):
+def test_repeated_pauses_do_not_hide_silent_drives(arm):
     arm.link.pauses = 3
     arm.step(Command(REST))
-    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; nor has any other drive: .*; the arm was stopped"):
+    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; no other drive has either: .*; the arm was stopped"):
         arm.step(Command(REST))
 
 
@@ -39,12 +39,12 @@ def test_a_drive_that_falls_silent_is_named_in_time(arm):
     with pytest.raises(DriverError, match=r"lift has not replied for \d+ ms; then lift does not reply"):
         steps(arm, 1000, np.array([0.1, 0.1]))
     assert arm.axes[0].velocity == 0.0
-    assert 0.05 < time.monotonic() - began < 3.0        # then the ladder waits for a word of the silent one
+    assert 0.05 < time.monotonic() - began < 3.0        # the ladder then waits for a reply of the silent drive
 
 
 @pytest.mark.parametrize("waiting", [False, True])
-def test_after_a_pause_longer_than_the_watchdog_nothing_goes_on(arm, monkeypatch, waiting):
-    """Whether the program paused before it came to send, or while it waited for the time to do so."""
+def test_after_a_pause_longer_than_the_watchdog_the_arm_is_stopped(arm, monkeypatch, waiting):
+    """The program pauses before it sends, or while it waits for the time to send."""
     steps(arm, 3, np.array([0.1, 0.1]))
     before, pause, sleep = [axis.q for axis in arm.axes], arm.watchdog + 0.05, time.sleep
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""A program that hangs while joints move, and goes on later: nothing in it keeps the motion alive meanwhile."""
+"""A program that hangs while joints move, and continues later: nothing in it keeps the joints moving in between."""
 
 import time
 
@@ -17,8 +17,8 @@ WATCHDOG, BRAKING = 0.2, 0.1        # s
     ("canopen", {"turn": "brake", "lift": "drive"}), ("dynamixel", {"turn": "drive", "lift": "drive"}),
     ("damiao", {"turn": "brake", "lift": "nothing"}), ("odrive", {"turn": "brake", "lift": "nothing"}),
     ("cubemars", {"turn": "drive", "lift": "drive"})])
-def test_its_drives_stop_by_themselves(make_arm, kind, ends):
-    """As the table in docs/safety.md says: turn has a brake, lift none (CubeMars: both)."""
+def test_the_drives_of_a_hung_program_stop_by_themselves(make_arm, kind, ends):
+    """As in the table of docs/safety.md: turn has a brake, lift has none (CubeMars: both have one)."""
     changes = {"driver": {} if kind == "cubemars" else {"watchdog": WATCHDOG},
                "joints": {"lift": {"stop": "brake" if kind == "cubemars" else "hold"}}}
     with drives_here(make_arm, kind, changes) as (file, emulator), connect(file) as arm:

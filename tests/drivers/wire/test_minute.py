@@ -1,6 +1,6 @@
-"""A minute of the main job on each kind of line, both at once: what is lost, and whether friction is that of the same in process.
+"""A minute of the main job on each kind of line, both at the same time: lost samples, and friction compared with no bus.
 
-How punctual the cycles are, at higher rates, too, is for ``python -m benchmarks wires``, whose figures these are.
+``python -m benchmarks wires`` measures the same timing figures, also at higher rates.
 """
 
 import subprocess
@@ -30,22 +30,22 @@ from tests.standstill import stood_still
 
 RATES = {"canopen": 250.0, "dynamixel": 200.0}
 CHANGES: dict[str, Any] = {"simulation": {"torque_noise": 0.05}, "workspace": {"box": [[-1.0, 1.0]] * 3},
-                           # slow enough for a coarse encoder: of faster strokes it cannot tell what is inertia (docs/limits.md)
+                           # slow enough for a coarse encoder, which cannot separate inertia in faster strokes (docs/limits.md)
            "joints": {"turn": {"position": [-1.4, 1.4], "velocity": 0.8}, "lift": {"position": [-1.2, 1.2], "velocity": 0.8}}}
-BUDGET = "75s"          # as long as a plan with enough round trips takes
-TRIES = 3               # a crowded computer may stand still for so long that the arm is stopped, as it should be
+BUDGET = "75s"          # duration of a plan with enough round trips
+TRIES = 3               # a busy computer may stand still so long that the arm is stopped, which is correct
 PATIENTLY = f"""
 from stribeck.drivers import staleness
 from stribeck.experiments.cli.entry import main
 staleness.SHORTEST_AGE = {PATIENCE}
 main()
 """
-QUIET = 10              # pauses of this computer in the minute up to which it was left to these programs
+QUIET = 10              # largest number of pauses of this computer with which the minute counts as undisturbed
 SPEEDS = np.tile(np.geomspace(0.1, 0.65, 8)[:, None], 2)
 
 
 def calibrate(arm: ArmFile, out: Path) -> Path:
-    """`stribeck calibrate` in a program of its own, which waits longer for replies; gives the folder that it filled."""
+    """Run `stribeck calibrate` in a process that waits longer for replies; return the folder with its results."""
     for attempt in range(TRIES):
         folder = out / str(attempt)
         done = subprocess.run([sys.executable, "-c", PATIENTLY, "calibrate", str(arm.path), "--no-lowest-speed",
@@ -58,26 +58,27 @@ def calibrate(arm: ArmFile, out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def arms(bench) -> dict[str, ArmFile]:
-    """Each with drives that listen."""
+    """Arms whose emulated drives are running."""
     return {kind: bench(kind, {**CHANGES, "driver": {"rate": rate}}).arm for kind, rate in RATES.items()}
 
 
 @pytest.fixture(scope="module")
 def found(arms, tmp_path_factory) -> dict[str, tuple[Path, dict[str, Any]]]:
-    """Folder of each calibration, and how punctual its run was."""
+    """Folder of each calibration, and figures about the timing of its run."""
     with watched() as stood, ThreadPoolExecutor(len(arms)) as programs:
         folders = dict(zip(arms, programs.map(calibrate, arms.values(), map(tmp_path_factory.mktemp, arms)), strict=True))
     return {kind: (folder, punctuality(find_runs(folder)[0], stood)) for kind, folder in folders.items()}
 
 
 @pytest.mark.parametrize("kind", RATES)
-def test_next_to_no_sample_is_lost(found, kind):
-    """But beside a pause of this computer, which a program that only waits sees, too; other tests have programs of the same
-    priority, to which one of two thousand may go.
+def test_almost_no_sample_is_lost(found, kind):
+    """Samples lost in pauses of this computer do not count; a program that only waits records these pauses.
+
+    Other tests run programs of the same priority, which may cost one sample in two thousand.
     """
     figures = found[kind][1]
     with real_time() as prompt:
-        if prompt and figures["stood"] <= QUIET:        # else others get between, and nothing tells whose fault a lost sample is
+        if prompt and figures["stood"] <= QUIET:        # otherwise other programs may have caused the lost samples
             assert figures["lost_unheld"] < 0.0005 * figures["rows"], figures
     assert figures["lost"] < (0.01 + figures["held"]) * figures["rows"], figures
     assert 0.0 < figures["latency_ms"][0] < 1e3 / RATES[kind]
@@ -89,12 +90,12 @@ def test_the_rate_is_kept(found, kind):
     t = run.t
     assert t[-1] - t[0] > 60.0
     assert np.median(np.diff(t)) == pytest.approx(1.0 / RATES[kind], rel=0.01)
-    assert len(t) > (0.98 - found[kind][1]["held"]) * RATES[kind] * (t[-1] - t[0])     # a busy computer may leave out a cycle
+    assert len(t) > (0.98 - found[kind][1]["held"]) * RATES[kind] * (t[-1] - t[0])     # a busy computer may skip a cycle
 
 
 @pytest.mark.parametrize("kind", RATES)
-def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp_path):
-    """Judged by the truth; where others left the computer to these programs, parameter by parameter by the intervals of both."""
+def test_the_friction_equals_that_of_the_same_plan_without_a_bus(found, arms, kind, tmp_path):
+    """Compared with the truth; on an undisturbed computer, each parameter also by the intervals of both calibrations."""
     (folder, figures), arm = found[kind], arms[kind]
     (log,) = (load_run(path, SIGNALS) for path in find_runs(folder))
     step = max(encoder_step(x) for x in log.signals["q"].T)                  # the drives' encoders are coarse
@@ -104,18 +105,18 @@ def test_the_friction_is_that_of_the_same_plan_in_process(found, arms, kind, tmp
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)
     wired = Calibration.load(folder / "calibration.toml")
     plain = identify([load_run(drive_plan(here, plan, tmp_path))]).calibration
-    for fit in (wired, plain):          # where strokes were steady: a computer that stands still makes fast ones uneven
+    for fit in (wired, plain):          # only steady strokes: pauses of the computer make fast strokes uneven
         told = np.column_stack([SPEEDS[:, k] <= 1.1 * fit.joints[name].velocity_range[1] for k, name in enumerate(fit.names)])
         assert told.mean() > 0.5
         np.testing.assert_allclose(fit.friction(np.zeros_like(SPEEDS), SPEEDS)[told], truth[told], rtol=0.03)
     apart = [difference(wired, plain, name, key) for name, joint in plain.joints.items() for key in joint.values]
-    if figures["stood"] <= QUIET:       # else commands come late, strokes are uneven, and no interval knows that
+    if figures["stood"] <= QUIET:       # otherwise late commands make strokes uneven, which no interval includes
         assert np.median(apart) < 1.0, apart
-        assert np.max(apart) < 1.5, apart           # three standard deviations, of six
+        assert np.max(apart) < 1.5, apart           # three standard deviations, as the largest of six
 
 
 def difference(one: Calibration, other: Calibration, joint: str, key: str) -> float:
-    """Of a parameter in two calibrations, over what both intervals leave open; infinite where only one has it."""
+    """Difference of a parameter over the combined half widths of two calibrations; infinite if only one has it."""
     a, b = one.joints[joint].parameters.get(key), other.joints[joint].parameters[key]
     if a is None or a.value is None:
         return np.inf

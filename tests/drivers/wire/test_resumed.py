@@ -1,4 +1,4 @@
-"""A calibration that a drive's fault broke off goes on when a person has reset the drive, and never by itself."""
+"""A calibration that a drive's fault interrupted continues after a person has reset the drive, and never by itself."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -19,7 +19,7 @@ from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT, probing
 from tests.experiments.recording.test_campaign import raw, whole_trips
 
-# 24 s of robot time; slow speeds enough that a round trip that a busy computer spoils does not decide on the law
+# 24 s of robot time, with enough slow speeds: one round trip that a busy computer spoils must not decide the choice of law
 SHORT = ConstantSpeed(postures=2, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
 CHANGES = {"simulation": {"torque_noise": 0.05}, "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}}
 ROW = 1500              # after a few round trips
@@ -36,7 +36,7 @@ def probe(drives):
     yield from probing(drives)
 
 
-def test_after_a_fault_and_a_reset_the_rest_is_driven(drives, probe, tmp_path):
+def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_path):
     arm, out, sample = drives.arm, tmp_path / "out", RunWriter.sample
 
     def campaign(resume=False):

@@ -1,4 +1,4 @@
-"""The ladder that ends motion: each rung is taken, and what it left undone is told."""
+"""The ladder that ends motion: each rung is tried, and failures are reported."""
 
 import itertools
 import time
@@ -15,7 +15,7 @@ from tests.drivers.wires import steps
 
 @pytest.fixture
 def faulty(make_arm, monkeypatch):
-    """An arm with brakes whose first drive tells a fault after it was told to stop."""
+    """An arm with brakes whose first drive reports a fault after the command to stop."""
     with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
         arm.enable()
         steps(arm, 3)
@@ -24,19 +24,19 @@ def faulty(make_arm, monkeypatch):
         yield arm
 
 
-def test_a_brake_that_does_not_hold_is_told(make_arm, monkeypatch):
-    """Worn, or not there: nothing else would say so, and the program would end as if all were well."""
+def test_a_brake_that_does_not_hold_is_reported(make_arm, monkeypatch):
+    """The brake is worn or missing: without this message the program would end as if all were well."""
     with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
         arm.enable()
         steps(arm, 3)
         sinks = lambda axis: setattr(axis, "state", "off") or setattr(axis, "velocity", 0.2 * (axis is arm.axes[1]))     # noqa: E731
         monkeypatch.setattr(Ideal, "disable", sinks)
-        with pytest.raises(DriverError, match=r"enough; the arm was stopped; lift went 0\.\d+ rad in 0\.5 s without power and "
-                                              r"moves still: its brake does not hold it, or it has none"):
+        with pytest.raises(DriverError, match=r"enough; the arm was stopped; lift moved 0\.\d+ rad in 0\.5 s without power "
+                                              r"and still moves: its brake does not hold it, or it has no brake"):
             arm.stop("enough")
 
 
-def test_a_joint_that_sinks_until_its_brake_holds_is_waited_for(make_arm, monkeypatch):
+def test_the_ladder_waits_for_a_joint_that_sinks_until_its_brake_holds(make_arm, monkeypatch):
     with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
         arm.enable()
         steps(arm, 3)
@@ -53,7 +53,7 @@ def test_a_joint_that_sinks_until_its_brake_holds_is_waited_for(make_arm, monkey
         assert time.monotonic() > gone[0]
 
 
-def test_a_noisy_velocity_is_no_brake_that_slips(make_arm, monkeypatch):
+def test_a_noisy_velocity_is_not_taken_for_a_slipping_brake(make_arm, monkeypatch):
     with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
         arm.enable()
         steps(arm, 3)
@@ -63,8 +63,8 @@ def test_a_noisy_velocity_is_no_brake_that_slips(make_arm, monkeypatch):
         assert abs(next(axis.reading.dq for axis in arm.axes)) == 0.4
 
 
-def test_each_brake_is_watched_for_itself(make_arm, monkeypatch):
-    """One that slips is told, and the others' silence or rest is not laid to it."""
+def test_each_brake_is_observed_separately(make_arm, monkeypatch):
+    """A slipping brake is reported alone; silence or rest of other joints is not attributed to it."""
     with WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback) as arm:
         arm.enable()
         steps(arm, 3)
@@ -73,12 +73,13 @@ def test_each_brake_is_watched_for_itself(make_arm, monkeypatch):
             axis.state, axis.velocity, axis.mute = "off", 0.2, axis is arm.axes[0]
 
         monkeypatch.setattr(Ideal, "disable", disable)
-        with pytest.raises(DriverError, match=r"^enough; the arm was stopped; lift went 0\.\d+ rad in 0\.5 s [^;]*; support it"):
+        with pytest.raises(DriverError, match=r"^enough; the arm was stopped; lift moved 0\.\d+ rad in 0\.5 s [^;]*; "
+                                              "support the joint"):
             arm.stop("enough")
 
 
-def test_a_fault_that_is_told_late_is_named_beside_what_was_seen_of_it(faulty):
-    """As by an ODrive, whose heartbeat comes ten times a second: its joint has fallen behind by then."""
+def test_a_fault_that_is_reported_late_is_named_beside_its_consequence(faulty):
+    """For example by an ODrive, whose heartbeat comes ten times a second: its joint breaches a limit before that."""
     with pytest.raises(DriverError, match=r"^turn fell behind; the arm was stopped; the drive of turn has a fault: overcurrent$"):
         faulty.stop("turn fell behind")
 
@@ -88,8 +89,8 @@ def test_a_fault_that_is_the_reason_is_named_once(faulty):
     assert faulty.axes[0].power == "fault"
 
 
-def test_after_a_pause_in_which_replies_were_waited_for_joints_that_stand_still_go_on_doing_so(arm, monkeypatch):
-    """Its drives have stopped by themselves meanwhile; from what was commanded before no ramp leads to rest."""
+def test_after_a_pause_joints_that_stand_still_are_not_moved(arm, monkeypatch):
+    """The drives have stopped by themselves, so the ladder must not ramp down from the old set-points."""
     steps(arm, 3, np.array([0.1, 0.1]))
     told = []
     command = Ideal.command
@@ -102,21 +103,21 @@ def test_after_a_pause_in_which_replies_were_waited_for_joints_that_stand_still_
     assert set(told) == {0.0}
 
 
-def test_a_bus_that_fails_for_a_moment_stops_the_arm_and_no_rung_of_the_ladder(arm):
-    """It would let joints fall whose drives take their power away when they hear nothing."""
+def test_a_short_bus_failure_stops_the_arm_but_no_rung_of_the_ladder(arm):
+    """Otherwise joints would fall whose drives lose power when they hear nothing."""
     arm.link.failures = 10
     with pytest.raises(DriverError, match=r"the bus failed: no buffer space available; the arm was stopped"):
         steps(arm, 3, np.array([0.1, 0.1]))
     assert [axis.state for axis in arm.axes] == ["off" if not axis.joint.falls else "held" for axis in arm.axes]
 
 
-def test_a_bus_that_fails_for_good_is_told_once_more_after_the_last_rung(arm):
+def test_a_permanent_bus_failure_is_reported_again_after_the_last_rung(arm):
     arm.link.failures = 10**9
     with pytest.raises(DriverError, match=r"the bus failed: no buffer space available; then the bus failed"):
         steps(arm, 3, np.array([0.1, 0.1]))
 
 
-def test_what_nobody_expected_of_a_rung_hides_neither_the_reason_nor_what_others_say(arm, monkeypatch):
+def test_an_unexpected_exception_of_a_rung_hides_neither_reason_nor_other_errors(arm, monkeypatch):
     def broken(axis):
         raise ZeroDivisionError
 
@@ -132,7 +133,7 @@ def test_what_nobody_expected_of_a_rung_hides_neither_the_reason_nor_what_others
 
 @pytest.mark.parametrize("coasts", [0.4, 9.0])
 def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts):
-    """A drive says that it stops as soon as it begins to."""
+    """A drive reports "held" as soon as it begins to stop."""
     arm = WiredArm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback)
     arm.__enter__()
     arm.enable()
@@ -149,7 +150,7 @@ def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts)
     for axis in arm.axes:
         axis.velocity = 0.5
     if coasts > 1.0:
-        with pytest.raises(DriverError, match=r"turn still turns 1\.\d+ s after its drive was told to stop"):
+        with pytest.raises(DriverError, match=r"turn still moves 1\.\d+ s after its drive was told to stop"):
             arm.stop("enough")
         return
     arm.stop("enough")
@@ -157,18 +158,18 @@ def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts)
     assert max(off) < 0.03
 
 
-def test_drives_that_nothing_stops_are_named(arm, monkeypatch):
+def test_drives_without_watchdog_are_named(arm, monkeypatch):
     monkeypatch.setattr(arm.axes[1], "watched", False)
     arm.link.failures = 10**9
-    with pytest.raises(DriverError, match="left to their own watchdogs; lift: none, switch the supply off"):
+    with pytest.raises(DriverError, match="left to their own watchdogs; lift: no watchdog, switch the supply off"):
         steps(arm, 1)
 
 
-def test_a_joint_that_its_drive_does_not_hold_in_the_end_is_told(make_arm, monkeypatch):
-    """The program would end as if all were well, and the joint falls."""
+def test_a_joint_that_its_drive_does_not_hold_is_reported(make_arm, monkeypatch):
+    """Without this message the program would end as if all were well, and the joint would fall."""
     monkeypatch.setattr(Ideal, "quick_stop", lambda axis: setattr(axis, "state", "fault"))
     arm = WiredArm(make_arm({"joints": {"lift": {"stop": "hold"}, "turn": {"stop": "brake"}}}), Loopback)
     arm.__enter__()
     arm.enable()
-    with pytest.raises(DriverError, match="disconnected; then the drive of lift does not hold it: fault"):
+    with pytest.raises(DriverError, match="disconnected; then the drive of lift does not hold its joint: fault"):
         arm.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Buses that interfaces open and read in ways of their own."""
+"""Interfaces of buses with errors of their own when they are opened and read."""
 
 import can
 import numpy as np
@@ -15,11 +15,11 @@ from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.errors import InputError
 from tests.drivers.wires import PACE, steps, until_it_fails
 
-LINKS = {"canopen": CanopenLink, "damiao": DamiaoLink}         # the others read as the second does
+LINKS = {"canopen": CanopenLink, "damiao": DamiaoLink}         # the other links read like the second
 
 
 class Stumbles:
-    """A bus as of an interface on a serial line, whose parser raises what it will where bytes were lost."""
+    """A bus like that of an interface on a serial line, whose parser raises any exception when bytes were lost."""
 
     def __init__(self, bus):
         self.bus, self.left = bus, 0
@@ -52,7 +52,7 @@ def bus(drives):
         yield Stumbles(made)
 
 
-def test_a_line_that_cannot_be_read_costs_a_frame(drives, kind, bus):
+def test_unreadable_bytes_lose_only_a_frame(drives, kind, bus):
     with WiredArm(drives.arm, LINKS[kind], bus) as arm:
         arm.enable()
         before = arm.step(Command(PACE)).q
@@ -60,11 +60,11 @@ def test_a_line_that_cannot_be_read_costs_a_frame(drives, kind, bus):
             bus.left = 2
             after = steps(arm, 10, PACE)[-1].q
         assert arm.link.error_frames == 6
-        assert (np.sign(after - before) == np.sign(PACE)).all()         # lost frames age, nothing else
+        assert (np.sign(after - before) == np.sign(PACE)).all()         # lost frames only make readings older
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")      # the reader of CANopen ends
-def test_where_nothing_can_be_read_any_more_the_arm_is_stopped_all_the_same(drives, kind, bus):
+def test_the_arm_is_stopped_when_the_bus_cannot_be_read(drives, kind, bus):
     with WiredArm(drives.arm, LINKS[kind], bus) as arm:
         arm.enable()
         steps(arm, 20, PACE)
@@ -78,13 +78,13 @@ def test_where_nothing_can_be_read_any_more_the_arm_is_stopped_all_the_same(driv
 
 
 def test_bit_rates_that_differ_are_refused():
-    with pytest.raises(InputError, match=r"driver\.bus\.bitrate = 125000 is another than driver\.bit_rate = 1e\+06, by which"):
+    with pytest.raises(InputError, match=r"driver\.bus\.bitrate = 125000 differs from driver\.bit_rate = 1e\+06, from which"):
         open_can({"interface": "virtual", "bitrate": 125000}, 1e6)
     open_can({"interface": "virtual", "bitrate": 1000000}, 1e6).shutdown()
 
 
-def test_whatever_an_interface_raises_is_an_error_of_ours(monkeypatch):
-    """As of one whose vendor's library is missing."""
+def test_any_exception_of_an_interface_becomes_an_input_error(monkeypatch):
+    """For example of an interface whose vendor library is missing."""
     def missing(**_):
         raise NameError("name 'canGetNumberOfChannels' is not defined")
 
@@ -93,7 +93,7 @@ def test_whatever_an_interface_raises_is_an_error_of_ours(monkeypatch):
         open_can({"interface": "kvaser", "channel": 0}, 1e6)
 
 
-def test_a_place_is_the_same_however_it_is_spoken_on():
+def test_the_place_of_a_bus_does_not_depend_on_transmission_settings():
     def place(**more):
         return PolledKeys(kind="damiao", rate=200.0, bus={"interface": "kvaser", "channel": 0, **more}).place
 

@@ -1,4 +1,4 @@
-"""An arm on a bus takes commands only where it was entered and enabled, and is stopped whatever breaks it off."""
+"""An arm on a bus accepts commands only after it was entered and enabled, and every interruption stops it."""
 
 import numpy as np
 import pytest
@@ -20,16 +20,16 @@ def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
 
 
 @pytest.mark.parametrize("again", ["look", "enable"])
-def test_an_arm_that_moves_is_stopped_before_anything_but_a_step(arm, again):
-    """Its drives would go on at the last velocity, and be told that somebody is there."""
+def test_an_enabled_arm_is_stopped_by_any_call_but_a_step(arm, again):
+    """Otherwise its drives would keep the last velocity and still receive signs of life."""
     steps(arm, 3, np.array([0.3, 0.2]))
     with pytest.raises(DriverError, match=r"the arm is enabled: .*; the arm was stopped"):
         arm.look(3) if again == "look" else arm.enable()
     assert [axis.velocity for axis in arm.axes] == [0.0, 0.0]
 
 
-def test_an_arm_that_was_not_entered_has_nothing_to_look_at(make_arm):
-    with pytest.raises(ArmStopped, match="has to be entered first"):
+def test_an_arm_that_was_not_entered_cannot_be_looked_at(make_arm):
+    with pytest.raises(ArmStopped, match="is not connected; enter it first"):
         WiredArm(make_arm(), Loopback).look(1)
 
 
@@ -49,8 +49,8 @@ def test_no_fault_is_cleared_while_another_program_moves_the_arm(make_arm, monke
 @pytest.mark.parametrize("error", [DriverError("it is gone"), KeyboardInterrupt(), ImportError("none")],
                          ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("kind", PAIR)
-def test_an_enabling_that_is_broken_off_powers_nothing(bench, monkeypatch, kind, error):
-    """The ladder has cycles of its own, many where a joint does not come to rest, and drives that were asked to come to power."""
+def test_an_interrupted_enabling_powers_nothing(bench, monkeypatch, kind, error):
+    """The ladder runs cycles, many if a joint does not come to rest, with drives that were asked for power."""
     cycle, seen = StopLadder.try_cycle, []
 
     def restless(ladder):
@@ -73,8 +73,8 @@ def test_an_enabling_that_is_broken_off_powers_nothing(bench, monkeypatch, kind,
     assert not set().union(*seen) & {"on", "held", "powered"}
 
 
-def test_a_second_ctrl_c_before_the_ladder_holds_it_back_skips_no_rung(make_arm, monkeypatch):
-    """As programs that pass signals on send them."""
+def test_a_second_ctrl_c_before_the_ladder_delays_it_skips_no_rung(make_arm, monkeypatch):
+    """Programs that forward signals send two of them."""
     stop, often = WiredArm.stop, []
 
     def struck(arm, reason):

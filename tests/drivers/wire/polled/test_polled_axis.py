@@ -1,4 +1,4 @@
-"""What a polled axis sends in a cycle and says of its power, by its goal and by the condition of its drive."""
+"""Frames and power state of a polled axis, for each goal and each condition of its drive."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ VELOCITY, ON, OFF, RELEASE, SETTING, STATE = (Frame(k) for k in range(6))
 
 
 class PlainAxis(PolledAxis):
-    """A drive whose condition a test sets."""
+    """A drive whose condition is set by a test."""
 
     condition = "off"
     steps = Steps(0.0, 1e-6, 0.0)
@@ -60,7 +60,7 @@ def axis(monkeypatch):
 
 
 def cycle(axis, answered=True):
-    """What is sent beside the question for the state, and the power after the answer."""
+    """Frames sent beside the question for the state, and the power state after the answer."""
     axis.clock.now += 0.005
     sent = [frame for frame in axis.frames() if frame != STATE]
     if answered:
@@ -83,7 +83,7 @@ GOALS = {"none": lambda axis: None, "on": PlainAxis.enable, "held": PlainAxis.qu
     ("off", "powered", [VELOCITY, OFF], [VELOCITY, OFF], "on"), ("off", "unknown", [VELOCITY, OFF], [VELOCITY, OFF], "on"),
     ("held", "off", [RELEASE], [RELEASE], "on"), ("off", "off", [RELEASE], [RELEASE], "on"),
     ("held", "fault", [], [RELEASE], "fault"), ("off", "fault", [], [RELEASE], "fault")])
-def test_what_is_sent_before_the_joint_rests_and_then(axis, goal, condition, moving, resting, power):
+def test_the_frames_sent_before_and_after_the_joint_rests(axis, goal, condition, moving, resting, power):
     axis.condition = condition
     GOALS[goal](axis)
     assert cycle(axis) == moving
@@ -96,7 +96,7 @@ def test_what_is_sent_before_the_joint_rests_and_then(axis, goal, condition, mov
     ("none", "powered", [], "held"), ("held", "powered", [VELOCITY], "held"), ("held", "unknown", [VELOCITY], "on"),
     ("off", "powered", [VELOCITY, OFF], "held"), ("held", "off", [], "off"), ("off", "off", [], "off"),
     ("off", "fault", [], "fault")])
-def test_nothing_is_released_twice(axis, goal, condition, sent, power):
+def test_a_watchdog_is_not_released_twice(axis, goal, condition, sent, power):
     axis.condition, axis.released = condition, True
     GOALS[goal](axis)
     until_at_rest(axis)
@@ -104,7 +104,7 @@ def test_nothing_is_released_twice(axis, goal, condition, sent, power):
     assert axis.power == power
 
 
-def test_power_comes_after_zero_was_answered_and_counts_once_settings_are_confirmed(axis):
+def test_power_follows_the_answer_to_zero_and_counts_after_settings_are_confirmed(axis):
     axis.enable()
     assert cycle(axis, answered=False) == [VELOCITY]
     assert cycle(axis) == [VELOCITY]
@@ -119,5 +119,5 @@ def test_power_comes_after_zero_was_answered_and_counts_once_settings_are_confir
     axis.condition = "unknown"
     assert cycle(axis) == [VELOCITY]
     axis.condition = "off"
-    assert cycle(axis) == []                            # one that lost its power is not brought back
+    assert cycle(axis) == []                            # a drive that lost power is not powered again
     assert axis.power == "off"

@@ -1,4 +1,4 @@
-"""When a joint that is to be held counts as standing still."""
+"""The time at which a joint that is being held counts as standing still."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ PERIOD, STEP = 0.01, 1e-6
 
 
 def stands(positions, held=False, step=STEP):
-    """After each of some positions, a period apart."""
+    """Whether the joint stands still after each of these positions, a period apart."""
     watch = Standstill(1.0)
     watch.forget(0.0)
     if held:
@@ -20,18 +20,18 @@ def stands(positions, held=False, step=STEP):
     return np.array(said)
 
 
-def test_a_joint_stands_a_tenth_of_a_second_after_it_has_moved_last():
+def test_a_joint_stands_still_a_tenth_of_a_second_after_its_last_motion():
     said = stands([0.1 * k for k in range(10)] + [0.9] * 20)
     assert not said[:19].any()
     assert said[20:].all()
 
 
-def test_one_that_swings_does_not_stand_where_it_turns():
+def test_a_swinging_joint_does_not_stand_still_at_its_turning_points():
     t = PERIOD * np.arange(200)
     assert not stands(0.01 * np.sin(2.0 * np.pi * 2.0 * t)).any()
 
 
-def test_one_that_creeps_stands_half_a_second_after_it_was_to_be_held():
+def test_a_creeping_joint_counts_as_standing_half_a_second_after_the_order_to_hold():
     creeping = 0.01 * PERIOD * np.arange(200)           # 10 mrad/s
     assert not stands(creeping).any()
     said = stands(creeping, held=True)
@@ -44,7 +44,7 @@ def test_a_coarse_counter_may_step_to_and_fro():
     assert not stands([0.0, 0.01] * 20).any()
 
 
-def test_positions_from_before_a_pause_tell_nothing():
+def test_positions_before_a_pause_are_forgotten():
     watch = Standstill(1.0)
     for k in range(50):
         watch.see(k * PERIOD, 0.0, STEP)

@@ -17,7 +17,7 @@ COMMAND = [sys.executable, "-m", "stribeck", "emulate"]
     ({"driver": {"bus": {"port": "no number"}}}, 2, "cannot be opened"),
     ({"driver": {"bus": {"interface": "socketcan", "channel": "can0"}}}, 2, "socketcan can0, where real drives may listen"),
     ({"driver": {"bus": {"interface": "slcan", "channel": "/dev/ttyACM0"}}}, 2, "where real drives may listen"),
-    ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to play"),
+    ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to emulate"),
 ])
 def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
     arm = make_arm(without_none(merged(with_port(PAIR["canopen"], 1), changes)))
@@ -53,7 +53,7 @@ def test_one_port_has_one_emulator(make_arm, cli):
     with subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True) as emulator:
         assert "emulated dynamixel drives listen" in emulator.stdout.readline()
         second = cli("emulate", arm.path)
-        assert (second.code, "another program, as an emulator, listens there" in second.err) == (2, True), second.err
+        assert (second.code, "another program, perhaps an emulator, listens on this port" in second.err) == (2, True), second.err
         emulator.terminate()
 
 
