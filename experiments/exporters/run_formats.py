@@ -68,7 +68,7 @@ def export_run(path: Path, to: str, out: Path | None = None) -> tuple[Path, tupl
     form, run = RUN_EXPORTS[to], load_run(path)
     target = out or path.resolve().parent / f"{path.resolve().name}{form.suffix}"
     if target.exists():
-        raise InputError(f"{target} already exists; choose another --out")
+        raise InputError(f"{target} exists; choose another --out")
     try:
         form.write(run, target)
     except BaseException:

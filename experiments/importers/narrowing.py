@@ -17,7 +17,7 @@ def without(table: Table, ignored: Sequence[str]) -> Table:
     Raises
     ------
     InputError
-        If the log has no column of such a name, or no column is left.
+        If the log has no column of a given name, or no column is left.
     """
     for name in ignored:
         if name not in table.names:
@@ -88,7 +88,7 @@ def between(table: Table, time: ColumnMap, start: float | None, end: float | Non
     keep = (t >= low) & (t <= high)
     if not keep.any():
         lasts = f"{known.max() - known[0]:.4g} s" if len(known) else "0 s"
-        raise InputError(f"{table.source}: {asked} leaves no row: the log lasts {lasts}; both options count in s from row 0")
+        raise InputError(f"{table.source}: {asked} leaves no row: the log lasts {lasts}; give times in s after row 0")
 
     def load(names: Sequence[str]) -> dict[str, Array]:
         return {name: values[keep] for name, values in table.read(names).items()}

@@ -47,7 +47,7 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     short = [name for name in moves if name in (*few, *alike)]
     said = []
     if still:
-        said.append(f"{', '.join(still)}: the joint does not move; not calibrated")
+        said.append(f"{', '.join(still)}: no motion in this log; not calibrated")
     if dead:
         said.append(f"{', '.join(dead)}: the torque is constant although the joint moves, so it was not recorded; not calibrated")
     if not moves:

@@ -11,7 +11,7 @@ from stribeck.ident.model.mechanism import Mechanism
 _MOST_CUT = 0.2         # largest part of the rows that may be incomplete at the ends of the log
 _FEW = 0.01             # largest part of the rows that may be left out within the log
 _AROUND = 7             # rows of the median filter that gives the expected position,
-_JUMP = 10.0            # times the 99 % quantile of a joint's steps, and times the step at its highest speed
+_JUMP = 10.0            # factor on the 99 % quantile of a joint's steps, and on its step at the highest speed
 
 
 def begins(t: Array, pieces: Array | None, gap: float) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from stribeck.experiments.importers.formats.text_tables import is_date, is_numbe
 from stribeck.experiments.importers.table import Array, Table, check_size, in_memory
 from stribeck.ident.errors import InputError
 
-_LARGEST = 1 << 30      # bytes of a file; JSON is read at once
+_LARGEST = 1 << 30      # bytes of a file; JSON files are read as a whole
 _SHOWN = 8              # metadata entries in the note
 _KINDS = "a list of records, an object of lists, or one record per line"
 

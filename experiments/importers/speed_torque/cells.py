@@ -43,7 +43,7 @@ class Cells:
         Raises
         ------
         InputError
-            If the table has no column of such a name, or no column is left.
+            If the table has no column of a given name, or no column is left.
         """
         for name in names:
             if name not in self.columns:

@@ -188,5 +188,5 @@ def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array)
         "gravity_rate": 0.0, "torque": load, "bending": 0.0, "radial": 0.0, "axial": 0.0, "normal": np.nan, "n": 1, "std": 0.0,
         "t": 0.0, "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table", "width": 0.0},
         columns=list(COLUMNS))
-    found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # whatever their order was
+    found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # ignores row order
     return found.assign(segment=group_index(found["segment"].to_numpy()))

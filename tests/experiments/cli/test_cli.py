@@ -308,7 +308,7 @@ class TestBadRun:
     def test_a_folder_without_runs_has_nothing_to_report(self, refused, full):
         refused(["report", full], "neither a run folder nor a campaign with runs/\n")
         (full / "calibration.toml").touch()
-        refused(["report", full], "it holds what a fit wrote: name the folder that was fitted")
+        refused(["report", full], "it has the results of a fit: give the folder that was fitted")
 
 
 MAP = ("--column", "t=t", "--column", "q.turn=q1", "--column", "q.lift=q2", "--column", "tau.turn=x1", "--column", "tau.lift=x2")

@@ -123,7 +123,7 @@ class TestGeneralMotion:
         assert "next      stribeck fit right\n" in outcome.out
         np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
         outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "still")
-        assert "hinge: the joint does not move; not calibrated" in outcome.out
+        assert "hinge: no motion in this log; not calibrated" in outcome.out
         assert "nothing can be fitted" in outcome.out
 
     @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity: is it in amperes"),
