@@ -56,7 +56,7 @@ def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[
 
 
 def _followers(mechanism: Mechanism, fixed: Sequence[str], model: Path) -> Iterator[str]:
-    """Joints that would follow fixed ones."""
+    """Yield the followers (mimic joints) of the fixed joints."""
     for one in mechanism.followers:
         leader = mechanism.names[one.leader]
         if one.leader >= 0 and leader in fixed:

@@ -76,7 +76,7 @@ def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source
         alike = float(said @ went) ** 2 > 0.8 * float(said @ said) * float(went @ went)
         if alike and not abs(factor - 1.0) < _SAME_RATE:
             raise InputError(f"{source}: the velocity of {name} is {factor:.4g} times the derivative of its position; "
-                             "check unit and sign of both")
+                             "check unit and sign of both columns")
 
 
 def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarray]:
