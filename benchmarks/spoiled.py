@@ -247,7 +247,7 @@ def one_way(run: Run, rng: np.random.Generator) -> Spoiled:
     keep = ~np.isin(run.segment, back)
     lossy = replace(run, t=run.t[keep], segment=run.segment[keep], signals={key: values[keep]
                                                                           for key, values in run.signals.items()})
-    return Spoiled(lossy, refused=dict.fromkeys(JOINTS, "no way back at the same place and speed"), wrong=set(JOINTS))
+    return Spoiled(lossy, refused=dict.fromkeys(JOINTS, "no return stroke at the same position and speed"), wrong=set(JOINTS))
 
 
 SCENARIOS: dict[str, tuple[Callable[[Run, np.random.Generator], Spoiled], str]] = {

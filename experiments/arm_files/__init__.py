@@ -1,4 +1,4 @@
-"""Arm files made from models.
+"""Generation of arm files from models.
 
 Imports from: `experiments.recording`, `ident`, `ident.arm`, `ident.export`, `ident.log`, `ident.model`, `ident.model.chains`,
 `ident.model.files`.

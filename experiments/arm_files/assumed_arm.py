@@ -1,4 +1,4 @@
-"""A simulated arm where no arm file is given, or one that lacks limits: what is stated, and assumptions, each said."""
+"""Arm file of a simulated arm for a bare model, or for an arm file without limits, with a sentence for each assumption."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,23 +20,23 @@ from stribeck.ident.model.files.drive_ratings import rated_torques, rated_veloci
 from stribeck.ident.toml_tables import SCHEMA, as_name
 from stribeck.ident.whole_files import whole, write_whole
 
-_ELSEWHERE = "the middle where zero is not well inside the limits, or where the weight is less"
+_ELSEWHERE = "zero is too close to a limit, or the arm is too heavy to hold at zero"
 
 
 def assumed_arm(model: Path, folder: Path) -> ArmFile:
-    """Write an arm file beside a copy of the model into ``arm`` of a folder of results, and read it.
+    """Write an arm file and a copy of the model to the ``arm`` folder of the results, and load the arm file.
 
     Parameters
     ----------
     model : Path
         URDF or MJCF.
     folder : Path
-        Of results; made where it is missing.
+        Folder of the results; created if it is missing.
 
     Raises
     ------
     InputError
-        If the model is in several files, or another arm file or model stands there already.
+        If the model consists of several files, or the folder already has a different arm file or model.
     """
     refuse_parts(model)
     name = as_name(model.stem)
@@ -44,7 +44,7 @@ def assumed_arm(model: Path, folder: Path) -> ArmFile:
 
 
 def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
-    """A simulated arm with assumptions where its file lacks limits; the same arm where it lacks none.
+    """Return a simulated arm with assumed values for missing limits; an arm without missing limits is returned unchanged.
 
     Largest velocities and torques are the model's where the file states none, as for a bare model. The file with these limits and
     the key `assumed` is written beside a copy of the model into ``arm`` of a folder of results.
@@ -53,7 +53,7 @@ def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
     Raises
     ------
     InputError
-        As `assumed_arm`.
+        As in `assumed_arm`.
     """
     mechanism = load_mechanism(arm)
     stated = arm.limits(mechanism)
@@ -74,7 +74,7 @@ def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
     for key, names in lacking.items():
         for name in names:
             joints.setdefault(name, tomlkit.table())[key] = getattr(limits, key)[mechanism.names.index(name)].tolist()
-    if mechanism.chain is not None:         # tables say which joints have drives
+    if mechanism.chain is not None:         # a joint has a drive if it has a table
         for name in mechanism.names:
             joints.setdefault(name, tomlkit.table())
     target = _written(folder, arm.path.name, tomlkit.dumps(table), arm.model, arm.path)
@@ -82,13 +82,14 @@ def completed_arm(arm: ArmFile, folder: Path) -> ArmFile:
 
 
 def _written(folder: Path, name: str, text: str, model: Path, source: Path) -> Path:
-    """An arm file and a copy of its model in a folder of results, made from a source; refused where others stand there."""
+    """Write an arm file and a copy of its model to a folder of results; refuse to replace different files."""
     place = folder / ARM
     target, copy, content = place / name, place / model.name, model.read_bytes()
     if target.exists() and target.read_text(encoding="utf-8") != text:
-        raise InputError(f"{target} is no longer what is assumed for {source}; {command('calibrate', target)} uses it as it is")
+        raise InputError(f"{target} differs from the arm file that would be assumed for {source}; to use it unchanged, run "
+                         f"{command('calibrate', target)}")
     if copy.exists() and copy.read_bytes() != content:
-        raise InputError(f"{copy} is another model than {model}; choose another --out")
+        raise InputError(f"{copy} already exists and differs from {model}; choose another --out")
     place.mkdir(parents=True, exist_ok=True)
     with whole(copy) as part:
         part.write_bytes(content)
@@ -97,7 +98,7 @@ def _written(folder: Path, name: str, text: str, model: Path, source: Path) -> P
 
 
 def _text(model: Path, name: str) -> str:
-    """The arm file of a bare model."""
+    """Text of the arm file for a bare model."""
     mechanism = mechanism_of(model, name, None)
     names = mechanism.names
     refuse_default(model, names)
@@ -108,12 +109,12 @@ def _text(model: Path, name: str) -> str:
                      for j, (joint, value) in enumerate(zip(names, home, strict=True)) if value)
     parts = {key: f"{100.0 * part:g} %" for key, part in GUESS.items()}
     said = [
-        "limits of position, velocity and torque: the model's where it states them", *said,
-        f"home posture: zero{f', but {away}: {_ELSEWHERE}' if away else ''}",
-        f"friction of the simulated arm: of its torque limit, each joint has {parts['coulomb']} as Coulomb, {parts['static']} as "
-        f"static friction, and {parts['viscous']} as viscous friction at full speed",
-        f"gear: none is known, so no gear_ratio; rotors have {parts['armature']} of the torque limit as inertia at the joint",
-        "torque signal: the motor current, as torque at the joint; no tool; no workspace box: nothing is in the way but the arm"]
+        "limits of position, velocity and torque: from the model, if the model states them", *said,
+        f"home posture: zero{f', except {away}: {_ELSEWHERE}' if away else ''}",
+        f"friction of the simulated arm, as a part of the torque limit: Coulomb friction {parts['coulomb']}, static "
+        f"friction {parts['static']}, viscous friction at full speed {parts['viscous']}",
+        f"gear: unknown, so no gear_ratio; rotor inertia at the joint: {parts['armature']} of the torque limit",
+        "torque signal: motor current, as torque at the joint; no tool; no workspace box: only the arm itself is an obstacle"]
     keys = ("position", "velocity", "acceleration", "torque")
     table: dict[str, Any] = {
         "schema": SCHEMA, "name": name, "model": model.name, "gravity": mechanism.gravity.tolist(),
@@ -123,8 +124,8 @@ def _text(model: Path, name: str) -> str:
         "simulation": {"torque_noise": float(f"{0.002 * limits.torque.min():.3g}"), "stroke_scatter": 0.01, "joints": {
             joint: guessed_friction(float(limits.torque[j]), float(limits.velocity[j]), bool(mechanism.prismatic[j]))
             for j, joint in enumerate(names)}}}
-    return (f"# Assumed for {model.name}, of which no arm file was given: a simulated arm to try things out with. Before\n"
-            "# hardware moves by it, check every value and remove the key `assumed`.\n" + tomlkit.dumps(table))
+    return (f"# Assumed arm file for {model.name}: a simulated arm for first trials. Before this file moves hardware,\n"
+            "# check every value and remove the key `assumed`.\n" + tomlkit.dumps(table))
 
 
 def _rated(model: Path, names: Sequence[str]) -> Limits:
@@ -136,7 +137,7 @@ def _rated(model: Path, names: Sequence[str]) -> Limits:
 
 
 def _lines(sentences: Sequence[str]) -> tomlkit.items.Array:
-    """One sentence a line."""
+    """TOML array with one sentence in each line."""
     lines = tomlkit.array()
     for sentence in sentences:
         lines.append(sentence)

@@ -1,4 +1,4 @@
-"""Limits of a simulated arm that nobody stated, each with a sentence that says what is assumed."""
+"""Assumed values for missing limits of a simulated arm, with a sentence for each assumption."""
 
 from collections import defaultdict
 
@@ -10,33 +10,34 @@ from stribeck.ident.model.chains.posture_following import SINGULAR
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-_RANGE = (np.pi, 0.5)           # rad and m either way from zero, where no limits are stated,
-_OF_REACH = 0.9                 # part of what loops let a drive go, where that is less
-_VELOCITY = (1.0, 0.25)         # rad/s and m/s, where no velocity is
-_TO_SPEED = 0.5                 # s to full speed,
-_PART = 0.25                    # of a joint's range, through which it gets in that time where its speed is out of reach
-_SPARE = 2.0                    # times what gravity and acceleration ask: friction needs some, too
+_RANGE = (np.pi, 0.5)           # rad and m to both sides of zero, without stated limits,
+_OF_REACH = 0.9                 # part of a drive's reach in a closed chain, if smaller
+_VELOCITY = (1.0, 0.25)         # rad/s and m/s
+_TO_SPEED = 0.5                 # s to reach full speed,
+_PART = 0.25                    # part of a joint's range that it covers in this time, if it cannot reach full speed
+_SPARE = 2.0                    # times the torque for gravity and acceleration, to leave torque for friction
 _LEAST_TORQUE = 10.0            # N·m or N
-_POSTURES = 200                 # random ones in which gravity is looked at
+_POSTURES = 200                 # random postures for the largest gravity torque
 
 
 def assumed_limits(mechanism: Mechanism, stated: Limits, source: str) -> tuple[Limits, list[str]]:
-    """Limits where `stated` has nan or infinity, and what was assumed for which joints, one sentence a value.
+    """Return limits with assumed values for nan and infinity in `stated`, and one sentence for each assumed value.
 
     Parameters
     ----------
     mechanism : Mechanism
         The model.
     stated : Limits
-        In its joint order; what is stated stays.
+        Stated limits, in the joint order of the model; finite limits are kept.
     source : str
-        What states none of them, as "the model".
+        Name of the source without these limits, for the sentences, for example "the model".
 
     Returns
     -------
     limits : Limits
         Finite positions, velocities, accelerations and torques.
     said : list of str
+        One sentence for each assumed value.
     """
     names, kind = mechanism.names, mechanism.prismatic.astype(int).tolist()
     units, said = [mechanism.position_unit(j) for j in range(mechanism.n)], defaultdict[str, list[str]](list)
@@ -54,7 +55,7 @@ def assumed_limits(mechanism: Mechanism, stated: Limits, source: str) -> tuple[L
     for j in np.flatnonzero(np.isnan(acceleration)).tolist():
         usual, most = velocity[j] / _TO_SPEED, 2.0 * _PART * float(np.ptp(position[j])) / _TO_SPEED**2
         acceleration[j] = float(f"{min(usual, most):.4g}")
-        what = "to full speed after" if usual <= most else f"through {_PART:g} of the range in"
+        what = "to full speed in" if usual <= most else f"through {_PART:g} of the range in"
         said[f"acceleration {what} {_TO_SPEED:g} s"].append(names[j])
     asked = _asked(mechanism, position, acceleration)
     for j in np.flatnonzero(np.isnan(torque)).tolist():
@@ -62,15 +63,15 @@ def assumed_limits(mechanism: Mechanism, stated: Limits, source: str) -> tuple[L
         said[f"torque {torque[j]:g} {mechanism.unit(j)}"].append(names[j])
     every = len(names) if len(names) > 1 else 0
     return (Limits(position, velocity, acceleration, torque, stated.temperature, stated.following_error),
-            [f"{what}: {'every joint' if len(joints) == every else ', '.join(joints)}, as {source} states none"
+            [f"{what}: {'every joint' if len(joints) == every else ', '.join(joints)}, because {source} states none"
              for what, joints in said.items()])
 
 
 def _asked(mechanism: Mechanism, position: Array, acceleration: Array) -> Array:
-    """The greatest torque that gravity and acceleration ask of each joint, shape (n,)."""
+    """Largest torque of each joint for gravity and acceleration over random postures, shape (n,) [N·m or N]."""
     rng = np.random.default_rng(0)
     q = rng.uniform(position[:, 0], position[:, 1], (_POSTURES, mechanism.n))
     signs = rng.choice([-1.0, 1.0], q.shape)
-    if mechanism.chain is not None:         # out of reach nothing is asked
+    if mechanism.chain is not None:         # postures out of reach do not count
         q[~(mechanism.chain.condition(q, q) < SINGULAR)] = 0.0
     return np.asarray(np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q), signs * acceleration)).max(axis=0))

@@ -1,4 +1,4 @@
-"""A model of bare joints: drives on a bench or joints of a table, without weight or with a mass on a lever."""
+"""Model of bare joints, as for drives on a test bench: without load, or with a mass on a lever."""
 
 import re
 from collections.abc import Sequence
@@ -6,18 +6,18 @@ from xml.sax.saxutils import quoteattr
 
 from stribeck.ident.errors import InputError
 
-_ROTOR = 1.0, 1e-3      # kg, kg·m²: on its own axis, where no weight drives it
+_ROTOR = 1.0, 1e-3      # kg, kg·m²: centre of mass on the axis, so no gravity torque
 
 
 def bare_joints(names: Sequence[str], mass: float = 0.0, lever: float = 0.0) -> str:
-    """URDF of revolute joints beside each other that turn without end about y, horizontally.
+    """Return the URDF of independent continuous joints with horizontal axes (y).
 
     Parameters
     ----------
     names : sequence of str
-        Joints.
+        Joint names.
     mass, lever : float
-        A mass [kg] at a distance from the axis [m], which hangs down at position 0; none by default.
+        Mass [kg] and its distance from the axis [m]; the mass hangs down at position 0. Default: no mass.
 
     Raises
     ------
@@ -25,9 +25,9 @@ def bare_joints(names: Sequence[str], mass: float = 0.0, lever: float = 0.0) -> 
         If a name is empty or given twice, or the mass or the lever is negative.
     """
     if not names or not all(re.search(r"\S", name) for name in names) or len(set(names)) < len(names):
-        raise InputError(f"joints {', '.join(map(repr, names))}: each needs a name of its own")
+        raise InputError(f"joints {', '.join(map(repr, names))}: each joint needs a different, non-empty name")
     if mass < 0.0 or lever < 0.0:
-        raise InputError(f"a mass of {mass:g} kg at {lever:g} m: neither can be negative")
+        raise InputError(f"mass {mass:g} kg, lever {lever:g} m: both must be 0 or positive")
     kg, inertia = (mass, 1e-6 * mass) if mass and lever else _ROTOR
     link = (f'<inertial><origin xyz="0 0 {-lever if mass else 0.0:g}"/><mass value="{kg:g}"/>'
             f'<inertia ixx="{inertia:g}" iyy="{inertia:g}" izz="{inertia:g}" ixy="0" ixz="0" iyz="0"/></inertial>')

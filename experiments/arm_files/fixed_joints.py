@@ -1,4 +1,4 @@
-"""A model of which the drives move some joints only: the others are fixed, and all else of the file is untouched."""
+"""Model file in which all joints but some are fixed; the rest of the file is unchanged."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,22 +12,22 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[str, ...]]:
-    """Content of a URDF or MJCF whose other joints stand as the model draws them, and the names of those.
+    """Return the content of a URDF or MJCF with all other joints fixed at zero, and the names of the fixed joints.
 
-    A URDF's become fixed joints. An MJCF's are held by equality constraints, so that what else names them stays valid; joints
-    that carry others cannot be held so.
+    In a URDF, the joint type becomes "fixed". In an MJCF, equality constraints hold the joints, so that references to them
+    stay valid; this is not possible for joints that carry other joints.
 
     Parameters
     ----------
     model : Path
         URDF or MJCF.
     moving : sequence of str
-        Joints that go on moving, with those that follow them.
+        Joints that keep moving, together with their followers (mimic joints).
 
     Raises
     ------
     InputError
-        If a name is none of a joint with a drive of its own, or the file cannot be changed.
+        If a name is not the name of an independent joint, or the file cannot be changed.
     """
     mechanism = mechanism_of(model, model.stem, None, stated=StatedChain(tuple(moving), source=str(model)))
     if mechanism.chain is not None:
@@ -35,7 +35,7 @@ def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[
     leaders = {one.name: mechanism.names[one.leader] for one in mechanism.followers if one.leader >= 0}
     for name in moving:
         if name in leaders:
-            raise InputError(f"{model}: joint {name} follows {leaders[name]}; name that one")
+            raise InputError(f"{model}: joint {name} follows {leaders[name]}; give {leaders[name]} instead")
         if name not in mechanism.names:
             raise unknown_name("joint", name, mechanism.names)
     fixed = tuple(name for name in mechanism.names if name not in moving)
@@ -56,13 +56,13 @@ def with_fixed_joints(model: Path, moving: Sequence[str]) -> tuple[bytes, tuple[
 
 
 def _followers(mechanism: Mechanism, fixed: Sequence[str], model: Path) -> Iterator[str]:
-    """Joints that would follow fixed ones."""
+    """Yield the followers (mimic joints) of the fixed joints."""
     for one in mechanism.followers:
         leader = mechanism.names[one.leader]
         if one.leader >= 0 and leader in fixed:
             if one.shift:
-                raise InputError(f"{model}: joint {one.name} stands at {one.shift:g} while {leader} is at zero, which a fixed "
-                                 "joint cannot say; make both fixed by hand")
+                raise InputError(f"{model}: joint {one.name} is at {one.shift:g} when {leader} is at zero; a fixed joint cannot "
+                                 "have this offset. Fix both joints in the file by hand")
             yield one.name
 
 

@@ -1,4 +1,4 @@
-"""An arm file for a URDF or MJCF: what the model knows is taken over, what it cannot know is marked."""
+"""Arm file for a URDF or MJCF: values of the model are filled in, all other keys are marked as missing."""
 
 import json
 from collections.abc import Iterable, Sequence, Set
@@ -16,42 +16,42 @@ from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import as_name, key_of
 
-_DECIMALS = 4           # of limits, rounded inwards
-_COMMENT = 34           # column of comments
+_DECIMALS = 4           # decimals of limits, which are rounded inwards
+_COMMENT = 34           # text column of the comments
 
 _HEADER = """\
-# Arm file of {name}, made from {file}. A key behind '#' is not known: one that is needed has to be filled in before
-# anything is planned or moves, an optional one can wait. SI units, at the joint. Every key: docs/names.md of stribeck.
+# Arm file of {name}, made from {file}. Keys behind '#' have no value yet: fill in the needed keys before you plan or move,
+# the optional keys at any time. All values are in SI units, at the joint. List of all keys: docs/names.md of stribeck.
 schema = 1
 name = {name}
 model = {model}
-gravity = {gravity}    # m/s², in axes of the model's root: turn it for an arm on a wall or a ceiling
-torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not see the gear's friction
+gravity = {gravity}    # m/s², in the base frame of the model: change it for an arm on a wall or a ceiling
+torque_signal = "motor current"    # or "commanded"; "joint sensor" is refused: it does not measure gear friction
 {tool}{workspace}
 [driver]
-kind = "simulated"    # how the arm is reached; hardware: canopen, dynamixel, damiao, odrive, cubemars; bus or port here
-rate = 250.0          # Hz, control cycles: what the drives' interface can keep up
+kind = "simulated"    # hardware: canopen, dynamixel, damiao, odrive or cubemars, and the bus or port
+rate = 250.0          # Hz, control cycles; the drives' interface must keep up with this rate
 """
 
 
 _TOOL = """\
-# tool = { mass = 0.0, com = [0.0, 0.0, 0.0] }    # optional, kg and m in the last link's frame: weigh what is mounted
+# tool = { mass = 0.0, com = [0.0, 0.0, 0.0] }    # optional, kg and m in the frame of the last link: weigh the mounted tool
 """
 _PASSIVE = """\
-# Closed loops move the joints that have no drive: {passive}. A table [joints.NAME] makes a joint one with a drive.
+# Joints without a drive, moved by closed loops: {passive}. A joint with a table [joints.NAME] has a drive.
 """
 _ZERO = """\
 # workspace = {{ box = {box}, home = {home} }}
-#     # optional, m: room that all joint origins may use, by tape measure from the base; home: a posture surely free of obstacles
+#     # optional; box [m]: allowed room for all joint origins, measured from the base; home: a posture free of obstacles
 """
 _READY = """\
 workspace = {{ home = {home} }}
-#     # check: zero is not well inside all limits, or too heavy to hold; home: a posture surely free of obstacles
-#     # optional, m: box = {box}, room that all joint origins may use, by tape measure from the base
+#     # check: home must be free of obstacles (zero is too close to a limit, or the arm is too heavy to hold at zero)
+#     # optional, m: box = {box}, allowed room for all joint origins, measured from the base
 """
 _BOX = "[[-1.0, 1.0], [-1.0, 1.0], [0.05, 1.5]]"
 _TRIAL = """
-# What the simulated arm is truly like: guesses from the torque limits, to try things out with. Hardware does not read it.
+# True friction of the simulated arm: guesses from the torque limits, for first trials. Hardware does not use this table.
 [simulation]
 torque_noise = {noise}
 stroke_scatter = 0.01
@@ -62,45 +62,46 @@ GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}   
 
 
 _DEFAULT = """
-# Holds for every joint whose own table below does not state the key.
+# Values for all joints; a key in a joint's own table below replaces the value here.
 [joints.default]
 """
 
 
 def refuse_default(model: Path, names: Sequence[str]) -> None:
-    """Refuse a model with a joint whose table in an arm file would be that of all joints.
+    """Refuse a model with a joint named like the shared table of arm files.
 
     Raises
     ------
     InputError
+        If a joint is named `SHARED`.
     """
     if SHARED in names:
-        raise InputError(f"{model}: the model has a joint named {SHARED}, and [joints.{SHARED}] of an arm file holds for every "
-                         "joint; give that joint of the model another name")
+        raise InputError(f"{model}: the model has a joint named {SHARED}, but [joints.{SHARED}] of an arm file applies to "
+                         "all joints; rename this joint in the model")
 
 
 def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None, name: str = "") -> str:
-    """Text of an arm file beside a model.
+    """Return the text of an arm file for a model.
 
     Parameters
     ----------
     model : Path
         URDF or MJCF.
     beside : str
-        What it will be called beside the arm file; default: the same.
+        File name of the model beside the arm file; default: the same name.
     joints : sequence of str, optional
-        Those that drives move, default all; in the model that will stand beside the file the others are fixed. Of a closed chain
-        default are those with an actuator, and loops move the others.
+        Joints with drives; default: all joints of a tree, or the joints with actuators of a closed chain. The model beside the
+        arm file must fix the other joints of a tree; closed loops move the other joints of a closed chain.
     name : str
-        Of the arm; default: as the model is called.
+        Name of the arm; default: name of the model file.
 
     Raises
     ------
     InputError
-        If it is no usable URDF or MJCF.
+        If the file is not a usable URDF or MJCF.
     """
     if model.suffix.lower() == ".toml":
-        raise InputError(f"{model}: this is a TOML file; init makes one from a URDF or MJCF")
+        raise InputError(f"{model}: this is a TOML file; init needs a URDF or MJCF, from which it writes a TOML file")
     if not model.is_file():
         raise no_file(model)
     refuse_parts(model)
@@ -113,8 +114,8 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
                           model=_quoted(beside or model.name), gravity=_list(mechanism.gravity),
                           tool=_PASSIVE.format(passive=", ".join(passive)) if passive else _TOOL,
                           workspace=_workspace(mechanism, moving, torque))
-    alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # else one unit would hold for both
-    alike &= not (passive and joints)       # beside a table for all, other actuators of closed loops would count as drives, too
+    alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # a shared table has one unit
+    alike &= not (passive and joints)       # with a shared table, all actuators of a closed chain would count as drives
     names = [mechanism.names[j] for j in moving]
     everywhere = {key for key, known in (("velocity", velocity), ("torque", torque)) if alike and not known.keys() & set(names)}
     shared = {"acceleration", *everywhere} if alike else set()
@@ -126,21 +127,21 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
 
 
 def passive_joints(mechanism: Mechanism) -> tuple[str, ...]:
-    """Joints of a closed chain that have no drive; none of a tree."""
+    """Joints of a closed chain without a drive; empty for a tree."""
     if mechanism.chain is None:
         return ()
     return tuple(name for name in mechanism.chain.whole.names if name not in mechanism.names)
 
 
 def _workspace(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]) -> str:
-    """The home posture, where it is not zero."""
+    """Workspace line of the arm file; a comment if the home posture is zero."""
     limits = np.array([torque.get(name, np.nan) for name in mechanism.names])
     home = ready_posture(mechanism, np.asarray(mechanism.position), limits, moving)[list(moving)]
     return (_READY if home.any() else _ZERO).format(box=_BOX, home=_list(home))
 
 
 def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float], velocity: dict[str, float]) -> str:
-    """A truth for the simulated arm; a joint whose torque limit is not known is taken to have 10."""
+    """Simulation tables of the arm file; an unknown torque limit is assumed to be 10 N·m or N."""
     lines = []
     for j in moving:
         name = mechanism.names[j]
@@ -150,7 +151,7 @@ def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float]
 
 
 def guessed_friction(torque: float, velocity: float, slides: bool) -> dict[str, float]:
-    """What a simulated joint may be truly like, by its limits of torque and velocity."""
+    """Guess the true friction and armature of a simulated joint from its limits of torque and velocity."""
     guess = {key: part * torque for key, part in GUESS.items()}
     guess["viscous"] /= velocity
     guess["stribeck_velocity"] = 0.02 if slides else 0.05
@@ -158,48 +159,48 @@ def guessed_friction(torque: float, velocity: float, slides: bool) -> dict[str, 
 
 
 def _limits(slides: bool, torque: float | None, velocity: float | None, keys: Set[str]) -> list[str]:
-    """Largest velocity and torque, as far as they are among the keys."""
+    """Lines for the velocity and torque limits that are in `keys`."""
     place, force = ("m", "N") if slides else ("rad", "N·m")
     lines = {"velocity": _known("velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"),
-             "torque": _known("torque", torque, force, "data sheet, largest torque at the joint; the arm stops beyond it")}
+             "torque": _known("torque", torque, force, "data sheet, at the joint; the arm stops above this torque")}
     return [line for key, line in lines.items() if key in keys]
 
 
 def _of_drives(slides: bool) -> list[str]:
-    """Keys that joints often share."""
+    """Lines for keys that often have the same value for all joints."""
     place = "m" if slides else "rad"
-    return [_line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances count on it"),
-            _line("# temperature =", "optional, °C: largest drive temperature, where the drive reports one (data sheet)"),
-            _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions a joint revolution'} (data sheet): "
-                                    "needed where drives count at the motor (canopen, odrive); else optional: against ripple"),
+    return [_line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances are computed from it"),
+            _line("# temperature =", "optional, °C: largest drive temperature (data sheet), if the drive reports one"),
+            _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions per joint revolution'} (data sheet): "
+                                    "needed for canopen and odrive, else optional (against ripple)"),
             _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
             _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
-            _line("# following_error = 0.05", f"optional, {place}: how far it may fall behind its commands"),
-            _line("# stop = \"brake\"", "hardware: where a brake holds it without power; without one it may fall")]
+            _line("# following_error = 0.05", f"optional, {place}: largest allowed distance from the set-point"),
+            _line("# stop = \"brake\"", "hardware: if a brake holds the joint without power; without a brake the joint may fall")]
 
 
 def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None, shared: Set[str]) -> str:
-    """Table of one joint, without keys that all of them share."""
+    """Table of one joint, without the shared keys."""
     name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
     place = "m" if slides else "rad"
     lines = [f"\n[joints.{key_of(name)}]"]
     if mechanism.mass[j] <= 0.0:
-        lines.append("# the model has no mass for this link: loads are wrong until it has one (data sheet, CAD, scales)")
+        lines.append("# the model has no mass for this link, so loads are wrong: add it to the model (data sheet, CAD, scales)")
     if np.isfinite([low, high]).all():
         lines.append(_line(f"position = {_list(inside(low, high))}",
-                           f"{place}, the model's; less where cables or the room are in the way"))
+                           f"{place}, from the model; reduce it if cables or obstacles are in the way"))
     else:
         lines.append(_line("# position =",
-                           f"needed, [lower, upper] {place}: the model states none; how far may it go, cables included?"))
+                           f"needed, [lower, upper] {place}: range that the joint may use, cables included"))
     lines += [*_limits(slides, torque, velocity, {"velocity", "torque"} - shared),
               *([] if shared else _of_drives(slides)),
-              _line("# direction = -1", "optional: where the drive counts against the model; its zero is zero_offset"),
-              _line("# drive = { }", "hardware: which drive it has, node or id, counts (docs/names.md, by driver)")]
+              _line("# direction = -1", "optional: if the drive counts opposite to the model; zero_offset shifts the zero"),
+              _line("# drive = { }", "hardware: keys of the drive: node or id, counts (docs/names.md, by driver)")]
     return "\n".join(lines) + "\n"
 
 
 def inside(low: float, high: float) -> list[float]:
-    """A range rounded inwards, so that it does not reach outside the model's."""
+    """Round a range inwards, so that it stays within the range of the model."""
     factor = 10.0**_DECIMALS
     rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]
     return rounded if rounded[0] < rounded[1] else [low, high]
@@ -212,7 +213,7 @@ def _quoted(text: str) -> str:
 def _known(key: str, value: float | None, unit: str, where: str) -> str:
     if value is None:
         return _line(f"# {key} =", f"needed, {unit}: {where}")
-    return _line(f"{key} = {float(f'{value:.6g}')!r}", f"{unit}, the model's; check: {where}")
+    return _line(f"{key} = {float(f'{value:.6g}')!r}", f"{unit}, from the model; check: {where}")
 
 
 def _line(entry: str, comment: str) -> str:

@@ -1,4 +1,4 @@
-"""A home posture for an arm of which nobody stated one: zero, as far as joints have room there and can carry the arm."""
+"""Default home posture of an arm: zero, if zero is well within the limits and the drives can hold the weight there."""
 
 from collections.abc import Sequence
 
@@ -8,29 +8,30 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-INSIDE = 0.05           # part of a joint's range by which zero is inside it, to be its home
-_CARRIED = 0.6          # of the torque limit that the arm's weight may ask at home
-_POSTURES = 500         # random ones that are looked at where it asks more
+INSIDE = 0.05           # smallest distance of home to a limit, as a part of the range
+_CARRIED = 0.6          # largest gravity torque at home, as a part of the torque limit
+_POSTURES = 500         # random postures that are tried if gravity needs more
 
 
 def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: Sequence[int] | None = None) -> Array:
-    """Zero where that is well inside a joint's limits, else their middle; and less far stretched where the weight is too much.
+    """Return a home posture: zero for joints with zero well within their limits, the middle of the range for other joints.
 
-    Zero for a closed chain: other postures may be out of reach.
+    If gravity needs too much torque there, the nearest of some random postures with less gravity torque is returned. For a
+    closed chain the posture is zero, because other postures may be out of reach.
 
     Parameters
     ----------
     position : ndarray, shape (n, 2)
-        Limits; joints may have none (infinite).
+        Position limits [rad or m]; infinite for joints without limits.
     torque : ndarray, shape (n,)
-        Largest torques; nan where they are not known.
+        Torque limits [N·m or N]; nan if unknown.
     moving : sequence of int, optional
-        Joints that drives move, default all; the others stand at zero.
+        Indices of joints with drives, default all; the other joints are at zero.
 
     Returns
     -------
     ndarray, shape (n,)
-        Rounded to a thousandth [rad or m].
+        Home posture, rounded to a thousandth [rad or m].
     """
     if mechanism.chain is not None:
         return np.zeros(mechanism.n)
@@ -56,5 +57,5 @@ def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: 
 
 
 def _share(mechanism: Mechanism, q: Array, torque: Array) -> Array:
-    """Weight as a part of the torque limits, of the joint of which it asks most, shape (K,)."""
+    """Largest ratio of gravity torque to torque limit over the joints, for each posture, shape (K,)."""
     return np.nan_to_num(np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q))) / torque).max(axis=1)

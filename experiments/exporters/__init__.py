@@ -1,4 +1,4 @@
-"""Recorded runs and plans in formats of other software, values unchanged.
+"""Export of recorded runs and plans to formats of other software, with unchanged values.
 
 Imports from: `experiments`, `experiments.plans`, `ident`, `ident.arm`, `ident.log`.
 """

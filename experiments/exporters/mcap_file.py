@@ -1,8 +1,8 @@
-"""Runs as MCAP with ROS 2 messages, as ROS, Foxglove and PlotJuggler read it.
+"""Export of runs to MCAP files with ROS 2 messages, for ROS, Foxglove and PlotJuggler.
 
-``/joint_states`` and ``/joint_commands`` are ``sensor_msgs/msg/JointState``, ``/segment`` is ``std_msgs/msg/Int32``, and
-what else was recorded (``/temperature``, ``/raw``, ``/t``, a value a joint) ``std_msgs/msg/Float64MultiArray``. Run record,
-events, arm file and model are attachments.
+``/joint_states`` and ``/joint_commands`` are ``sensor_msgs/msg/JointState``; ``/segment`` is ``std_msgs/msg/Int32``. Other
+recorded signals (``/temperature``, ``/raw``, ``/t``, one value for each joint) are ``std_msgs/msg/Float64MultiArray``. The run
+record, events, arm file and model are attachments.
 """
 
 import struct
@@ -23,7 +23,7 @@ _LAYOUT = "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset\n"
 
 
 def _definition(fields: str, **parts: str) -> str:
-    """A message definition with those that it is made of, as ROS 2 bags hold it."""
+    """Message definition followed by the definitions of its parts, in the format of ROS 2 bags."""
     return fields + "".join(f"{'=' * 80}\nMSG: {name.replace('__', '/')}\n{text}" for name, text in parts.items())
 
 
@@ -42,7 +42,7 @@ _ARRAYS = ("temperature", "raw", "t")
 
 
 def write_mcap(run: Run, target: Path) -> None:
-    """Write a run; time is the run's UTC start and what passed on the arm's clock since the first sample.
+    """Write a run as an MCAP file; time is the UTC start of the run plus the arm's clock since the first sample.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def write_mcap(run: Run, target: Path) -> None:
     try:
         from mcap.writer import Writer
     except ImportError:
-        raise InputError("MCAP needs the package mcap: pip install 'stribeck[mcap]'") from None
+        raise InputError("MCAP export needs the package mcap; run pip install 'stribeck[mcap]'") from None
     run = load_run(run.path, ("q", "dq", "tau", "q_cmd", "dq_cmd", *_ARRAYS))
     begin = datetime.fromisoformat(run.record["start"])
     begin_ns = round((begin if begin.tzinfo else begin.replace(tzinfo=UTC)).timestamp() * 1e9)
@@ -79,7 +79,7 @@ def _channel(writer: Any, topic: str, kind: str) -> int:
 
 
 def _topics(run: Run) -> Iterator[tuple[str, str, Callable[[int, int], bytes]]]:
-    """Topics of a run with their messages by row and time."""
+    """Yield topic, message type and message function (of row and time stamp) for each topic of a run."""
     for topic, signals in _STATES.items():
         if signals[0] in run.signals:
             yield topic, JOINT_STATE, _joint_state(run, signals)
@@ -89,14 +89,14 @@ def _topics(run: Run) -> Iterator[tuple[str, str, Callable[[int, int], bytes]]]:
             yield f"/{signal}", ARRAY, _array(run, run.signals[signal])
 
 
-_CDR = b"\x00\x01\x00\x00"      # little endian; alignment counts from behind it
+_CDR = b"\x00\x01\x00\x00"      # little endian; alignment counts from the byte after this header
 
 
 def _joint_state(run: Run, signals: tuple[str | None, ...]) -> Callable[[int, int], bytes]:
     names = struct.pack("<I", len(run.names))
     for name in run.names:
         names = _padded(names, 4) + _string(name)
-    head = _padded(_string(""), 4)                              # frame_id, behind a stamp of 8 bytes
+    head = _padded(_string(""), 4)                              # frame_id, behind the 8 bytes of the stamp
     fixed = _padded(head + names, 4)
     columns = [run.signals[signal] if signal in run.signals else np.empty((len(run.t), 0)) for signal in signals]
 

@@ -1,4 +1,4 @@
-"""Plans for arms that other software drives: set-points over time as CSV, or a ROS 2 joint trajectory as JSON."""
+"""Export of plans for arms that other software moves: set-points as CSV, or a ROS 2 joint trajectory as JSON."""
 
 import json
 from collections.abc import Callable
@@ -24,11 +24,11 @@ class Trajectory:
     Attributes
     ----------
     t : ndarray, shape (N,)
-        Time since the start [s].
+        Time since the start of the plan [s].
     segment : ndarray of int, shape (N,)
-        Segment of the plan.
+        Id of the plan segment.
     q, dq : ndarray, shape (N, n)
-        Positions [rad or m] and velocities of all joints.
+        Positions [rad or m] and velocities [rad/s or m/s] of all joints.
     """
 
     t: Array
@@ -38,7 +38,7 @@ class Trajectory:
 
 
 def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
-    """Set-points at a constant rate [Hz], from the start of the plan to its end."""
+    """Set-points of a plan at a constant rate [Hz]."""
     _refuse_ramps(plan)
     ends = np.cumsum([motion_profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs()])
     t = np.arange(int(np.ceil(ends[-1] * rate)) + 1) / rate
@@ -47,21 +47,22 @@ def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
 
 
 def knots(plan: Plan, limits: Limits) -> Trajectory:
-    """Set-points where acceleration changes, close together on swings and waves; cubics give what lies between.
+    """Set-points at each change of acceleration, for cubic interpolation; closely spaced on swings and waves.
 
-    They do so but for 2e-6 of a swing, and 4e-6 of the amplitude of a wave's highest harmonic.
+    The cubic interpolation deviates from the plan by at most 2e-6 of a swing, and 4e-6 of the amplitude of a wave's highest
+    harmonic.
     """
     _refuse_ramps(plan)
     times: list[Array] = []
     for start, segment in plan.legs():
         motion = motion_profile(start, segment, plan.names, limits)
         since = np.append(motion.knots, motion.duration + DWELL)
-        times.append(since[1:] if times else since)         # a segment begins where the one before it ended
+        times.append(since[1:] if times else since)         # the previous segment has the first point
     return _at(times, plan, limits)
 
 
 def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
-    """At times since the start of each segment."""
+    """Set-points at given times since the start of each segment."""
     begin, parts = 0.0, []
     for (start, segment), since in zip(plan.legs(), times, strict=True):
         motion = motion_profile(start, segment, plan.names, limits)
@@ -72,11 +73,12 @@ def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
 
 def _refuse_ramps(plan: Plan) -> None:
     if any(segment.kind == "ramp" for segment in plan.segments):
-        raise PlanError("ramps of torque end where a joint moves, which no set-points can say; write the plan as .toml")
+        raise PlanError("the plan has torque ramps, which end when the joint moves; set-points cannot express this end. Write "
+                        "the plan as .toml")
 
 
 def write_csv(plan: Plan, path: Path, arm: ArmFile) -> None:
-    """Time, segment, and position and velocity of every joint, a row a cycle of the arm's driver."""
+    """Write time, segment, and position and velocity of all joints, one row for each control cycle of the arm."""
     refuse_assumed(arm)
     made = sampled(plan, arm.limits(load_mechanism(arm)), arm.driver.rate)
     names = ["t", "segment", *(f"{signal}.{name}" for signal in ("q", "dq") for name in plan.names)]
@@ -86,7 +88,7 @@ def write_csv(plan: Plan, path: Path, arm: ArmFile) -> None:
 
 
 def write_joint_trajectory(plan: Plan, path: Path, arm: ArmFile) -> None:
-    """A ``trajectory_msgs/JointTrajectory`` in JSON, with a point wherever the acceleration changes."""
+    """Write a ``trajectory_msgs/JointTrajectory`` as JSON, with a point at each change of acceleration."""
     refuse_assumed(arm)
     made = knots(plan, arm.limits(load_mechanism(arm)))
     points = []
@@ -107,12 +109,12 @@ WRITERS: dict[str, Callable[[Plan, Path, ArmFile], None]] = {
 
 
 def plan_writer(path: Path) -> Callable[[Plan, Path, ArmFile], None]:
-    """What writes a plan to a file of this name; TOML where it has no suffix.
+    """Return the function that writes a plan in the format of the file suffix; without suffix the format is TOML.
 
     Raises
     ------
     InputError
-        If there is no such format; lists them.
+        If the suffix is unknown; the message lists the known suffixes.
     """
     suffix = path.suffix.lower() or ".toml"
     if suffix not in WRITERS:

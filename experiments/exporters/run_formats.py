@@ -1,4 +1,4 @@
-"""The formats that runs are exported to, by name."""
+"""Export formats for runs, by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from stribeck.ident.log.run import Run, load_run, samples_table
 
 @dataclass(frozen=True)
 class RunFormat:
-    """How a run is written: suffix of the file, the function that writes it, and what the format leaves out."""
+    """Export format: file suffix, write function, and sentences about the data that the format cannot store."""
 
     suffix: str
     write: Callable[[Run, Path], None]
@@ -19,22 +19,22 @@ class RunFormat:
 
 
 def write_csv(run: Run, target: Path) -> None:
-    """Samples with a header, every digit of every number."""
+    """Write the samples as CSV with a header and with all digits."""
     from pyarrow import csv
 
     csv.write_csv(samples_table(run), target)
 
 
 def write_parquet(run: Run, target: Path) -> None:
-    """Samples with signal, joint and unit of every column in the schema's metadata."""
+    """Write the samples as Parquet; the schema metadata hold signal, joint and unit of each column."""
     from pyarrow import parquet
 
     parquet.write_table(samples_table(run), target, compression="zstd")
 
 
 RUN_EXPORTS: dict[str, RunFormat] = {
-    "csv": RunFormat(".csv", write_csv, ("CSV has no units (all SI), plan, events and arm",)),
-    "parquet": RunFormat(".parquet", write_parquet, ("Parquet has no plan, events and arm",)),
+    "csv": RunFormat(".csv", write_csv, ("CSV stores no units (all values are SI), plan, events or arm",)),
+    "parquet": RunFormat(".parquet", write_parquet, ("Parquet stores no plan, events or arm",)),
     "mcap": RunFormat(".mcap", write_mcap),
 }
 
@@ -49,19 +49,19 @@ def export_run(path: Path, to: str, out: Path | None = None) -> tuple[Path, tupl
     to : str
         A name in `RUN_EXPORTS`.
     out : Path, optional
-        New file; default beside the run folder, under its name.
+        New file; default: beside the run folder, with the same name.
 
     Returns
     -------
     Path
-        What was written.
+        The written file.
     tuple of str
-        What the format leaves out.
+        Sentences about data that the format cannot store.
 
     Raises
     ------
     InputError
-        If the format is unknown, the run cannot be read or the file exists.
+        If the format is unknown, the run cannot be read or the file already exists.
     """
     if to not in RUN_EXPORTS:
         raise unknown_name("format of runs", to, RUN_EXPORTS)
@@ -72,6 +72,6 @@ def export_run(path: Path, to: str, out: Path | None = None) -> tuple[Path, tupl
     try:
         form.write(run, target)
     except BaseException:
-        target.unlink(missing_ok=True)          # half a file would be taken for a whole one
+        target.unlink(missing_ok=True)          # an incomplete file could be mistaken for a complete one
         raise
     return target, form.losses

@@ -1,4 +1,4 @@
-"""Guesses where a column map is silent: signal and joint from names, units from names, steps of time and limits."""
+"""Guesses for missing column map entries: signal, joint and unit from names; units also from time steps and limits."""
 
 import re
 import shlex
@@ -48,21 +48,21 @@ _NOT_MEASURED = {*_COMMANDED, "action", "error", "err", "tcp", "ext", "external"
 _NEUTRAL = {"actual", "measured", "meas", "act", "joint", "joints", "j", "axis", "motor", "observation", "ist",
             "istwert", "achse", "gelenk"}
 _FOREIGN = {"percent", "pct", "perc", "permille", "volt", "volts", "counts", "count", "ticks", "raw", "lsb", "adc", "pu",
-            "normalized", "normalised", "ozin", "lbft", "lbin", "kgcm", "gcm"}      # units that need a factor
-_OTHER = {"deg": "rad", "mm": "m", "deg/s": "rad/s", "mm/s": "m/s"}     # the units that numbers may show, and the usual ones
-_USUAL, _BEYOND = "the usual unit", "is more than the arm can do"       # why a unit was guessed
-_FEW = 0.005            # part of the positions at either end that do not tell a unit
-_GOOD_PART = 0.2        # of a joint's range that it spans in a unit which cannot be by chance
-_LEAST_RATE = 5.0       # Hz; a slower log is in another unit of time
+            "normalized", "normalised", "ozin", "lbft", "lbin", "kgcm", "gcm"}      # units that need a factor from the user
+_OTHER = {"deg": "rad", "mm": "m", "deg/s": "rad/s", "mm/s": "m/s"}     # unit that large numbers reveal -> usual unit
+_USUAL, _BEYOND = "the usual unit", "exceeds the arm's limits"       # reasons for a guessed unit
+_FEW = 0.005            # part of the smallest and largest positions that is ignored when a unit is guessed
+_GOOD_PART = 0.2        # part of a joint's range; a position that spans more confirms its unit
+_LEAST_RATE = 5.0       # Hz; a lower rate means another unit of time
 
 
 def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism,
                   commanded: bool = False) -> tuple[ColumnMap, ...]:
-    """Given entries, and guessed ones for what they leave out; what is not given and cannot be guessed stays out.
+    """Return the given entries and guessed entries for the other signals; signals that cannot be guessed stay without entry.
 
-    Velocity and temperature are guessed like position and torque, but a log need not have them. A unit that a map states
-    is never changed; one that neither map nor name states is guessed from the numbers. Torques are the `commanded` ones, or
-    those that no name says are.
+    Velocity and temperature are guessed like position and torque, but are optional. A unit in the map is never changed. If
+    neither map nor name states a unit, the unit is guessed from the numbers. With `commanded`, torques are taken from columns
+    that are named as commands, otherwise from the other columns.
     """
     check_distinct(given, table.names, table.source)
     have, taken = {entry.target for entry in given}, {entry.find(table.names) for entry in given}
@@ -73,19 +73,19 @@ def guess_columns(table: Table, given: Sequence[ColumnMap], arm: ArmFile, mechan
         joints += [(signal, joint, column, how) for joint, column in zip(mechanism.names, columns, strict=True)
                    if column is not None and column not in taken and f"{signal}.{joint}" not in have]
     wanted = [name for name in (*taken, clock, *(entry[2] for entry in joints)) if name is not None]
-    table.read(wanted)                  # at once: what import needs, and sizes to tell units by
+    table.read(wanted)                  # one pass over the file for all columns
     found = [] if clock is None else [_clock(clock, table)]
     entries = [_entry(*entry, table, arm, mechanism) for entry in joints]
     return (*given, *found, *_in_one_unit(entries, table, arm, mechanism))
 
 
 def _in_one_unit(entries: Sequence[ColumnMap], table: Table, arm: ArmFile, mechanism: Mechanism) -> Iterator[ColumnMap]:
-    """A joint that hardly moves does not show its unit: what another joint's motion shows holds for all of a signal.
+    """Apply the unit that one joint's numbers reveal to all joints of a signal: a joint that hardly moves reveals no unit.
 
     Raises
     ------
     InputError
-        If one joint's numbers are more than the arm can do in the usual unit and another's span a good part of its range in it.
+        If, in the usual unit, one joint exceeds its limits and another joint spans a plausible part of its range.
     """
     other = {(entry.signal, _OTHER[entry.unit]): entry for entry in entries if entry.unit in _OTHER and _BEYOND in entry.guess}
     for entry in entries:
@@ -96,67 +96,68 @@ def _in_one_unit(entries: Sequence[ColumnMap], table: Table, arm: ArmFile, mecha
             found = _span(table.read([entry.column])[entry.column])
             range_ = float(np.ptp(arm.limits(mechanism).position[j]))
             if found > _GOOD_PART * range_:
-                raise InputError(f"{table.source}: positions of {decides.joint} look like {decides.unit}, those of "
-                                 f"{entry.joint}, which span {found:.3g}, like {entry.unit}; state their units: "
+                raise InputError(f"{table.source}: positions of {decides.joint} look like {decides.unit}, positions of "
+                                 f"{entry.joint} (span {found:.3g}) look like {entry.unit}; state the unit with "
                                  f"{entry.option}")
-        why = f"{entry.guess.removesuffix(f'; {_USUAL}')}, and that of {decides.joint}" if decides else ""
+        why = f"{entry.guess.removesuffix(f'; {_USUAL}')}; same unit as {decides.joint}" if decides else ""
         yield column_map(entry.signal, entry.joint, entry.column, decides.unit, "", why) if decides and usual else entry
 
 
 def likely(target: str, table: Table) -> str:
-    """Words for a message about a column that could not be guessed: which columns there are."""
+    """Part of a message about a signal without a guess: the columns of the log, the most similar name first."""
     near = get_close_matches(target, table.names, n=1, cutoff=0.6)
     listed = [*near, *(name for name in table.names if name not in near)]
-    return f"columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
+    return f"the columns are {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
 
 
 def equally_good(table: Table, joints: tuple[str, ...]) -> str:
-    """Words for a message about columns of which several sets fit the joints, as those of a second arm; none where none do."""
+    """Message about several sets of columns that fit the joints equally well, as with two arms; empty if there are none."""
     found = next((how for signal in ("q", "tau") for columns, how in (_of_joints(signal, table, joints),)
                   if how and columns[0] is None), "")
     if not found:
         return ""
     first, second = (_numbered(name) for name in found.split(" and ")[:2])
     other = " ".join(f"--ignore {shlex.quote(name)}" for name in table.names if _numbered(name) == second != first)
-    return (f"{found} fit {joints[0]} equally well, and others like them: give those of one arm"
-            f"{f', or leave the second out with {other}' if other else ''}")
+    return (f"{found} fit {joints[0]} equally well, and so do other columns: give the columns of one arm with --column"
+            f"{f', or ignore the second arm with {other}' if other else ''}")
 
 
 def commanded_torques(table: Table, joints: tuple[str, ...]) -> list[str]:
-    """Columns whose names say that a controller asked for these torques."""
+    """Columns whose names mark them as commanded torques."""
     words = {name: set(_tokens(name, joints)) for name in table.names}
     return [name for name, own in words.items()
             if own & _WORDS["tau"] and own & _COMMANDED and not own & (_NOT_MEASURED - _COMMANDED)]
 
 
 def _numbered(name: str) -> tuple[str, ...]:
-    """What columns of one signal have in common, numbers aside."""
+    """Words of a column name with ``#`` for each number; equal for the columns of one signal."""
     return tuple("#" if token.isdigit() else token for token in _tokens(name))
 
 
 def _time(free: Sequence[str], table: Table) -> str | None:
-    """The column of time by its name, else the only one in a unit of time."""
+    """Return the time column: by name, otherwise the only column in a unit of time; None if there is none."""
     named = [name for name in free if name in _TIME] or [name for name in free if set(_tokens(name)) & set(_TIME)]
     timed = [name for name in free if _unit(name, table) in UNITS["t"]]
     return named[0] if named else timed[0] if len(timed) == 1 else None
 
 
 def _clock(column: str, table: Table) -> ColumnMap:
-    """Time in the first unit in which its steps are those of a log."""
+    """Entry of the time column, in its stated unit or in the first unit that gives a rate above `_LEAST_RATE`."""
     unit = table.units.get(column) or _stated(column, "t")
     why = "name"
     if unit is None:
         t = table.read([column])[column]
         steps = np.abs(np.diff(t[np.isfinite(t)]))
-        step = float(np.median(steps[steps > 0.0])) if steps.any() else np.nan          # coarse stamps repeat
+        step = float(np.median(steps[steps > 0.0])) if steps.any() else np.nan          # coarse time stamps repeat
         unit = next((unit for unit, factor in UNITS["t"].items() if step * factor < 1.0 / _LEAST_RATE), "s")
-        why = f"name, and steps of {step:.4g}" if np.isfinite(step) else "name; the usual unit"
+        why = f"name; steps of {step:.4g}" if np.isfinite(step) else "name; the usual unit"
     return column_map("t", None, column, unit, column, why)
 
 
 def _of_joints(signal: str, table: Table, joints: tuple[str, ...], commanded: bool = False) -> tuple[list[str | None], str]:
-    """The column of every joint, and by what of its name; all None, and the first columns, where two ways to read the names are
-    equally good.
+    """Return the column of each joint, and the evidence for this choice.
+
+    If two readings of the names are equally good, all columns are None and the evidence lists the first column of each reading.
     """
     def strange(shape: tuple[str, ...]) -> int:
         return len(set(shape) - _NEUTRAL - _WORDS[signal] - (_COMMANDED if commanded else set()) - {"#"})
@@ -167,7 +168,7 @@ def _of_joints(signal: str, table: Table, joints: tuple[str, ...], commanded: bo
         words[name] & _WORDS[signal] or (not words[name] & spoken and _only(_unit(name, table)) == signal))]
     if commanded and signal == "tau":
         measured = commanded_torques(table, joints) or measured
-    if signal == "q":                   # qd or "joint velocity state" are no positions
+    if signal == "q":                   # qd and "joint velocity state" are not positions
         others = set().union(*(words for key, words in _WORDS.items() if key != "q"))
         measured = [name for name in measured if not words[name] & others]
     ways: dict[tuple[str, ...], list[str | None]] = {}
@@ -188,9 +189,9 @@ def _of_joints(signal: str, table: Table, joints: tuple[str, ...], commanded: bo
         if first in (0, 1) and all(first + k in found for k in range(len(joints))):
             ways[shape] = [found[first + k] for k in range(len(joints))]
             if len(found) > len(joints):
-                partly[shape] = f"name; {len(joints)} of its {len(found)} numbers, in order"
+                partly[shape] = f"name; first {len(joints)} of {len(found)} numbered columns, in order"
     nothing: list[str | None] = [None] * len(joints)
-    if by_name:                         # a joint's own name says more than a number
+    if by_name:                         # a joint name is stronger evidence than a number
         shape, named = max(by_name.items(), key=lambda item: (len(item[1]), -len(item[0])))
         if len(named) == len(joints) or not ways:
             alike = [found[joints[0]] for other, found in by_name.items()
@@ -208,12 +209,12 @@ def _of_joints(signal: str, table: Table, joints: tuple[str, ...], commanded: bo
 
 
 def _unit(column: str, table: Table) -> str | None:
-    """Unit that the format or a bracket in the name states."""
+    """Unit that the file format or a bracket in the name states; None if there is none."""
     return table.units.get(column) or stated_unit(column) or None
 
 
 def _only(unit: str | None) -> str | None:
-    """The signal that alone is measured in a unit."""
+    """The signal whose unit this is, if there is exactly one; otherwise None."""
     signals = [signal for signal in UNITS if unit in known_units(signal)]
     return signals[0] if len(signals) == 1 else None
 
@@ -221,14 +222,14 @@ def _only(unit: str | None) -> str | None:
 def _entry(signal: str, joint: str, column: str, how: str, table: Table, arm: ArmFile, mechanism: Mechanism) -> ColumnMap:
     unit, why = table.units.get(column) or _stated(column, signal, joint), ""
     if unit is None and signal == "tau" and _CURRENT & set(_tokens(column)):
-        unit, why = "A", ", which says current"
+        unit, why = "A", " (a current)"
     if unit is None:
         unit, why = _by_size(signal, mechanism.names.index(joint), table.read([column])[column], arm, mechanism)
     return column_map(signal, joint, column, unit, column, how + why)
 
 
 def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Mechanism) -> tuple[str | None, str]:
-    """Unit in which values are what the arm can do: SI, unless they are beyond twice its limits and degrees are not."""
+    """Return the unit that fits the arm's limits: SI, or deg or mm if the values exceed twice the limits in SI; and why."""
     slides = bool(mechanism.prismatic[joint])
     limits = arm.limits(mechanism)
     values = values[np.isfinite(values)]
@@ -243,24 +244,24 @@ def _by_size(signal: str, joint: int, values: Array, arm: ArmFile, mechanism: Me
     usual, other = {("q", False): ("rad", "deg"), ("q", True): ("m", "mm"), ("dq", False): ("rad/s", "deg/s"),
                     ("dq", True): ("m/s", "mm/s")}[signal, slides]
     if np.isfinite(allowed) and found > 2.0 * allowed:
-        return other, f", and {found:.4g} {usual} {_BEYOND}"
+        return other, f"; {found:.4g} {usual} {_BEYOND}"
     return usual, f"; {_USUAL}"
 
 
 def _span(values: Array) -> float:
-    """Range of positions but for a few damaged ones."""
+    """Range of positions without the smallest and largest `_FEW` of them."""
     known = values[np.isfinite(values)]
     low, high = np.quantile(known, (_FEW, 1.0 - _FEW)) if len(known) else (0.0, 0.0)
     return float(high - low)
 
 
 def with_factor(entry: ColumnMap, factor: float) -> ColumnMap:
-    """An entry in ampere with the torque constant in its factor."""
+    """Entry of a column in ampere, with the torque constant multiplied into the factor."""
     return replace(entry, factor=entry.factor * factor, current=False)
 
 
 def _stated(column: str, signal: str, joint: str = "") -> str | None:
-    """Unit that a name holds in brackets or ends in: ``pos [deg]``, ``time (ms)``, ``pos_deg``; the joint's own name is none."""
+    """Unit in a column name, in brackets or at the end: ``pos [deg]``, ``time (ms)``, ``pos_deg``; a joint name is no unit."""
     known = known_units(signal)
     bracket, last = stated_unit(column, joint), re.split(r"[_./\s]", bare(column))[-1]
     if bracket.lower() in _NEUTRAL:             # Position (ist) Achse 1
@@ -270,7 +271,7 @@ def _stated(column: str, signal: str, joint: str = "") -> str | None:
         if (unit := known_spelling(text, known)) is None:
             factor = f"1.5 {next(iter(known))}/{text}"
             entry = ColumnMap(signal, None if signal == "t" else joint or "JOINT", bare(column), 1.5, factor)
-            raise InputError(f"column {column!r}: {unknown_unit(text, known)}; state the column's unit, or a factor, with "
+            raise InputError(f"column {column!r}: {unknown_unit(text, known)}; state the unit or a factor to SI, for example "
                              f"{entry.option}")
         return unit
     if not re.search(r"[_./\s]", column) or (joint and column.lower().endswith(joint.lower())):
@@ -285,13 +286,13 @@ def _tokens(name: str, joints: tuple[str, ...] = ()) -> list[str]:
 
 
 def _named(tokens: list[str], joints: tuple[str, ...]) -> str | None:
-    """The joint whose name a column holds; the longest where several are in it."""
+    """The joint whose name is in the column name; the longest if there are several."""
     held = [joint for joint in joints if (own := _tokens(joint)) and _at(tokens, own) is not None]
     return max(held, key=len, default=None)
 
 
 def _shape(tokens: list[str], own: list[str]) -> tuple[str, ...]:
-    """What is left of a column name without the joint's."""
+    """Words of a column name with ``#`` for the joint name."""
     at = _at(tokens, own) or 0
     return (*tokens[:at], "#", *tokens[at + len(own):])
 

@@ -1,4 +1,4 @@
-"""Writing a foreign log as a run folder, unchanged but for units."""
+"""Conversion of a foreign log to a run folder: values are converted to SI units and otherwise unchanged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,23 +29,24 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.whole_files import file_sha256
 
-TORQUE_SIGNALS = {              # what a torque signal may be, and why some cannot show the friction of a gear
+TORQUE_SIGNALS = {              # kind of torque signal -> why this kind cannot show gear friction; empty if it can
     "motor current": "",
     "commanded": "",
-    "joint sensor": "a sensor behind the gear does not see the gear's friction; import the motor current or the commanded torque",
-    "compensated": "friction that the drive compensates is no longer in it; import the motor current or the commanded torque "
-                   "with the compensation in it",
+    "joint sensor": "a torque sensor behind the gear does not measure gear friction; import the motor current or the "
+                    "commanded torque",
+    "compensated": "the drive has already subtracted the friction that it compensates; import the motor current or the "
+                   "commanded torque including the compensation",
 }
-_LARGEST_GAP = 10.0     # periods; a longer hole parts a log into pieces,
-_LONGEST_GAP = 86400.0  # s; a clock that was set, not a hole
-_RATES = 1.0, 1e5       # Hz; of a log that is slower or faster the unit of time is another
-_PAUSE = 1.0            # s between pieces whose time starts anew
-_IMPLAUSIBLE = 2.0      # times a limit: a wrong unit, not a fast or strong arm
+_LARGEST_GAP = 10.0     # periods; a longer gap splits the log into segments,
+_LONGEST_GAP = 86400.0  # s; a longer step means that the clock was set
+_RATES = 1.0, 1e5       # Hz; a rate outside this range means that the unit of time is wrong
+_PAUSE = 1.0            # s inserted between recordings whose time stamps restart
+_IMPLAUSIBLE = 2.0      # times a limit; a larger value means a wrong unit, not a fast or strong arm
 
 
 @dataclass(frozen=True)
 class _Log:
-    """What a log says of an arm, in SI and in the model's signs; nan is not reported."""
+    """Signals of a log in SI units, with the signs and zeros of the model; nan marks values that the log does not report."""
 
     source: str
     t: Array
@@ -62,28 +63,29 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
                torque_signal: str | None = None, torque_constant: str = "arm file", at_motors: bool = False) -> Path:
     """Write a foreign log as a run folder.
 
-    Values are multiplied to SI, brought to the model's sign and zero by the arm file's ``direction`` and
-    ``zero_offset``, and otherwise left as they are. A log with values that are no numbers, with time
-    that does not increase, or with a hole is refused before anything is written.
+    The import converts values to SI units and applies ``direction`` and ``zero_offset`` of the arm file. It changes nothing
+    else. It checks the whole log before it writes the first file: it refuses values that are not numbers, time stamps that do
+    not increase, and clocks that were set during the log.
 
     Parameters
     ----------
     table : Table
         The log, see `open_log`.
     arm : ArmFile
-        The arm it was recorded on.
+        The arm that made the log.
     columns : sequence of ColumnMap
-        Which column is what.
+        Signal, joint and unit of each column that is used.
     campaign : Path
-        Folder whose ``runs/`` takes the run.
+        Folder; the run is written to its ``runs/``.
     note : str
         The operator's note.
     torque_signal : str, optional
-        What the torque is, a name in `TORQUE_SIGNALS`; default is what the arm file says.
+        Kind of the torque signal, a name in `TORQUE_SIGNALS`; default: ``torque_signal`` of the arm file.
     torque_constant : str
-        Where the torque constant of columns in ampere comes from: "arm file", or "gravity", to which the current is fitted.
+        Source of the torque constant for columns in ampere: "arm file", or "gravity" (fit of the current to the model's gravity).
     at_motors : bool
-        Whether the columns are of motors, on the joints' side of their gears, that move the joints as ``[transmission]`` says.
+        Whether the columns hold motor positions and torques, on the joint side of the gears. ``[transmission]`` of the arm file
+        then converts them to joint positions and torques.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     Raises
     ------
     InputError
-        One sentence: file, column, row.
+        If a check fails; the message names file, column and row.
     """
     signal = checked_signal(torque_signal or arm.torque_signal, table.source)
     if torque_constant not in SOURCES:
@@ -104,19 +106,19 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     check_motions(columns, mechanism)
     coupled = mechanism.transmission if at_motors else None
     if at_motors and coupled is None:
-        raise InputError(f"{arm.path}: --motors needs [transmission] in the arm file; without one each motor moves the joint "
-                         "that it is called after, and its columns are the joint's")
+        raise InputError(f"{arm.path}: --motors needs a table [transmission] in the arm file. Without this table, each motor "
+                         "moves one joint; leave out --motors")
     log = _read(table, columns, arm, mechanism, coupled)
     if mechanism.transmission is not None and not at_motors:
-        log = replace(log, notes=(*log.notes, "columns are taken for those of the joints; --motors takes them for the motors' of "
-                                              "[transmission]"))
+        log = replace(log, notes=(*log.notes, "the columns are read as joint signals; if they are motor signals, import again "
+                                              "with --motors ([transmission] then converts them)"))
     check_velocity(log.q, log.dq, log.t, mechanism.names, log.source)
     ampere = tuple(str(entry.joint) for entry in columns if entry.current)
     sign = np.array([arm.joint(name).direction for name in mechanism.names])
     raw = np.where(np.isin(mechanism.names, ampere), sign * log.tau, np.nan) if ampere else None
     if coupled is not None and ampere and torque_constant != SOURCES[0]:
         lacking = next((name for name in ampere if arm.joint(name).torque_constant is None), ampere[0])
-        raise InputError(f"{log.source}: gravity does not tell the torque constants of motors that move several joints; state "
+        raise InputError(f"{log.source}: torque constants of motors that move several joints cannot be fitted to gravity; state "
                          f"joints.{lacking}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio)")
     constants, unknown = torque_constants(torque_constant, _as_run(log, arm, mechanism), mechanism, ampere)
     if ampere:
@@ -136,18 +138,18 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
 
 
 def _left_out(name: str, why: str) -> str:
-    return (f"{name}: its torque is in A and gravity cannot tell its torque constant ({why}); its torque is left out and {name} "
-            f"is not calibrated. State joints.{name}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio), or a "
-            "factor in its column, and import again")
+    return (f"{name}: the torque is in A and the torque constant cannot be fitted to gravity ({why}); this torque is left "
+            f"out and {name} is not calibrated. State joints.{name}.torque_constant in the arm file (N·m/A at the motor, with "
+            "gear_ratio), or a factor in the column, and import again")
 
 
 def checked_signal(signal: str, source: str) -> str:
-    """A torque signal that can show the friction of a gear.
+    """Return the name of a torque signal after checking that this signal can show gear friction.
 
     Raises
     ------
     InputError
-        If it is unknown, or cannot.
+        If the name is unknown, or the signal does not contain gear friction.
     """
     if signal not in TORQUE_SIGNALS:
         raise unknown_name("torque signal", signal, TORQUE_SIGNALS)
@@ -157,7 +159,7 @@ def checked_signal(signal: str, source: str) -> str:
 
 
 def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: Mechanism, coupled: Transmission | None) -> _Log:
-    """Signals of the mapped columns, of joints or of coupled motors, checked but for what depends on units."""
+    """Read the mapped columns of joints or motors, and run all checks that do not depend on units."""
     check_distinct(columns, table.names, table.source)
     found: dict[ColumnMap, str] = {}
     for entry in columns:
@@ -177,7 +179,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
             return None
         values = np.full((rows, len(joints)), np.nan)
         for entry, column in mine:
-            with np.errstate(over="ignore", invalid="ignore"):      # what overflows is refused below as no finite number
+            with np.errstate(over="ignore", invalid="ignore"):      # check_numbers refuses values that overflow here
                 np.multiply(raw[column], entry.factor, out=values[:, joints.index(entry.joint)])
         return values
 
@@ -205,26 +207,26 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     dq, told = np.broadcast_to(np.nan, q.shape) if dq is None else sign * dq, None if told is None else sign * told + zero
     if len(t) > 1 and not np.isfinite(t).any():
         column = next(column for entry, column in found.items() if entry.target == "t")
-        raise InputError(f"{table.source}: column {column!r} holds no times that can be read; numbers can, and dates as "
+        raise InputError(f"{table.source}: column {column!r} holds no readable times; allowed are numbers and dates such as "
                          "2026-11-22T10:59:59.5 (ISO 8601)")
     if not np.isfinite(t).all():
         raise InputError(f"{table.source}: time is not a finite number in row "
-                         f"{int(np.argmin(np.isfinite(t)))}; leave that row out, or cut the log there")
+                         f"{int(np.argmin(np.isfinite(t)))}; delete this row, or cut the log here")
     segment = np.zeros(len(t), dtype=np.int64)
     if table.pieces:
         segment = np.cumsum(np.diff(raw[table.pieces][keep], prepend=raw[table.pieces][keep][:1]) != 0.0)
         t = _one_after_another(t, segment)
-    check_time(t, table.source, "; leave out rows whose stamp repeats, and cut the log where its clock goes back")
+    check_time(t, table.source, "; delete rows with a repeated time stamp, and cut the log where the clock goes back")
     _check_rate(t, segment, table.source)
     segment, gaps = _parted(t, segment, table.source)
     for name, values in (("q", q), ("tau", tau)):
-        check_numbers(values, name, mechanism.names, t, table.source, "; leave those rows out, or cut the log there")
+        check_numbers(values, name, mechanism.names, t, table.source, "; delete these rows, or cut the log here")
     check_leaps(q, t, segment, mechanism, table.source)
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps), told)
 
 
 def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
-    """Time that goes on from piece to piece, after a pause."""
+    """Time that continues from recording to recording, with a pause of `_PAUSE` between them, shape (N,) [s]."""
     t = t.copy()
     for start in (np.flatnonzero(np.diff(segment)) + 1).tolist():
         t[start:] += t[start - 1] + _PAUSE - t[start]
@@ -232,30 +234,30 @@ def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
 
 
 def _check_rate(t: Array, segment: NDArray[np.int64], source: str) -> None:
-    """Refuse a rate that no log of an arm has."""
+    """Refuse a sampling rate outside `_RATES`: the unit of time must be wrong."""
     steps = np.diff(t)[np.diff(segment) == 0]
     rate = 1.0 / float(np.median(steps)) if len(steps) else np.nan
     if not np.isnan(rate) and not _RATES[0] <= rate <= _RATES[1]:
-        raise InputError(f"{source}: {len(t)} rows in {np.ptp(t):.4g} s, {rate:.3g} Hz; friction can be found in logs of "
+        raise InputError(f"{source}: {len(t)} rows in {np.ptp(t):.4g} s, a sampling rate of {rate:.3g} Hz; allowed are "
                          f"{_RATES[0]:g} to {_RATES[1]:g} Hz: check the unit of time")
 
 
 def _parted(t: Array, segment: NDArray[np.int64], source: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Pieces that end at holes, too, and a note that says so."""
+    """Split segments at gaps of more than `_LARGEST_GAP` periods; return the segments and a note about the gaps."""
     steps = np.where(np.diff(segment) == 0, np.diff(t), 0.0)
     gaps, row = steps > _LARGEST_GAP * float(np.median(steps)), int(np.argmax(steps))
     if steps[row] > _LONGEST_GAP:
-        raise InputError(f"{source}: a gap of {steps[row]:.3g} s after row {row} (t = {t[row]:.3f} s): the clock was set there; "
-                         "cut the log and import the pieces")
+        raise InputError(f"{source}: a gap of {steps[row]:.3g} s after row {row} (t = {t[row]:.3f} s): the clock was set here; "
+                         "cut the log at this row and import the parts one by one")
     if not gaps.any():
         return segment, []
-    note = (f"{gaps.sum()} gap(s), the longest of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s): what lies between "
-            "them is taken for pieces of one run")
+    note = (f"{gaps.sum()} gap(s), the longest of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} s): the log is split into "
+            "segments of one run at the gaps")
     return segment + np.concatenate(([0], np.cumsum(gaps))), [note]
 
 
 def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse values so far beyond what the arm can do that their unit must be another."""
+    """Refuse positions and torques of more than `_IMPLAUSIBLE` times the arm's limits: their unit must be wrong."""
     limits = arm.limits(mechanism)
     span = np.ptp(limits.position, axis=1)
     for word, found, allowed in (("position", np.ptp(log.q, axis=0), span),
@@ -266,19 +268,19 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
             unit = mechanism.unit(joint) if word == "torque" else mechanism.position_unit(joint)
             verb = "spans" if word == "position" else "reaches"
             raise InputError(f"{log.source}: the {word} of {mechanism.names[joint]} {verb} {found[joint]:.4g} {unit}, "
-                             f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit in its column")
-    middle = np.where(np.isfinite(limits.position), limits.position, 0.0).mean(axis=1)      # some joints turn without end
+                             f"the arm file allows {allowed[joint]:.4g} {unit}; check the unit of this column")
+    middle = np.where(np.isfinite(limits.position), limits.position, 0.0).mean(axis=1)      # continuous joints have no limits
     away = np.abs(log.q - middle).max(axis=0) - 0.5 * span
     if (far := away > _IMPLAUSIBLE * span).any():
         j = int(np.argmax(far))
         unit, where = mechanism.position_unit(j), log.q[int(np.argmax(np.abs(log.q[:, j] - middle[j]))), j]
         raise InputError(f"{log.source}: the position of {mechanism.names[j]} is {where:.4g} {unit}, far outside its limits, "
-                         f"{limits.position[j, 0]:.4g} ... {limits.position[j, 1]:.4g} {unit}; check the unit in its column, and "
+                         f"{limits.position[j, 0]:.4g} ... {limits.position[j, 1]:.4g} {unit}; check the unit of this column and "
                          "zero_offset in the arm file")
 
 
 def _as_run(log: _Log, arm: ArmFile, mechanism: Mechanism) -> Run:
-    """The log as a run that lies nowhere yet."""
+    """The log as a `Run` that is not yet on disk."""
     return Run(Path(log.source), {}, arm, (), mechanism.names, log.t, log.segment, {"q": log.q, "tau": log.tau})
 
 
@@ -288,7 +290,7 @@ def _described(entry: ColumnMap, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str | None:
-    """Digest of a log; none of a folder."""
+    """SHA-256 digest of a log file; None for a folder."""
     return file_sha256(path) if path.is_file() else None
 
 
@@ -305,7 +307,7 @@ def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: 
                                      None if log.temperature is None else log.temperature[row], status,
                                      None if raw is None else raw[row])
                 writer.sample(sample, unknown if log.q_cmd is None else log.q_cmd[row], unknown, int(log.segment[row]))
-    except BaseException as error:          # half of a log is no log
+    except BaseException as error:          # an incomplete run folder must not remain
         rmtree(folder, ignore_errors=True)
         if isinstance(error, RecordingFailed):
             raise RecordingFailed(f"{str(error).removesuffix(KEPT)}nothing was imported") from error

@@ -1,4 +1,4 @@
-"""A log made usable as its user states: without columns, with time from a rate, or a stretch of it."""
+"""User options that narrow a log: ignore columns, make the time from a sampling rate, select a time interval."""
 
 import math
 from collections.abc import Sequence
@@ -12,39 +12,39 @@ from stribeck.ident.errors import InputError, unknown_name
 
 
 def without(table: Table, ignored: Sequence[str]) -> Table:
-    """The log without some columns, for guesses and for what is shown.
+    """Return the log without the ignored columns.
 
     Raises
     ------
     InputError
-        If it has no column of such a name, or none is left.
+        If the log has no column of a given name, or no column is left.
     """
     for name in ignored:
         if name not in table.names:
             raise InputError(f"{table.source}: {unknown_name('column', name, table.names)}")
     left = tuple(name for name in table.names if name not in ignored)
     if not left:
-        raise InputError(f"{table.source}: --ignore leaves no column")
+        raise InputError(f"{table.source}: --ignore removes all columns; ignore fewer")
     return replace(table, names=left)
 
 
 def at_rate(table: Table, rate: float) -> tuple[Table, ColumnMap]:
-    """The log with a column of time more, and the entry that takes it for time.
+    """Return the log with an added time column, and the column map entry for this column.
 
     Parameters
     ----------
     table : Table
-        A log that has no time.
+        A log without a time column.
     rate : float
-        Rows a second [Hz].
+        Sampling rate of the log [Hz].
 
     Raises
     ------
     InputError
-        If the rate is no positive number.
+        If the rate is not a positive number.
     """
     if not (math.isfinite(rate) and rate > 0.0):
-        raise InputError(f"--rate {rate:g}: rows a second are a positive number")
+        raise InputError(f"--rate {rate:g}: the sampling rate must be a positive number (Hz)")
     clock = f"rows at {rate:g} Hz"
 
     def load(names: Sequence[str]) -> dict[str, Array]:
@@ -56,21 +56,21 @@ def at_rate(table: Table, rate: float) -> tuple[Table, ColumnMap]:
 
 
 def between(table: Table, time: ColumnMap, start: float | None, end: float | None) -> Table:
-    """The rows of a stretch of time.
+    """Return the log with only the rows of a time interval.
 
     Parameters
     ----------
     table : Table
         The log.
     time : ColumnMap
-        Its time.
+        Entry of the time column.
     start, end : float, optional
-        Ends of the stretch [s], counted from the log's first row; None keeps all on that side.
+        Start and end of the interval [s] after the log's first row; None means no bound.
 
     Raises
     ------
     InputError
-        If no row is left, or the log holds several recordings, each with a time of its own.
+        If no row is left, or the log holds several recordings with separate times.
     """
     if start is None and end is None:
         return table
@@ -80,17 +80,17 @@ def between(table: Table, time: ColumnMap, start: float | None, end: float | Non
     if column is None:
         raise InputError(f"{table.source}: {unknown_name('column', time.column, table.names)}")
     if table.pieces:
-        raise InputError(f"{table.source}: {asked}: it holds several recordings, each of which begins anew; import it whole, "
-                         f"without {asked}")
+        raise InputError(f"{table.source}: {asked}: the log holds several recordings, each with its own time; import the whole "
+                         f"log without {asked}")
     t = time.factor * table.read([column])[column]
     known = t[np.isfinite(t)]
     t = t - (known[0] if len(known) else 0.0)
     keep = (t >= low) & (t <= high)
     if not keep.any():
-        lasts = f"{known.max() - known[0]:.4g} s" if len(known) else "no time"
-        raise InputError(f"{table.source}: {asked} leaves no row: the log lasts {lasts}, and both are seconds from its first row")
+        lasts = f"{known.max() - known[0]:.4g} s" if len(known) else "0 s"
+        raise InputError(f"{table.source}: {asked} leaves no row: the log lasts {lasts}; give times in s after row 0")
 
     def load(names: Sequence[str]) -> dict[str, Array]:
         return {name: values[keep] for name, values in table.read(names).items()}
 
-    return replace(table, load=load, notes=(*table.notes, f"{asked}: {keep.sum()} of {len(keep)} rows"), _loaded={})
+    return replace(table, load=load, notes=(*table.notes, f"{asked}: {keep.sum()} of {len(keep)} rows are used"), _loaded={})

@@ -1,4 +1,4 @@
-"""What a run can give: which fit it is for, and what it cannot show and why."""
+"""Suitable fit for an imported run, and sentences about missing data."""
 
 from dataclasses import dataclass
 
@@ -15,26 +15,26 @@ from stribeck.ident.log.signal_checks import check_time, dead_torques, unrecorde
 from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.mechanism import Mechanism
 
-_LEAST_WAY = 0.02       # part of a joint's range that a way between reversals has, or it is ripple
+_LEAST_WAY = 0.02       # part of a joint's range; a shorter way between reversals counts as ripple
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Options of the fit that a run is for, and sentences about what it lacks; `options` is None where nothing can be fitted."""
+    """Options of the suitable fit, None if no fit is possible, and sentences about missing data."""
 
     options: str | None
     sentences: tuple[str, ...]
 
 
 def outlook(run: Run, mechanism: Mechanism) -> Outlook:
-    """Round trips where any joint has them, else general motion with the model's rigid-body torque.
+    """Choose the fit for a run: round trips if any joint has enough of them, otherwise general motion with the model.
 
     Parameters
     ----------
     run : Run
-        With signals q, tau, dq and temperature as far as there are any.
+        Run with signals q and tau, and with dq and temperature if they were recorded.
     mechanism : Mechanism
-        Its arm.
+        Model of the arm.
     """
     points = reduce_run(run, mechanism).points
     moves = [name for name, way in zip(run.names, np.ptp(run.signals["q"], axis=0), strict=True) if way > 2.0 * REST_TOLERANCE]
@@ -47,9 +47,9 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     short = [name for name in moves if name in (*few, *alike)]
     said = []
     if still:
-        said.append(f"{', '.join(still)}: no motion, so no friction")
+        said.append(f"{', '.join(still)}: no motion in this log; not calibrated")
     if dead:
-        said.append(f"{', '.join(dead)}: the torque never changes though the joint moves, so it was not recorded; not calibrated")
+        said.append(f"{', '.join(dead)}: the torque is constant although the joint moves, so it was not recorded; not calibrated")
     if not moves:
         return Outlook(None, (*said, "no joint moves"))
     turned = {name: against for name in moves if name not in short and (against := opposing(points[points["joint"] == name]))}
@@ -60,41 +60,40 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         return Outlook(None, (*said, _other_sign(run, list(turned))))
     general = short == moves
     if general and (stuck := [name for name in moves if _passes(run, name) < LEAST_PASSES]) == moves:
-        said.append(f"{', '.join(stuck)}: fewer than {LEAST_PASSES} ways between reversals, from which no fit tells "
-                    "friction from gravity and inertia; record speeds there and back, or read steady speeds and torques from the "
-                    "log and give them to stribeck fit --table FILE")
+        said.append(f"{', '.join(stuck)}: fewer than {LEAST_PASSES} movements between reversals; no fit can separate "
+                    "friction from gravity and inertia. Record each speed in both directions, or write steady speeds and torques "
+                    "to a table and run stribeck fit --table FILE")
         return Outlook(None, tuple(said))
-    for names, lack in ((few, f"fewer than {LEAST_ROUND_TRIPS} round trips at constant speed, so half differences are not to be "
-                              "had"),
-                        (alike, f"round trips at fewer than {least_speeds()} speeds, which do not tell Coulomb from viscous "
+    for names, lack in ((few, f"fewer than {LEAST_ROUND_TRIPS} round trips at constant speed; too few to separate friction"),
+                        (alike, f"round trips at fewer than {least_speeds()} speeds; too few to separate Coulomb and viscous "
                                 "friction")):
         if names:
-            then = ("in general motion friction rests on the model's masses" if general else
-                    "not calibrated; --motion model would take them in general motion")
+            then = ("a fit of general motion (--motion model) relies on the model's masses" if general else
+                    "not calibrated; --motion model fits them from general motion")
             said.append(f"{', '.join(names)}: {lack}; {then}")
     if general:
         said += _rate(run)
         if "dq" not in run.signals or not np.isfinite(run.signals["dq"]).all():
-            said.append(f"velocity is not in the log: it is differentiated from positions, low-passed at {5 * BANDWIDTH:.0f} Hz, "
-                        "or lower where they are coarse")
+            said.append(f"the log has no velocity: it is computed from the positions, low-passed at {5 * BANDWIDTH:.0f} Hz "
+                        "(lower for coarse encoders)")
     if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
-        said.append("temperature is not in the log: whether the arm was warm is not known")
+        said.append("the log has no temperature: the fit cannot know whether the arm was warm")
     return Outlook(" --motion model" if general else "", tuple(said))
 
 
 def _other_sign(run: Run, names: list[str]) -> str:
-    """What to import again, where the torque of no joint that could be calibrated opposes its motion as friction does."""
+    """Advice for a log in which the torques of all usable joints have the wrong sign: options of a second import."""
     columns = (run.record.get("import") or {}).get("columns", {})
     entries = [(name, columns.get(f"tau.{name}", {})) for name in names]
     if any(entry.get("unit") in CURRENTS or "column" not in entry for _, entry in entries):
-        return ("the torque has the other sign; turn that of the current in the log, or set direction = -1 in the arm file if "
-                "positions are reversed too")
+        return ("the torque has the wrong sign; reverse the sign of the current in the log, or set direction = -1 in the arm "
+                "file if the positions are reversed, too")
     again = " ".join(f'--column "tau.{name}={entry["column"]}[{-entry["factor"]:g}]"' for name, entry in entries)
-    return f"the torque has the other sign; import the log again with {again}"
+    return f"the torque has the wrong sign; import the log again with {again}"
 
 
 def _passes(run: Run, name: str) -> int:
-    """Ways of a joint between two reversals, each of them worth a part of its whole motion."""
+    """Number of movements between two reversals; shorter ones than `_LEAST_WAY` of the joint's range do not count."""
     q = run.signals["q"][:, run.names.index(name)]
     least, ways, end, sign = _LEAST_WAY * float(np.ptp(q)), 0, float(q[0]), 0
     for place in q.tolist():
@@ -109,11 +108,11 @@ def _rate(run: Run) -> list[str]:
     rate, _ = check_time(run.t, str(run.path))
     if rate >= 5.0 * BANDWIDTH:
         return []
-    return [f"{rate:.3g} Hz is slow for general motion, which is filtered at {BANDWIDTH:.0f} Hz: torque of quick accelerations "
-            "is taken for friction"]
+    return [f"a sampling rate of {rate:.3g} Hz is low for general motion, which is filtered at {BANDWIDTH:.0f} Hz: torque of "
+            "quick accelerations looks like friction"]
 
 
 def _enough_speeds(points: pd.DataFrame) -> bool:
-    """Whether round trips of a joint have as many speeds as the law of fewest parameters needs."""
+    """Whether a joint has round trips at enough speeds for the law with the fewest parameters."""
     speeds = points["speed"].to_numpy(dtype=float)
     return int(speed_classes(speeds).max()) + 1 >= least_speeds()

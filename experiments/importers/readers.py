@@ -1,4 +1,4 @@
-"""Which reader a log needs: one line a format, and those that other packages bring."""
+"""Readers by file suffix: one line for each format, and the readers of other installed packages."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,12 +35,12 @@ READERS: dict[str, Callable[..., Table]] = {
     ".pth": open_torch,
 }
 
-GROUP = "stribeck.importers"    # entry points of readers that other packages bring, each named after its suffix without the dot
+GROUP = "stribeck.importers"    # entry points of readers in other packages; name: the file suffix without the dot
 
-_INSTEAD = {        # formats that are not read, and what makes one of them that is
+_INSTEAD = {        # formats without a reader -> how to convert the file to a format with a reader
     ".xlsx": "save the sheet as CSV",
     ".xls": "save the sheet as CSV", ".ods": "save the sheet as CSV",
-    ".pkl": "a pickle may run any program when it is opened and is never read; save its arrays with numpy.savez",
+    ".pkl": "a pickle can run any program when it is opened, so pickles are never read; save the arrays with numpy.savez",
 }
 _INSTEAD[".pickle"] = _INSTEAD[".pkl"]
 
@@ -55,17 +55,17 @@ def open_log(path: Path, **options: str | None) -> Table:
     path : Path
         File or folder.
     **options
-        `topic` and `stamps` of a bag, see `open_bag`; None is the default.
+        `topic` and `stamps` of a bag, see `open_bag`; None means the default.
 
     Raises
     ------
     InputError
-        If it is missing, of an unknown kind, or holds no numbers.
+        If the file is missing, has an unknown suffix or contains no numbers.
     """
     reader = _reader(path)
     given = {key: value for key, value in options.items() if value is not None}
     if given and reader is not open_bag:
-        raise InputError(f"{path}: {' and '.join(sorted(given))}: only bags have them")
+        raise InputError(f"{path}: {' and '.join(sorted(given))}: these options apply to ROS bags only")
     table = reader(path, **given)
     if not table.names:
         raise InputError(f"{path}: no numeric column found")
@@ -77,7 +77,7 @@ def _is_packed(path: Path) -> bool:
 
 
 def _compressed(path: Path) -> InputError:
-    return InputError(f"{path}: the file is compressed as a whole; unpack it with {_PACKED[path.suffix]} and import {path.stem}")
+    return InputError(f"{path}: the file is compressed; unpack it with {_PACKED[path.suffix]} and import {path.stem}")
 
 
 def _reader(path: Path) -> Callable[..., Table]:

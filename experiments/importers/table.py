@@ -1,4 +1,4 @@
-"""A foreign log, opened: names of its columns at once, numbers when they are asked for."""
+"""An opened foreign log: the column names are known, the numbers are read on request."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,8 @@ from stribeck.ident.errors import InputError
 Array = NDArray[np.float64]
 _SECONDS = re.compile(r"(.*?)(?:secs?|seconds)", re.IGNORECASE)
 _REST = re.compile(r"(.*?)(?:nanosecs?|nsecs?|nanoseconds)", re.IGNORECASE)
-_WIDEST = 1000          # columns that a matrix can be
-MOST_NUMBERS = 50_000_000       # that an import keeps: an hour of six joints at 1 kHz
+_WIDEST = 1000          # largest number of columns of a matrix
+MOST_NUMBERS = 50_000_000       # that an import keeps in memory: an hour of six joints at 1 kHz
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Table:
     source : str
         File or folder, for messages.
     names : tuple of str
-        Columns that hold numbers.
+        Names of the columns that hold numbers.
     load : callable
-        From names to columns (N,); no other column of the log is kept in memory.
+        Function from column names to columns, shape (N,); only these columns are kept in memory.
     units : mapping of str to str
-        Units that the format itself states.
+        Units that the file format states, by column.
     pieces : str, optional
-        Column that changes where another recording begins, whose time starts anew.
+        Column whose value changes where another recording with its own time begins.
     notes : tuple of str
-        What reading did to the log, for the user and the run's record.
+        Changes that reading made to the log, for the user and for the run record.
     """
 
     source: str
@@ -45,7 +45,7 @@ class Table:
     _loaded: dict[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     def read(self, names: Sequence[str]) -> dict[str, Array]:
-        """Columns by name, each read from the log once."""
+        """Return the columns by name; each column is read from the log once."""
         missing = [name for name in dict.fromkeys(names) if name not in self._loaded]
         if missing:
             self._loaded.update(self.load(missing))
@@ -53,7 +53,7 @@ class Table:
 
 
 def with_stamps(table: Table) -> Table:
-    """With one column [s, from the first row] more for every stamp whose seconds and nanoseconds are columns of their own."""
+    """Add a time column [s, from the first row] for each time stamp that is split into seconds and nanoseconds."""
     rest = {found[1]: name for name in table.names if (found := _REST.fullmatch(name))}
     parts = {found[1].rstrip("._/ ") or "stamp": (name, rest[found[1]]) for name in table.names
              if (found := _SECONDS.fullmatch(name)) and found[1] in rest}
@@ -71,24 +71,25 @@ def with_stamps(table: Table) -> Table:
 
 
 def in_memory(source: str, columns: dict[str, Array]) -> Table:
-    """Table of columns that were read already."""
+    """Table of columns that are already in memory."""
     return Table(source, tuple(columns), lambda names: {name: columns[name] for name in names})
 
 
 def check_size(source: str, rows: int, columns: int) -> None:
-    """Refuse to read more than `MOST_NUMBERS`.
+    """Refuse to read more than `MOST_NUMBERS` numbers.
 
     Raises
     ------
     InputError
+        If rows times columns exceeds `MOST_NUMBERS`.
     """
     if rows * columns > MOST_NUMBERS:
-        raise InputError(f"{source}: {rows} rows of {columns} columns are more than the {MOST_NUMBERS} numbers that an import "
-                         "keeps in memory; cut the log into pieces and import them one by one")
+        raise InputError(f"{source}: {rows} rows of {columns} columns exceed the {MOST_NUMBERS} numbers that an import keeps in "
+                         "memory; cut the log into parts and import them one by one")
 
 
 def column_names(name: str, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
-    """A vector is a column; a matrix is one a signal, ``name.0``, ``name.1``, ...: time runs along its longer side."""
+    """Return one name for a vector, and ``name.0``, ``name.1``, ... for a matrix, whose longer side is time."""
     if dtype.kind not in "iufmM" or len(shape) not in (1, 2) or 0 in shape or set(shape) == {1}:
         return []
     if len(shape) == 1 or 1 in shape:
@@ -97,7 +98,7 @@ def column_names(name: str, shape: tuple[int, ...], dtype: np.dtype) -> list[str
 
 
 def columns_of(name: str, values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
-    """Columns of an array, by `column_names`."""
+    """Columns of an array, with the names of `column_names`."""
     names = column_names(name, values.shape, values.dtype)
     across = values if values.ndim < 2 or values.shape[0] >= values.shape[1] else values.T
     return dict(zip(names, across.reshape(len(across), -1).T, strict=True)) if names else {}

@@ -1,4 +1,4 @@
-"""Torque of a current: the constant that the arm file states, or the one with which the current holds the model's gravity."""
+"""Torque constants of joints with current signals: from the arm file, or from a fit of the current to gravity."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,30 +21,31 @@ SOURCES = ("arm file", "gravity")
 
 def torque_constants(source: str, run: Run, mechanism: Mechanism,
                      joints: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """Torque at the joint per ampere, for joints whose torque is in ampere.
+    """Return the torque at the joint per ampere, for joints whose torque is in ampere.
 
     Parameters
     ----------
     source : str
-        "arm file": ``torque_constant`` times ``gear_ratio``; "gravity": fitted, or the arm file's where gravity cannot tell.
+        "arm file": ``torque_constant`` times ``gear_ratio``; "gravity": fit of the current to gravity, and the arm file's value
+        if this fit is not possible.
     run : Run
-        With torques in ampere.
+        Run with torques in ampere.
     mechanism : Mechanism
         Rigid-body model.
     joints : sequence of str
-        Which joints.
+        Joints whose torque is in ampere.
 
     Returns
     -------
     found : dict of str to dict
-        Joint -> `value` [N·m/A or N/A], `source`, and `std_error` where it was fitted.
+        Joint -> `value` [N·m/A or N/A], `source`, and `std_error` of a fitted value.
     unknown : dict of str to str
-        Joint -> why gravity cannot tell its constant, which the arm file does not state either.
+        Joint -> reason why the fit to gravity is not possible, for joints without a constant in the arm file.
 
     Raises
     ------
     InputError
-        If a constant is missing, or gravity can tell none and so no torque is known; names the joint and the ways out.
+        If the arm file lacks a constant, or if no constant at all is known; the message names the joint and what to state.
     """
     points = reduce_run(run, mechanism).points if joints and source == "gravity" else None
     found: dict[str, dict[str, Any]] = {}
@@ -60,24 +61,25 @@ def torque_constants(source: str, run: Run, mechanism: Mechanism,
                 unknown[name] = told
                 continue
         if table.torque_constant is None:
-            raise _missing(run, name, "", ", or let gravity tell (--torque-constant gravity)")
+            raise _missing(run, name, "", ", or fit it to gravity (--torque-constant gravity)")
         if table.gear_ratio is None:
-            raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has the motor's "
-                             f"joints.{name}.torque_constant, but no gear_ratio; state it (1.0 where there is no gear)")
+            raise InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has "
+                             f"joints.{name}.torque_constant (at the motor) but no gear_ratio; state "
+                             f"joints.{name}.gear_ratio (1.0 without gear)")
         found[name] = {"value": table.torque_constant * table.gear_ratio, "source": "arm file"}
     if unknown and len(unknown) == len(run.names):
         name, told = next(iter(unknown.items()))
-        raise _missing(run, name, f", nor can gravity tell ({told})", "")
+        raise _missing(run, name, f", and a fit to gravity is not possible ({told})", "")
     return found, unknown
 
 
 def _missing(run: Run, name: str, tried: str, also: str) -> InputError:
     return InputError(f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has no joints.{name}.torque_constant "
-                      f"(N·m/A at the motor){tried}; state it, or a factor in its column ([4.1 N·m/A] at the joint){also}")
+                      f"(N·m/A at the motor){tried}; state this key, or a factor in the column ([4.1 N·m/A], at the joint){also}")
 
 
 def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame) -> dict[str, Any] | str:
-    """Constant of a joint, or why gravity cannot tell it."""
+    """Return the constant of a joint, or the reason why it cannot be fitted to gravity."""
     scale: Parameter | None
     try:
         if rows["segment"].nunique() >= LEAST_ROUND_TRIPS:
@@ -86,19 +88,19 @@ def _from_gravity(run: Run, mechanism: Mechanism, name: str, rows: pd.DataFrame)
         else:
             scale = _from_motion(run, mechanism, name)
     except TorqueReversed as error:
-        raise _missing(run, name, f", nor can gravity tell ({error})", "") from error
+        raise _missing(run, name, f", and a fit to gravity is not possible ({error})", "") from error
     except FitError as error:
         return str(error)
     if scale is None or scale.value is None or scale.verdict != "identified":
-        return "its gravity hardly varies"
+        return "the gravity torque hardly varies"
     if scale.value <= 0.0:
-        raise InputError(f"{run.path}: the current of {name} runs against the model's gravity; give its column a negative factor "
-                         "such as [-4.1 N·m/A], or check direction and zero_offset in the arm file")
+        raise InputError(f"{run.path}: the current of {name} has the opposite sign of the model's gravity torque; give the "
+                         "column a negative factor such as [-4.1 N·m/A], or check direction and zero_offset in the arm file")
     relative = (scale.std_error or 0.0) / scale.value
     return {"value": 1.0 / scale.value, "source": "gravity", "std_error": relative / scale.value}
 
 
 def _from_motion(run: Run, mechanism: Mechanism, name: str) -> Parameter | None:
-    """Current over the model's torque, from general motion."""
+    """Fit the ratio of current to the model's torque in general motion."""
     fit = fit_motion(reduce_motion(filtered([run], [mechanism]), name), "model", "coulomb-viscous", "none")
     return fit.nuisance.get("scale")

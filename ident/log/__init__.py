@@ -1,4 +1,4 @@
-"""Recorded runs, read-only: strokes, breakaway torques and lowest speeds, and what they need.
+"""Recorded runs (read-only): loading, strokes, breakaway torques and lowest speeds.
 
 Imports from: `ident`, `ident.arm`, `ident.laws`.
 """

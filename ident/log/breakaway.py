@@ -1,7 +1,7 @@
-r"""Breakaway: the torque that sets a joint at rest in motion, beside the sliding curve and never part of it.
+r"""Breakaway torque: the torque that sets a resting joint in motion. It is never a part of sliding friction.
 
-At one posture the torque grows until the joint moves, up and down. Half the difference of both is what friction held, half
-the sum is gravity and offset:
+At one posture, the torque rises until the joint moves, once in each direction. Half the difference of the two torques is the
+breakaway friction, half the sum is gravity and offset:
 
 .. math:: F_b = (\tau_\uparrow - \tau_\downarrow) / 2
 """
@@ -19,26 +19,26 @@ from stribeck.ident.log.run import BREAKAWAY, BREAKAWAY_RAMP, MOVED, Run
 from stribeck.ident.log.strokes import encoder_step, position_noise
 
 COLUMNS = ("joint", "posture", "dwell", "rate", "up", "down", "friction", "even", "t", "temperature", "run")
-_STARTED = 6.0          # encoder steps, or standard deviations of the position's noise, from which a joint has begun to move
-_LEAST = 2              # pairs of ramps for an interval
+_STARTED = 6.0          # encoder steps, or standard deviations of position noise, that count as a motion
+_LEAST = 2              # smallest number of ramp pairs for an interval
 
 
 @dataclass(frozen=True)
 class Breakaway:
-    """What holds one joint at rest.
+    """Breakaway friction of one joint.
 
     Attributes
     ----------
     torque : Parameter
-        Mean over the pairs of ramps with the interval of that mean; postures and rests differ [N·m or N].
+        Mean over the pairs of ramps, with the interval of the mean; postures and rests differ [N·m or N].
     range : tuple of float
-        Least and greatest of the pairs [N·m or N].
+        Smallest and largest value of a pair [N·m or N].
     rate : float
-        How fast the torque grew [N·m/s or N/s].
+        Rate of the torque ramps [N·m/s or N/s].
     dwell : tuple of float
-        Shortest and longest rest before [s].
+        Shortest and longest rest before a ramp [s].
     pairs : int
-        How many there are.
+        Number of pairs.
     """
 
     torque: Parameter
@@ -49,30 +49,30 @@ class Breakaway:
 
 
 def breakaway_table(runs: Iterable[Run]) -> pd.DataFrame:
-    """Pairs of ramps, up and down at one posture after one rest, columns `COLUMNS`; torques in N·m (N).
+    """Table of ramp pairs (up and down at one posture with the same rest), columns `COLUMNS`; torques in N·m (N).
 
-    A ramp under which the joint did not move gives no pair.
+    A ramp without a motion gives no pair.
     """
     rows = [row for run in runs for row in _pairs(run)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def breakaways(table: pd.DataFrame, units: dict[str, str], scales: dict[str, float] | None = None) -> dict[str, Breakaway]:
-    """What holds each joint at rest.
+    """Return the breakaway friction of each joint.
 
     Parameters
     ----------
     table : DataFrame
         From `breakaway_table`.
     units : dict of str to str
-        Unit of each joint's torque.
+        Torque unit of each joint.
     scales : dict of str to float, optional
-        What the drive's torque is divided by, joint by joint.
+        Divisor of the drive's torque, by joint; default 1.
 
     Returns
     -------
     dict of str to Breakaway
-        Of the joints with at least two pairs.
+        Joints with at least two pairs.
     """
     found = {}
     for name, rows in table.groupby("joint", sort=False):
@@ -89,7 +89,7 @@ def breakaways(table: pd.DataFrame, units: dict[str, str], scales: dict[str, flo
 
 
 def _pairs(run: Run) -> Iterable[dict[str, object]]:
-    """Ramps up and down of one joint in one posture, joint by joint."""
+    """Yield one table row for each pair of ramps of one joint at one posture."""
     if run.purpose != BREAKAWAY:
         return
     planned = {segment["id"]: segment for segment in run.record["plan"]["segments"] if segment.get("kind") == BREAKAWAY_RAMP}
@@ -114,12 +114,12 @@ def _pairs(run: Run) -> Iterable[dict[str, object]]:
 
 
 def _resolution(x: Array) -> float:
-    """Way of which one can say that it was gone."""
+    """Smallest distance that counts as a motion [rad or m]."""
     return _STARTED * max(encoder_step(x), position_noise(x, 0.0))
 
 
 def _torque_at_onset(run: Run, joint: int, rows: slice, started: float) -> float:
-    """Torque where the joint began to move: the line through the measured ramp up to there, at its end."""
+    """Torque at the beginning of the motion: end of the straight line through the measured ramp up to this time."""
     t, q, tau = run.t[rows], run.signals["q"][rows, joint], run.signals["tau"][rows, joint]
     rest = np.flatnonzero(np.abs(q - np.median(q[: max(1, len(q) // 4)])) <= started)
     last = int(rest[-1]) + 1 if len(rest) else len(q)

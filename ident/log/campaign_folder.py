@@ -1,4 +1,4 @@
-"""Run folders of a campaign: which there are, and what for."""
+"""Run folders of a campaign, selected by purpose."""
 
 from pathlib import Path
 
@@ -9,48 +9,48 @@ from stribeck.ident.log.samples_file import read_columns
 
 
 def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]:
-    """Run folders at a path: the folder itself, or those of a campaign in order, of some purposes only.
+    """Return run folders: the folder itself, or the runs of a campaign in order, with the given purposes.
 
     Raises
     ------
     InputError
-        If there is none.
+        If no run is found.
     """
     path = Path(path)
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
-        fitted = "; it holds what a fit wrote: name the folder that was fitted" if (path / "calibration.toml").is_file() else ""
+        fitted = "; it has the results of a fit: give the folder that was fitted" if (path / "calibration.toml").is_file() else ""
         raise InputError(f"{path}: " + (f"neither a run folder nor a campaign with runs/{fitted}" if path.is_dir() else
-                                        "this is a file, no run folder; stribeck import makes one of a log" if path.exists() else
+                                        "a file, not a run folder; stribeck import converts logs to runs" if path.exists() else
                                         "no such folder"))
     if purposes is None or runs == [path]:
         return runs
     found = {run: purpose_of(read_json(run / RECORD)) for run in runs}
     chosen = [run for run, purpose in found.items() if purpose in (*purposes, IMPORTED)]
     if not chosen:
-        raise InputError(f"{path}: holds runs for {', '.join(sorted(set(found.values())))} only; name a run folder itself to use "
-                         "it all the same")
+        raise InputError(f"{path}: the campaign only has runs for {', '.join(sorted(set(found.values())))}; give the path of a "
+                         "run folder to use this run")
     return chosen
 
 
 def campaign_runs(folder: Path) -> list[Path]:
-    """Run folders of a campaign in order, but for those that ended before anything was recorded."""
+    """Run folders of a campaign in order, without runs that ended before the first sample."""
     return [record.parent for record in records(folder) if _holds_something(record.parent)]
 
 
 def records(folder: Path) -> list[Path]:
-    """Records of all runs of a campaign in order, whether they hold anything or not."""
+    """Run records of all runs of a campaign in order, with or without samples."""
     return sorted(folder.glob(f"{RUNS}/*/{RECORD}"))
 
 
 def _holds_something(run: Path) -> bool:
-    """Whether a run holds samples, or says that it did when it was closed."""
+    """Whether a run has samples, or had samples according to its closing event."""
     return any(event.get("event") == "closed" and event.get("rows") != 0
                for event in read_events(run / EVENTS)) or holds_samples(run)
 
 
 def holds_samples(run: Path) -> bool:
-    """Whether anything was recorded in a run folder."""
+    """Whether a run folder has samples."""
     import pyarrow as pa
 
     try:

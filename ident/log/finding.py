@@ -11,15 +11,15 @@ class Finding:
     Attributes
     ----------
     joint : str or None
-        The joint; None where the finding concerns the whole log.
+        The joint; None if the finding concerns the whole log.
     kind : str
         One of the kinds of docs/health.md.
     text : str
-        What, where, how much, what to do.
+        Problem, place, size, and what to do.
     t : float, optional
-        When [s]; None where it has no one time.
+        Time of the problem [s]; None if it has no single time.
     moot : tuple of str
-        Kinds of earlier findings, of any joint, that follow from this one and need not be said beside it.
+        Kinds of earlier findings, of any joint, that this finding explains and replaces.
     """
 
     joint: str | None
@@ -30,6 +30,6 @@ class Finding:
 
 
 def without_moot(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Findings but those that a later finding makes moot."""
+    """Return the findings without those that a later finding replaces (`moot`)."""
     return tuple(finding for k, finding in enumerate(findings)
                  if not any(finding.kind in later.moot for later in findings[k + 1:]))

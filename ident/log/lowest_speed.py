@@ -1,4 +1,4 @@
-"""The lowest speed that each velocity loop holds, from a run in which joints went slower and slower."""
+"""Lowest speed that each velocity loop holds, from a run with slower and slower strokes."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,20 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.speed_ripple import resolved, uneven
 
-_RAMPS = 8              # part of a segment that is left out at either end
-_WENT = 0.5             # part of its way that a joint must go to count as moving
+_RAMPS = 8              # one eighth of a segment is left out at each end
+_WENT = 0.5             # smallest part of its planned distance for a moving joint
 
 
 @dataclass(frozen=True)
 class LowestSpeed:
-    """What the search found of one joint.
+    """Result of the search for one joint.
 
     Attributes
     ----------
     held : float or None
-        The lowest speed that was held, with all faster ones, in both directions; None if none was [rad/s or m/s].
+        Lowest speed for which this and all faster speeds were held in both directions; None if there is none [rad/s or m/s].
     lost : float or None
-        The highest speed that was not held; None if all were.
+        Highest speed that was not held; None if all speeds were held [rad/s or m/s].
     """
 
     held: float | None
@@ -29,24 +29,25 @@ class LowestSpeed:
 
 
 def lowest_speeds(run: Run) -> dict[str, LowestSpeed]:
-    """The lowest speed that each moved joint holds, by the ripple of its speed (`motion_health`), joint by joint.
+    """Return the lowest held speed of each moved joint, judged by the ripple of its speed.
 
     Parameters
     ----------
     run : Run
-        With a plan of strokes or sweeps at several speeds.
+        Run with a plan of strokes or sweeps at several speeds.
 
     Raises
     ------
     InputError
-        If the run has no such plan.
+        If the run has no strokes with planned speeds.
     """
     plan = run.record.get("plan") or {}
     legs = [(segment, np.array(start), np.array(segment["target"])) for segment, start in zip(
         plan.get("segments", ()), [plan.get("start"), *(segment["target"] for segment in plan.get("segments", ()))], strict=False)
         if segment.get("speed") and segment.get("kind") in ("stroke", "sweep")]
     if not legs:
-        raise InputError(f"{run.path}: no strokes at planned speeds; record some (stribeck run ARM --experiment lowest-speed)")
+        raise InputError(f"{run.path}: the run has no strokes with planned speeds; record one with stribeck run ARM --experiment "
+                         "lowest-speed")
     speed, lost = (np.zeros((len(legs), len(run.names))) for _ in range(2))
     for k, (segment, start, target) in enumerate(legs):
         way = np.abs(target - start)
@@ -64,7 +65,7 @@ def lowest_speeds(run: Run) -> dict[str, LowestSpeed]:
 
 
 def _held(run: Run, segment: int, way: np.ndarray) -> np.ndarray:
-    """Whether each joint kept its speed in a segment, shape (n,)."""
+    """Whether each joint held its speed in a segment, shape (n,)."""
     rows = np.flatnonzero(run.segment == segment)
     skip = len(rows) // _RAMPS
     held = np.zeros(len(way), dtype=bool)

@@ -1,4 +1,4 @@
-"""A recorded run, read-only: what was measured, with the arm that it was measured on."""
+"""Recorded runs (read-only): measured signals, with the arm file and model of the recording."""
 
 import hashlib
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
-RUNS = "runs"               # folder of a campaign
-DONE = "done"               # reason of a run that came to the end of its plan
+RUNS = "runs"               # folder of the runs in a campaign
+DONE = "done"               # closing reason of a run that finished its plan
 FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
-EXCITATION = "excitation"       # general motion that tells links and friction
+EXCITATION = "excitation"       # general motion that identifies links and friction
 PURPOSES = FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY, EXCITATION
-IMPORTED = "imported"           # for whatever its user wants
-FITTED = (FIT, EXCITATION, BREAKAWAY)       # the fit of a campaign takes runs of these purposes
-REPLIES = "replies"     # event: how a bus did, when motion on it had ended
-BREAKAWAY_RAMP = "ramp"     # kind of a segment, and event: where the torque of a joint begins to grow
-TO_START = -1               # segment of the way to the start of a plan, and of what is tried of its segments
-MOVED = "moved"             # event: where that joint had broken loose
+IMPORTED = "imported"           # the purpose of an imported log is unknown
+FITTED = (FIT, EXCITATION, BREAKAWAY)       # purposes of the runs that the fit of a campaign uses
+REPLIES = "replies"     # event: statistics of a bus, after the motion
+BREAKAWAY_RAMP = "ramp"     # kind of segment, and event: the torque of a joint begins to rise
+TO_START = -1               # segment id of the move to the start of a plan, and of trials of its segments
+MOVED = "moved"             # event: the joint has broken loose
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
 
 
@@ -44,21 +44,21 @@ class Run:
     path : Path
         The folder.
     record : dict
-        Its ``run.json``.
+        Content of its ``run.json``.
     arm : ArmFile
-        The arm as copied into the run.
+        Arm file as copied into the run.
     events : tuple of dict
-        Segments started and finished, warnings, trips; the last says how the run was closed.
+        Events: segments started and finished, warnings, trips; the last event states how the run was closed.
     t : ndarray, shape (N,)
         Time of each sample [s].
     segment : ndarray of int, shape (N,)
-        Which segment of the plan a sample belongs to; -1 between segments.
+        Plan segment of each sample; -1 between segments.
     signals : dict of str to ndarray, shape (N, n)
-        Recorded signals by name (q, dq, tau, ...), columns as `names`; absent where nothing was recorded.
+        Recorded signals by name (q, dq, tau, ...), one column for each joint in `names`; missing if not recorded.
     names : tuple of str
         Joint names.
     sha256 : str
-        Digest of the file of samples.
+        Digest of the samples file.
     """
 
     path: Path
@@ -78,25 +78,25 @@ class Run:
 
     @property
     def purpose(self) -> str:
-        """What it was recorded for."""
+        """Purpose of the recording."""
         return purpose_of(self.record)
 
     def rotor_inertia(self) -> Array:
-        """Inertia that the rotors add to that of the links, shape (n, n) [kg·m² or kg]; those count that the arm file states."""
+        """Inertia of the rotors at the joints, shape (n, n) [kg·m² or kg]; rotors without a stated inertia count as 0."""
         return self.arm.rotor_inertia(self.names)
 
     def compliance(self) -> Array:
-        """By how much links stay behind the encoders of their joints per torque, shape (n,); 0 where no stiffness is stated."""
+        """Deflection of each link from the encoder of its joint per torque, shape (n,); 0 where no stiffness is stated."""
         return np.array([1.0 / (self.arm.joint(name).stiffness or np.inf) for name in self.names])
 
     @property
     def duration(self) -> float:
-        """Robot time recorded [s]."""
+        """Recorded time [s]."""
         return float(np.ptp(self.t)) if len(self.t) else 0.0
 
     @cached_property
     def label(self) -> str:
-        """How a calibration names this run, wherever the folder now lies."""
+        """Name of this run in a calibration, independent of the place of the folder."""
         parts = self.path.resolve().parts
         return "/".join(parts[-2:]) if len(parts) > 1 and parts[-2] == RUNS else parts[-1]
 
@@ -109,19 +109,19 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     path : Path
         The folder.
     signals : tuple of str
-        Which recorded signals to read; the others stay on disk.
+        Signals to read; other recorded signals stay on disk.
 
     Raises
     ------
     InputError
-        If the folder is no run, a file in it is missing or damaged, or the arm's files were changed.
+        If the folder is not a run, a file is missing or damaged, or the copied arm files were changed.
     """
     path = Path(path)
     if not (path / RECORD).is_file():
         raise InputError(f"{path}: not a run folder ({RECORD} is missing)")
     record = read_json(path / RECORD)
     if not isinstance(record, dict):
-        raise InputError(f"{path / RECORD}: not a run record")
+        raise InputError(f"{path / RECORD}: not a run record (a JSON object is needed)")
     parse_table(RecordTable, upgrade(record, path / RECORD, SCHEMA), path / RECORD)
     arm = load_arm(path / ARM / Path(record["arm_file"]).name, model_dir=path / ARM)
     if arm_sha256(arm) != record.get("arm_sha256"):
@@ -132,17 +132,17 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     run = Run(path, record, arm, read_events(path / EVENTS), names, t, segment, columns, sha256)
     if run.closed is not None and run.closed.get("rows") not in (None, len(t)):
         raise InputError(f"{path}: only {len(t)} of {run.closed['rows']} recorded samples can be read; the recording was damaged "
-                         "after it was closed, restore it from a copy")
+                         "after it was closed. Restore it from a copy")
     return run
 
 
 def read_signal(run: Run, signal: str, rows: int) -> Array | None:
-    """The first rows of a signal that `load_run` left on disk.
+    """Return the first rows of a signal, from memory or from disk.
 
     Returns
     -------
     ndarray, shape (at most rows, n), or None
-        None where it was not recorded.
+        None if the signal was not recorded.
     """
     if signal in run.signals:
         return run.signals[signal][:rows]
@@ -154,19 +154,19 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
 
 
 def samples_table(run: Run) -> "pa.Table":
-    """All samples of a run as they were recorded, signal, joint and unit of each column in the schema's metadata."""
+    """All recorded samples of a run; the schema metadata state signal, joint and unit of each column."""
     path = run.path / SAMPLES
     return read_columns(path, tuple(schema_of(path).names)).slice(0, len(run.t))
 
 
 def purpose_of(record: Any) -> str:
-    """What a run is for; "fit" where its plan says nothing else. An imported log may be for anything."""
+    """Purpose of a run: the purpose of its plan, by default "fit"; `IMPORTED` for an imported log."""
     plan, imported = (record.get(key) for key in ("plan", "import")) if isinstance(record, dict) else (None, None)
     return str(plan.get("purpose", FIT)) if isinstance(plan, dict) else IMPORTED if imported else FIT
 
 
 def arm_sha256(arm: ArmFile, *but: str) -> str:
-    """Digest of what the estimator sees of an arm: its file without ``[simulation]`` and other keys `but`, and its model."""
+    """Digest of arm file and model, without the table ``[simulation]`` and the keys `but`, which the fit does not use."""
     digest = hashlib.sha256()
     if arm.path.suffix.lower() == ".toml":
         table = {key: value for key, value in read_toml(arm.path).items() if key not in ("simulation", *but)}

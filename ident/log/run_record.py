@@ -1,4 +1,4 @@
-"""The record of a run: its ``run.json``, checked, and its events."""
+"""Validation of the run record ``run.json``, and reading of the events of a run."""
 
 import json
 from datetime import datetime
@@ -39,7 +39,7 @@ class _RecordedImport(BaseModel):
 
 
 class RecordTable(BaseModel):
-    """What the estimator relies on in a run record."""
+    """Parts of a run record that the fit uses."""
 
     model_config = ConfigDict(extra="allow")
     schema_version: int = Field(alias="schema")
@@ -64,7 +64,7 @@ class RecordTable(BaseModel):
 
 
 def read_json(path: Path) -> Any:
-    """What a file of a run holds, as plain data."""
+    """Return the content of a JSON file of a run as plain data."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -72,7 +72,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_events(path: Path) -> tuple[dict[str, Any], ...]:
-    """Events, without the line that was being written when the process died."""
+    """Return the events of a run, up to the first incomplete line (from a process that died while writing)."""
     if not path.is_file():
         return ()
     events = []

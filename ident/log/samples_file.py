@@ -1,4 +1,4 @@
-"""The file of samples: columns of Arrow batches, as many as can be read."""
+"""Reader for the samples file: columns of all readable Arrow batches."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def read_samples(path: Path, names: tuple[str, ...],
                  signals: tuple[str, ...]) -> tuple[Array, np.ndarray, dict[str, Array], str]:
-    """Time, segment, signals and digest; a recording that was cut off gives the rows that all of them have."""
+    """Return time, segment, signals and file digest; a truncated recording gives the rows that all columns have."""
     import pyarrow as pa
 
     if not path.is_file():
@@ -36,29 +36,29 @@ def read_samples(path: Path, names: tuple[str, ...],
         columns = ("t", "segment", *chain.from_iterable(wanted.values()))
         for column in columns:
             if not (pa.types.is_floating(kind := schema.field(column).type) or pa.types.is_integer(kind)):
-                raise InputError(f"{path}: column {column} holds {kind}, not numbers")
-        with ThreadPoolExecutor(2) as pool:                 # decompression is most of it, and runs beside itself
+                raise InputError(f"{path}: column {column} has type {kind}, not a numeric type")
+        with ThreadPoolExecutor(2) as pool:                 # decompression takes most time and runs in parallel
             halves = list(pool.map(partial(read_columns, path), (columns[::2], columns[1::2])))
             digest = pool.submit(file_sha256, path)
             if (rows := min(map(len, halves))) == 0:
-                raise InputError(f"{path}: the recording holds no samples")
+                raise InputError(f"{path}: the recording has no samples")
             read = {name: column for half in halves for name, column in zip(half.column_names, half.columns, strict=True)}
             matrices = pool.map(lambda columns: matrix([read[column] for column in columns], rows), wanted.values())
             return (read["t"].to_numpy()[:rows], read["segment"].to_numpy()[:rows],
                     dict(zip(wanted, matrices, strict=True)), digest.result())
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path}: not a recording that can be read: {error}") from error
+        raise InputError(f"{path}: cannot be read as a recording: {error}") from error
 
 
 def read_columns(path: Path, columns: tuple[str, ...], rows: int | None = None) -> "pa.Table":
-    """Columns of all batches that can be read, or of as many as hold those rows."""
+    """Return columns of all readable batches, or of enough batches for `rows` rows."""
     import pyarrow as pa
 
     schema, batches = schema_of(path), []
     options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(column) for column in columns],
-                                    use_threads=False)       # small batches: threads cost more than they save
+                                    use_threads=False)       # threads are slower for small batches
     with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source, options=options) as reader:
-        with suppress(pa.ArrowException, ValueError, OSError):          # the batch that was being written when the power went
+        with suppress(pa.ArrowException, ValueError, OSError):          # the last batch may be incomplete after a power loss
             for batch in reader:
                 batches.append(batch)
                 if rows is not None and sum(map(len, batches)) >= rows:
@@ -67,7 +67,7 @@ def read_columns(path: Path, columns: tuple[str, ...], rows: int | None = None) 
 
 
 def schema_of(path: Path) -> "pa.Schema":
-    """Columns of a file of samples, with their types and metadata."""
+    """Schema of a samples file: columns with types and metadata."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as source:
@@ -75,7 +75,7 @@ def schema_of(path: Path) -> "pa.Schema":
 
 
 def matrix(columns: list["pa.ChunkedArray"], rows: int) -> Array:
-    """The first rows, one column a joint; each lies in one piece."""
+    """First rows of the columns, one column for each joint, shape (rows, n), contiguous by column."""
     values = np.empty((rows, len(columns)), order="F")
     for k, column in enumerate(columns):
         values[:, k] = column.to_numpy()[:rows]

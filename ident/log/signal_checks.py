@@ -1,4 +1,4 @@
-"""Signals that no fit can use: time that decreases, values that are no numbers, velocities of another unit, dead torques."""
+"""Checks for unusable signals: time that does not increase, values that are not numbers, wrong velocities, dead torques."""
 
 import numpy as np
 
@@ -7,33 +7,33 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import REST_TOLERANCE
 
-GAP = 1.5               # periods from which a step of time is a gap
-JITTER = 0.05           # part of the period by which a step must differ to count as jitter,
-_HOLE = 5.0             # periods without a sample, in which velocity goes its own way
-_SAME_RATE = 0.1        # by which velocity and the derivative of position may differ
+GAP = 1.5               # periods; a longer time step is a gap
+JITTER = 0.05           # part of the period; a larger deviation of a time step is jitter
+_HOLE = 5.0             # periods; across a longer gap, velocity and position are not compared
+_SAME_RATE = 0.1        # largest relative difference of velocity and derivative of position
 
-SMALLEST, LARGEST = 1e-12, 1e12         # of any signal, in SI
+SMALLEST, LARGEST = 1e-12, 1e12         # allowed absolute values of any signal, in SI
 
 
 def dead_torques(run: Run) -> list[str]:
-    """Joints that move while their torque never changes, and those without any."""
+    """Joints that move with a constant torque signal, and joints without any recorded torque."""
     without = unrecorded_torques(run)
     return [name for name, q, tau in zip(run.names, run.signals["q"].T, run.signals["tau"].T, strict=True)
             if name in without or (np.ptp(q) > REST_TOLERANCE and np.ptp(tau) == 0.0)]
 
 
 def unrecorded_torques(run: Run) -> list[str]:
-    """Joints of whose torque no sample is known, as where an imported current has no torque constant."""
+    """Joints without any torque sample, for example if an imported current has no torque constant."""
     return [name for name, tau in zip(run.names, run.signals["tau"].T, strict=True) if np.isnan(tau).all()]
 
 
 def check_signals(run: Run) -> None:
-    """Refuse positions and torques that are not numbers, but for joints whose torque was not recorded at all.
+    """Refuse positions and torques that are not finite numbers; joints without any torque are accepted.
 
     Raises
     ------
     InputError
-        Names signal, joint, row and time.
+        If a value is not a finite number; the message names signal, joint, row and time.
     """
     without = unrecorded_torques(run)
     known = [name not in without for name in run.names] if len(without) < len(run.names) else slice(None)
@@ -42,32 +42,32 @@ def check_signals(run: Run) -> None:
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:
-    """Refuse velocities that are not the derivative of the positions: a unit or a sign is wrong.
+    """Refuse velocities that are not the derivative of the positions, because a unit or sign is wrong.
 
     Parameters
     ----------
     q, dq : ndarray, shape (N, n)
-        Positions and velocities; a velocity that was not recorded is nan.
+        Positions and velocities; nan for velocities that were not recorded.
     t : ndarray, shape (N,)
         Times [s].
     names : tuple of str
         Joint names.
     source : str
-        What messages name.
+        Name of the log, for messages.
 
     Raises
     ------
     InputError
-        Names the joint and the factor between both.
+        If a velocity differs; the message names the joint and the factor.
     """
     step = np.diff(t)
-    along = step <= _HOLE * np.median(step)                 # nobody knows how a joint went through a hole
+    along = step <= _HOLE * np.median(step)                 # the motion during a gap is unknown
     for joint, name in enumerate(names):
         v = dq[:, joint]
-        way = np.where(along, 0.5 * (v[1:] + v[:-1]) * step, 0.0)           # what the velocity says the joint went
+        way = np.where(along, 0.5 * (v[1:] + v[:-1]) * step, 0.0)           # motion according to the velocity
         if not np.isfinite(way).all():
             continue
-        steps = max(1, len(t) // 200)                       # over which noise of the position hardly counts
+        steps = max(1, len(t) // 200)                       # long enough to average position noise
         said = np.add.reduceat(way, np.arange(0, len(way) - steps + 1, steps))[:-1]
         went = np.add.reduceat(np.where(along, np.diff(q[:, joint]), 0.0), np.arange(0, len(way) - steps + 1, steps))[:-1]
         if len(said) < 3 or not np.abs(went).max() > 0.0:
@@ -76,11 +76,11 @@ def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source
         alike = float(said @ went) ** 2 > 0.8 * float(said @ said) * float(went @ went)
         if alike and not abs(factor - 1.0) < _SAME_RATE:
             raise InputError(f"{source}: the velocity of {name} is {factor:.4g} times the derivative of its position; "
-                             "check unit and sign of both")
+                             "check unit and sign of both columns")
 
 
 def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarray]:
-    """True rate [Hz], and the rows after which there is a gap; what is wrong is told with its remedy.
+    """Return the median sampling rate [Hz], and the rows before each gap; `remedy` is appended to the error message.
 
     Raises
     ------
@@ -91,25 +91,25 @@ def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarr
     if len(t) < 2 or not np.isfinite(t).all() or (steps <= 0.0).any():
         row = int(np.argmin(np.append(np.where(np.isfinite(steps), steps, -1.0) > 0.0, True)))
         raise InputError(f"{source}: time must increase from row to row; it does not after row {row} (t = {t[row]:.6g} s){remedy}"
-                         if len(t) > 1 else f"{source}: fewer than two samples")
+                         if len(t) > 1 else f"{source}: fewer than two samples; at least two are needed")
     period = float(np.median(steps))
     return 1.0 / period, np.flatnonzero(steps > GAP * period)
 
 
 def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, source: str, remedy: str = "") -> None:
-    """Refuse values that are not numbers; says what helps."""
+    """Refuse values that are not finite numbers; `remedy` is appended to the error message."""
     bad = ~np.isfinite(values)
     if bad.any():
         row, joint = np.argwhere(bad)[0]
         raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
-                         f"first of {int(bad.sum())} such values{remedy}")
+                         f"first of {int(bad.sum())} bad values{remedy}")
     check_size(values, signal, names, source)
 
 
 def check_size(values: Array, signal: str, names: tuple[str, ...], source: str) -> None:
-    """Refuse values of a size that no machine has, shape (N, n): they are in another unit, or no such signal."""
+    """Refuse implausibly large or small values, shape (N, n): the unit or the column is wrong."""
     most = np.abs(values).max(axis=0, initial=0.0)
     if (odd := (most > LARGEST) | ((most > 0.0) & (most < SMALLEST))).any():
         joint = int(np.argmax(odd))
-        raise InputError(f"{source}: {signal} of {names[joint]} reaches {most[joint]:.3g} at most, which no machine has (between "
-                         f"{SMALLEST:g} and {LARGEST:g} is allowed); check its column, and the factor or unit given for it")
+        raise InputError(f"{source}: {signal} of {names[joint]} reaches {most[joint]:.3g}, which no machine has (allowed are "
+                         f"{SMALLEST:g} to {LARGEST:g}); check the column and its factor or unit")

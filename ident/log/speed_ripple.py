@@ -1,4 +1,4 @@
-"""How steady the speed of a joint is, window by window."""
+"""Ripple of a joint's speed, in windows of position."""
 
 from collections.abc import Sequence
 
@@ -7,27 +7,27 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.strokes import resolution_of
 
-RIPPLE = 0.10           # rms of a speed over its mean from which it is not constant
-_STEPS = 12.0           # encoder steps that a window of speed holds
-_WINDOWS = 8            # least windows of a motion whose speed is judged
+RIPPLE = 0.10           # rms ripple over mean speed; a larger ripple means that the speed is not constant
+_STEPS = 12.0           # encoder steps of a window
+_WINDOWS = 8            # smallest number of windows of a motion
 
 
 def resolved(x: Array) -> float:
-    """Way over which a joint's speed can be told, from its positions [rad or m]."""
+    """Smallest distance that gives a speed, from the resolution of a joint's positions [rad or m]."""
     return _STEPS * resolution_of(x)
 
 
 def speed_windows(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> tuple[Array, np.ndarray, Array]:
-    """Speeds over windows that hold a way of about `fine`, of all ranges at once.
+    """Speeds in windows of a distance of about `fine`, for all ranges.
 
     Returns
     -------
     speed : ndarray, shape (M,)
-        Signed along the motion, so that forward is positive [rad/s or m/s].
+        Speed along the motion, positive in the direction of the range [rad/s or m/s].
     owner : ndarray of int, shape (M,)
-        Which range a window belongs to.
+        Range of each window.
     length : ndarray, shape (M,)
-        Way of the windows at the range's mean speed [rad or m].
+        Distance of a window at the mean speed of its range [rad or m].
     """
     start, stop = (np.array([getattr(rows, end) for rows in ranges], dtype=int) for end in ("start", "stop"))
     way = x[stop - 1] - x[start]
@@ -43,13 +43,13 @@ def speed_windows(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> t
 
 
 def uneven(t: Array, x: Array, ranges: Sequence[slice], fine: float) -> list[tuple[slice, float, float]]:
-    """Ranges over which the speed is not constant: rows, mean speed, rms ripple as a fraction of it."""
+    """Ranges without constant speed: rows, mean speed, and rms ripple over mean speed."""
     if not ranges:
         return []
     speed, owner, length = speed_windows(t, x, ranges, fine)
     count = np.maximum(np.bincount(owner, minlength=len(ranges)), 1)
     mean = np.bincount(owner, speed, len(ranges)) / count
     variance = np.bincount(owner, (speed - mean[owner]) ** 2, len(ranges)) / count
-    seen = np.bincount(owner, (fine / _STEPS / length) ** 2, len(ranges)) / count   # what encoder and noise make of any speed
+    seen = np.bincount(owner, (fine / _STEPS / length) ** 2, len(ranges)) / count   # apparent ripple from encoder and noise
     ripple = np.sqrt(np.maximum(variance / np.where(mean > 0.0, mean, np.inf) ** 2 - seen, 0.0))
     return [(ranges[k], float(mean[k]), float(ripple[k])) for k in np.flatnonzero(ripple > RIPPLE).tolist()]

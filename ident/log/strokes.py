@@ -1,7 +1,7 @@
-"""Strokes: stretches at constant speed, found in what was measured.
+"""Detection of strokes in measured positions.
 
-A stroke is a stretch over which a joint moves at constant speed while the others hold or move at constant speeds of
-their own. It is recognised by the time that the joint takes for equal steps of position, never by what was commanded.
+A stroke is a part of a run in which a joint moves at constant speed, and every other joint rests or also moves at constant
+speed. Strokes are detected from the times that the joint needs for equal steps of position, never from commands.
 """
 
 from collections.abc import Iterator
@@ -13,32 +13,32 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 
-STEADY = 0.04          # a cell's speed may differ from the stroke's by this fraction
-REST_TOLERANCE = 0.01  # rad or m; other joints stay this near to rest, to constant speed, or to their place on the way there
-_CELLS = (8, 96)      # least and most position cells of a motion
-_SAMPLES = 40          # a cell is so many encoder steps, or lasts so many samples where steps are coarser
-_LEAST_CELLS = 3       # cells of a steady stretch
+STEADY = 0.04          # largest relative difference between the speed of a cell and the speed of the stroke
+REST_TOLERANCE = 0.01  # rad or m; tolerance of other joints: rest, constant speed, and return to the same position
+_CELLS = (8, 96)      # smallest and largest number of position cells of a motion
+_SAMPLES = 40          # encoder steps of a cell, or samples of a cell if encoder steps are coarser
+_LEAST_CELLS = 3       # smallest number of cells at constant speed
 _LEAST_ROWS = 8
-_REMNANT = 0.1         # a stretch shorter than this part of its motion's longest, in time and in way, is a ramp that rings
-_OLD_ROWS = 10         # a sensor slower than the log repeats a position less often than that,
-_SLOW_ROWS = 50         # or up to so often if nearly all are repeated alike: not those of an encoder at many speeds
+_REMNANT = 0.1         # a part shorter than this fraction of the longest part, in time and distance, is a ringing ramp
+_OLD_ROWS = 10         # a sensor slower than the log repeats a position for fewer rows,
+_SLOW_ROWS = 50         # or for up to this many rows, if nearly all positions repeat equally often (unlike a coarse encoder)
 _ALIKE = 0.9
-_NOISE_ROWS = 20_000    # rows from which the noise of a position is told
-_MIN_GEAR = 20.0       # gear ratio from which bins are whole motor revolutions
+_NOISE_ROWS = 20_000    # rows for the estimate of position noise
+_MIN_GEAR = 20.0       # from this gear ratio on, bins are whole motor revolutions
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """One joint, one direction, constant speed.
+    """A motion of one joint in one direction at constant speed.
 
     Attributes
     ----------
     joint : int
-        Which joint.
+        Index of the joint.
     segment : int
-        Segment of the plan in which it was found.
+        Plan segment of the stroke.
     rows : slice
-        Its samples.
+        Rows of its samples.
     direction : int
         +1 or -1.
     speed : float
@@ -46,9 +46,9 @@ class Stroke:
     low, high : float
         Positions between which the speed is constant [rad or m].
     start, rate : ndarray, shape (n,)
-        Where all joints are at its first row, and their constant speeds [rad or m, and per s].
+        Positions of all joints at the first row [rad or m], and their constant velocities [rad/s or m/s].
     duration : float
-        Time from its first row to its last [s].
+        Time from the first row to the last row [s].
     """
 
     joint: int
@@ -64,19 +64,19 @@ class Stroke:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells it from the others of a run: joint and first row."""
+        """Unique key of the stroke in its run: joint and first row."""
         return self.joint, self.rows.start
 
     def at(self, position: ArrayLike) -> Array:
-        """Positions of all joints where the stroke's own passes `position`, shape (N, n)."""
+        """Positions of all joints when the joint of the stroke passes `position`, shape (N, n)."""
         since = (np.asarray(position, dtype=float) - self.start[self.joint]) / self.rate[self.joint]
         return np.asarray(self.start + since[..., None] * self.rate)
 
 
 def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = frozenset()) -> list[Stroke]:
-    """Stretches at constant speed of each joint with the others held or at constant speeds too, joint by joint.
+    """Find the strokes of all joints, joint by joint.
 
-    Segments `but` which are not searched: a plan may say that they only move the arm to another place.
+    Segments in `but` are not searched; these only move the arm to another position.
     """
     q = np.column_stack([moving_on(t, x) for x in q.T])
     steady = [list(_stretches(t, q[:, joint], segment, but)) for joint in range(q.shape[1])]
@@ -85,16 +85,16 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
         for part, sign in stretches:
             together = _together(t, q, part, [steady[other] for other in range(q.shape[1]) if other != joint])
             stroke = None if together is None else _stroke(t, q, segment, joint, sign, *together)
-            if stroke is not None and stroke.speed > 0.0:       # of positions that mostly repeat themselves the usual speed is 0
+            if stroke is not None and stroke.speed > 0.0:       # the median speed is 0 if most positions repeat
                 found.append(stroke)
     return found
 
 
 def moving_on(t: Array, x: Array) -> Array:
-    """Positions without those that a slow sensor repeats, which lie on the straight line between what was new."""
+    """Replace positions that a slow sensor repeats by linear interpolation between new positions, shape (N,)."""
     new = np.concatenate(([0], np.flatnonzero(x[1:] != x[:-1]) + 1))
     length, jump = np.diff(new), np.abs(np.diff(x[new]))
-    leaps = jump > 3.0 * encoder_step(x)            # not those of a coarse encoder
+    leaps = jump > 3.0 * encoder_step(x)            # larger than steps of a coarse encoder
     usual = float(np.median(length[leaps])) if leaps.any() else 0.0
     slow = _OLD_ROWS <= usual <= _SLOW_ROWS and np.mean(np.abs(length[leaps] - usual) <= 1.0) > _ALIKE
     waits = leaps & (length > 1) & (length < (usual + 2.0 if slow else _OLD_ROWS))
@@ -108,7 +108,7 @@ def moving_on(t: Array, x: Array) -> Array:
 
 
 def _stretches(t: Array, x: Array, segment: np.ndarray, but: frozenset[int]) -> Iterator[tuple[slice, int]]:
-    """Rows over which a joint moves at constant speed, and which way."""
+    """Yield the rows of each part at constant speed, and its direction."""
     resolution = encoder_step(x)
     least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
     for rows in motions(x, segment, least):
@@ -123,7 +123,7 @@ def _stretches(t: Array, x: Array, segment: np.ndarray, but: frozenset[int]) -> 
 
 
 def _together(t: Array, q: Array, part: slice, others: list[list[tuple[slice, int]]]) -> tuple[slice, Array, Array] | None:
-    """The longest part of a stretch in which the other joints hold or keep their speeds too; where all start, their speeds."""
+    """Longest part in which the other joints rest or keep their speeds, with start positions and velocities of all joints."""
     for _ in range(2):
         some = slice(part.start, part.stop, max(1, (part.stop - part.start) // 50))
         since, where = t[some] - t[part.start], q[some]
@@ -149,7 +149,7 @@ def _stroke(t: Array, q: Array, segment: np.ndarray, joint: int, sign: int, rows
 
 
 def motions(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
-    """Stretches of at least `least` within a segment over which x moves one way."""
+    """Yield the rows of motions in one direction within a segment, over a distance of at least `least`."""
     edges = np.concatenate(([0], np.flatnonzero(np.diff(segment)) + 1, [len(x)]))
     high, low = np.maximum.reduceat(x, edges[:-1]), np.minimum.reduceat(x, edges[:-1])
     for k in np.flatnonzero(high - low > least):
@@ -164,7 +164,7 @@ def motions(x: Array, segment: np.ndarray, least: float) -> Iterator[slice]:
 
 
 def _turning_points(x: Array, least: float) -> list[int]:
-    """Rows at which x turns back by more than `least`."""
+    """Rows of the extremes after which x moves back by more than `least`."""
     turns, extreme, sign = [], 0, 0
     stride = max(1, len(x) // 20000)
     coarse = x[::stride].tolist()
@@ -182,18 +182,18 @@ def _turning_points(x: Array, least: float) -> list[int]:
 
 
 def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
-    """Row ranges of a rising x over which equal steps of position take equal times."""
+    """Yield first and last row of the parts of a rising x at constant speed."""
     rising = np.maximum.accumulate(x)
     edges, unsure = _cell_edges(x, resolution)
     cells = len(edges) - 1
     if cells < _LEAST_CELLS:
         return
     passed = np.interp(edges, rising, t)
-    pace = np.log(np.maximum(np.diff(passed), 1e-9))         # log of the time that each cell takes
+    pace = np.log(np.maximum(np.diff(passed), 1e-9))         # logarithm of the time in each cell
     rows, apart = np.searchsorted(rising, edges), STEADY + unsure
     cut = np.concatenate(([0], np.flatnonzero(np.abs(np.diff(pace)) > 2.0 * apart) + 1, [cells]))
     for first, last in pairwise(cut):
-        for _ in range(4):                                     # shrink to the longest part near its own median
+        for _ in range(4):                                     # shrink to the longest part close to its own median
             if last - first < _LEAST_CELLS:
                 break
             near = np.abs(pace[first:last] - _median(pace[first:last])) < apart
@@ -201,23 +201,24 @@ def _steady(t: Array, x: Array, resolution: float) -> Iterator[tuple[int, int]]:
                 break
             start, length = _longest(near)
             first, last = first + start, first + start + length
-        first, last = first + 1, last - 1                      # edge cells hold the end of a ramp
+        first, last = first + 1, last - 1                      # the first and last cell contain the end of a ramp
         if last - first >= max(1, _LEAST_CELLS - 2) and rows[last] - rows[first] >= _LEAST_ROWS:
             yield int(rows[first]), int(rows[last])
 
 
 def _cell_edges(rising: Array, resolution: float) -> tuple[Array, float]:
-    """Edges of equal cells, large enough that encoder steps, noise and sampling hardly shift when they are passed.
+    """Return edges of equal position cells, and the relative uncertainty of the times in the cells.
 
-    They lie half-way between steps of the encoder, so that each is passed at the instant of a step. The second result is the
-    fraction by which noise, and sampling where a motion is too short for cells of that size, make their times unsure.
+    The cells are large enough that encoder steps, noise and sampling hardly change these times. Edges are half-way between
+    encoder steps, so that the position passes an edge at the instant of a step. The uncertainty comes from noise, and from
+    sampling if the motion is too short for cells of the wanted size.
     """
     low, high = rising[0], rising[-1]
     noise = position_noise(rising, resolution)
     cell = 8.0 * max(resolution, 8.0 * noise)
     chord = min(_SAMPLES, len(rising) // 4)
-    fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # way a sample
-    grain = min(resolution, fastest)            # an edge is passed between two samples, or two steps
+    fastest = float(np.max(rising[chord:] - rising[:-chord])) / chord if chord else 0.0     # distance per sample
+    grain = min(resolution, fastest)            # resolution of the passage of an edge: one sample or one encoder step
     cell = max(cell, _SAMPLES * grain)
     cells = np.clip((high - low) / cell, *_CELLS)
     steps = max(1.0, np.ceil((high - low) / (cells * resolution)))
@@ -226,15 +227,15 @@ def _cell_edges(rising: Array, resolution: float) -> tuple[Array, float]:
 
 
 def position_noise(rising: Array, resolution: float) -> float:
-    """Standard deviation of the position's noise, if it is more than what encoder steps make; else 0."""
+    """Standard deviation of the position noise; 0 if the noise is within two encoder steps."""
     if len(rising) < 4:
         return 0.0
-    noise = _median(np.abs(np.diff(rising, 3))) / 0.6745 / np.sqrt(20.0)     # ramps leave no third difference
+    noise = _median(np.abs(np.diff(rising, 3))) / 0.6745 / np.sqrt(20.0)     # ramps have no third difference
     return noise if noise > 2.0 * resolution else 0.0
 
 
 def _line(t: Array, q: Array) -> tuple[Array, Array]:
-    """Least-squares straight line q = start + rate t of every joint, each shape (n,)."""
+    """Start and rate of the least-squares line q = start + rate t of each joint, shapes (n,)."""
     mean, middle = q.mean(axis=0), t.mean()
     about = t - middle
     rate = about @ (q - mean) / (about @ about)
@@ -242,7 +243,7 @@ def _line(t: Array, q: Array) -> tuple[Array, Array]:
 
 
 def _median(x: Array) -> float:
-    """As NumPy's, several times faster for the few cells of a stroke."""
+    """Median; several times faster than NumPy for the few cells of a stroke."""
     x = np.sort(x)
     return float(x[(len(x) - 1) // 2] + x[len(x) // 2]) / 2.0
 
@@ -258,18 +259,18 @@ def _longest(mask: np.ndarray) -> tuple[int, int]:
 
 
 def encoder_step(x: Array) -> float:
-    """Smallest step that the position takes."""
+    """Smallest change of the position between samples [rad or m]."""
     steps = np.abs(np.diff(x[:200_000]))
-    least = 1e-7 * float(np.ptp(x))                # finer steps are noise, or rounding of a computed position
+    least = 1e-7 * float(np.ptp(x))                # smaller changes are noise or rounding
     steps = steps[steps > least]
     return float(steps.min()) if len(steps) else max(least, 1e-12)
 
 
 def resolution_of(x: Array) -> float:
-    """What can be told of a joint's positions, at rest or in motion: an encoder step, or as wide as they are noisy."""
+    """Resolution of a joint's positions [rad or m]: an encoder step, or three standard deviations of the noise."""
     return max(encoder_step(x), 3.0 * position_noise(x[:_NOISE_ROWS], 0.0))
 
 
 def motor_revolution(gear_ratio: float) -> float:
-    """One motor revolution at the joint, over which ripple averages out; 0 where there is no gear to speak of."""
+    """One motor revolution at the joint [rad], over which ripple averages out; 0 for low gear ratios."""
     return 2.0 * np.pi / gear_ratio if gear_ratio >= _MIN_GEAR else 0.0

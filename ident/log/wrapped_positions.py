@@ -1,4 +1,4 @@
-"""Positions that begin anew at the end of their encoder's range, as ±pi or the ±12.5 rad of a drive's protocol, made to go on."""
+"""Unwrapping of positions that wrap around at the end of a range, such as ±pi or the ±12.5 rad of a drive's protocol."""
 
 from dataclasses import dataclass
 
@@ -6,28 +6,28 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 
-_WHOLE = 0.5            # part of the positions' span that a wrap leaps over at least
-_ALIKE = 0.02           # by which the range may differ from wrap to wrap, and from a known one
-_KNOWN = (2.0 * np.pi, 25.0, 4.0 * np.pi, 8.0 * np.pi)      # rad; a turn, ±12.5 of MIT drives, ±2 pi, ±4 pi
-_ROWS = 8               # steps on either side of a leap that tell how fast the joint goes there,
-_FASTER = 3.0           # and by how much more than these it may go in the leap's own step
-_LEAP = 20.0            # times the step that 1 % of the others exceed: no motion
+_WHOLE = 0.5            # smallest jump of a wrap, as a part of the span of the positions
+_ALIKE = 0.02           # relative tolerance of the range between wraps, and to a known range
+_KNOWN = (2.0 * np.pi, 25.0, 4.0 * np.pi, 8.0 * np.pi)      # rad; one turn, ±12.5 of MIT drives, ±2 pi, ±4 pi
+_ROWS = 8               # steps on each side of a jump that give the speed of the joint there,
+_FASTER = 3.0           # and largest motion in the step of the jump, as a multiple of these steps
+_LEAP = 20.0            # times the 99 % quantile of the other steps; a larger step is not motion
 
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """Positions of one joint that turns.
+    """Unwrapped positions of one revolute joint.
 
     Attributes
     ----------
     q : ndarray, shape (N,)
-        Without wraps [rad]; the given array where there are none.
+        Positions without wraps [rad]; the given array if there are no wraps.
     range : float
-        After which positions begin anew [rad]; 0 where nothing wraps.
+        Range of the wraps [rad]; 0 if there are no wraps.
     wraps : int
-        How often they do.
+        Number of wraps.
     leaps : tuple of int
-        Rows before leaps that are neither motion nor a wrap, but for those at either end.
+        Rows before jumps that are neither motion nor wraps, except near the ends of the log.
     """
 
     q: Array
@@ -37,17 +37,18 @@ class Unwrapped:
 
 
 def unwrapped(q: Array, begins: np.ndarray | None = None) -> Unwrapped:
-    """Positions of one joint that turns, made to go on where they begin anew.
+    """Unwrap the positions of one revolute joint.
 
-    A wrap leaps from one end of the positions to the other, always over the same range, in which all positions lie, and without
-    it the joint goes on as it does beside it. The range is what the leaps and the motion beside them say, or a known one near it.
+    A wrap is a jump from one end of the positions to the other. All wraps have the same range, all positions lie within this
+    range, and without the wrap the joint continues its motion. The range is estimated from the jumps and the motion beside them;
+    a known range close to this estimate replaces it.
 
     Parameters
     ----------
     q : ndarray, shape (N,)
-        Positions [rad]; nan where none was recorded.
+        Positions [rad]; nan if not recorded.
     begins : ndarray of bool, shape (N,), optional
-        Rows that do not go on from the row before, as at the beginning of another piece of the log.
+        True for rows that do not continue the previous row, such as the first row of another recording.
     """
     finite = np.flatnonzero(np.isfinite(q))
     values = q[finite]
@@ -61,7 +62,7 @@ def unwrapped(q: Array, begins: np.ndarray | None = None) -> Unwrapped:
     if not len(leaps):
         return Unwrapped(q)
     usual = float(np.quantile(np.abs(step[goes_on & ~far]), 0.99)) if (goes_on & ~far).any() else 0.0
-    fast = usual == 0.0 or bool(np.abs(step[leaps]).min() <= _LEAP * usual)         # or hardly ever in motion
+    fast = usual == 0.0 or bool(np.abs(step[leaps]).min() <= _LEAP * usual)         # or the joint hardly ever moves
     inside = leaps[(leaps >= _ROWS) & (leaps < len(step) - _ROWS)]
     left = Unwrapped(q, leaps=() if fast else tuple(finite[inside].tolist()))
     size = _range(values, step, leaps, goes_on & ~far)
@@ -70,14 +71,14 @@ def unwrapped(q: Array, begins: np.ndarray | None = None) -> Unwrapped:
     turn = np.zeros(len(values))
     turn[leaps + 1] = -np.sign(step[leaps])
     turns = np.cumsum(turn)
-    first = np.searchsorted(piece, piece)                   # each piece begins as it was recorded
+    first = np.searchsorted(piece, piece)                   # each recording begins with its recorded position
     out = q.copy()
     out[finite] = values + size * (turns - turns[first])
     return Unwrapped(out, size, len(leaps))
 
 
 def _range(values: Array, step: Array, leaps: np.ndarray, usual: np.ndarray) -> float | None:
-    """Range of the wraps; None where the leaps are none."""
+    """Range of the wraps [rad]; None if the jumps are not wraps."""
     beside = [np.arange(max(0, leap - _ROWS), min(len(step), leap + _ROWS + 1)) for leap in leaps.tolist()]
     near = [step[rows[usual[rows]]] for rows in beside]
     if min(map(len, near)) == 0:
@@ -89,8 +90,8 @@ def _range(values: Array, step: Array, leaps: np.ndarray, usual: np.ndarray) -> 
     is_known = abs(known / size - 1.0) <= _ALIKE
     size = known if is_known else size
     most = np.array([float(np.abs(own).max()) for own in near])
-    left = np.abs(np.abs(step[leaps]) - size)               # what the joint went in these steps themselves
+    left = np.abs(np.abs(step[leaps]) - size)               # motion during the steps of the jumps
     holds = np.ptp(values) <= (1.0 + _ALIKE) * size and np.all(left <= _ALIKE * size + _FASTER * most)
     there = np.diff(leaps, prepend=-1, append=len(step)) > _ROWS
-    stays = bool(np.any(there[:-1] & there[1:]))            # beyond a leap, where a value that comes and goes does not
+    stays = bool(np.any(there[:-1] & there[1:]))            # the joint stays beyond a jump, unlike single bad values
     return size if holds and (is_known or stays) and not np.all(most == 0.0) else None

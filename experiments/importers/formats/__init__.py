@@ -1,4 +1,4 @@
-"""A module for each format of files, that opens them as tables: text, JSON, MATLAB, HDF5, NumPy, Parquet, torch.
+"""Readers that open log files as tables, one module for each format: text, JSON, MATLAB, HDF5, NumPy, Parquet, torch.
 
 Imports from: `experiments.importers`, `ident`.
 """

@@ -1,4 +1,4 @@
-"""HDF5 files, MATLAB's of version 7.3 among them: vectors, matrices and tables, in groups within each other."""
+"""Reader for HDF5 files, including MATLAB 7.3: vectors, matrices and tables in nested groups."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import h5py
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_DEEPEST, _MOST = 12, 1000      # groups within groups, and cells of one list
-_LONGEST = 256                  # letters of a label
+_DEEPEST, _MOST = 12, 1000      # largest depth of groups, and largest number of cells of a list
+_LONGEST = 256                  # largest number of letters of a label
 
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A dataset of numbers, or the field of one whose rows are records."""
+    """A numeric dataset, or one field of a dataset of records."""
 
     place: str
     field: str | None
@@ -31,20 +31,20 @@ class _Leaf:
 
 
 def open_hdf5(path: Path) -> Table:
-    """Numeric vectors and matrices, called as `leaves` says; of a table of records ``table.field``.
+    """Open the numeric vectors and matrices of an HDF5 file, named as in `leaves`; fields of records are ``table.field``.
 
-    What a file only points at, in other files, is not read.
+    Links to other files are not followed.
 
     Raises
     ------
     InputError
-        If the package is missing, or the file is damaged.
+        If the package h5py is missing, or the file is damaged.
     """
     try:
         import h5py
     except ImportError:
-        raise InputError(f"{path}: HDF5, MATLAB's version 7.3 among it, needs the package h5py; "
-                         "pip install 'stribeck[hdf5]'") from None
+        raise InputError(f"{path}: HDF5 (and MATLAB 7.3) files need the package h5py; "
+                         "run pip install 'stribeck[hdf5]'") from None
 
     def opened() -> "h5py.File":
         return h5py.File(path, "r", locking=False)
@@ -55,7 +55,7 @@ def open_hdf5(path: Path) -> Table:
 
     try:
         if not survived(listed):
-            raise InputError(f"{path}: damaged, so much that reading it would end this program")
+            raise InputError(f"{path}: the file is damaged and would crash the reader")
         owner = {column: (name, leaf) for name, leaf in listed().items() for column in column_names(name, leaf.shape, leaf.dtype)}
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise _unreadable(path, error) from error
@@ -77,11 +77,11 @@ def open_hdf5(path: Path) -> Table:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: not an HDF5 file that can be read: {' '.join(str(error).split())}")
+    return InputError(f"{path}: cannot be read as an HDF5 file: {' '.join(str(error).split())}")
 
 
 class _Walk:
-    """The way through a file; what was met before, as where groups hold each other, is not entered again."""
+    """Traversal of a file that visits each object once, even if groups contain each other."""
 
     def __init__(self, file: "h5py.File") -> None:
         self._file = file
@@ -89,11 +89,11 @@ class _Walk:
         self._is_new(file["/"], 0)
 
     def content(self, group: "h5py.Group", depth: int = 0) -> dict[str, Any]:
-        """What a group holds: leaves, labels, and groups and lists of them. MATLAB's folders of its own begin with #."""
+        """Return the content of a group: leaves, labels, nested groups and lists, without MATLAB's internal groups (#...)."""
         return {name: self._value(item, depth) for name, item in _members(group) if depth > 0 or not name.startswith("#")}
 
     def _value(self, item: Any, depth: int) -> Any:
-        """A group's content, a list that references make, a label, or a dataset of numbers in this file; None for all else."""
+        """Return a group's content, a list of references, a label, or a numeric dataset of this file; otherwise None."""
         import h5py
 
         if isinstance(item, h5py.Group):
@@ -120,7 +120,7 @@ class _Walk:
 
 
 def _members(group: "h5py.Group") -> Iterator[tuple[str, Any]]:
-    """Names and contents of a group but for links into other files, or to nothing."""
+    """Yield names and objects of a group, without links to other files and broken links."""
     import h5py
 
     for name in group:
@@ -129,9 +129,9 @@ def _members(group: "h5py.Group") -> Iterator[tuple[str, Any]]:
 
 
 def _structures(group: "h5py.Group", content: dict[str, Any]) -> Any:
-    """The content of a group that MATLAB makes of several structures, as a list of them; of any other group as it is.
+    """Return the content of a MATLAB structure array as a list of structures; the content of any other group unchanged.
 
-    Each field then refers to its values, as cells do, which alone are marked as such.
+    MATLAB stores a structure array as a group whose fields are lists of references, without the mark of cell arrays.
     """
     lists = [value for name, value in content.items()
              if isinstance(value, list) and group[name].attrs.get("MATLAB_class") != b"cell"]

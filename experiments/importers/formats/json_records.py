@@ -1,4 +1,4 @@
-"""JSON: a list of records, lists by name, either inside an object with facts about the log, or a record a line."""
+"""Reader for JSON: a list of records, an object of lists, either of them inside an object with metadata, or JSON lines."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,37 +11,37 @@ from stribeck.experiments.importers.formats.text_tables import is_date, is_numbe
 from stribeck.experiments.importers.table import Array, Table, check_size, in_memory
 from stribeck.ident.errors import InputError
 
-_LARGEST = 1 << 30      # bytes of a file that is read as a whole
-_SHOWN = 8              # facts that are told
-_KINDS = "a list of records, an object of lists, or a record a line"
+_LARGEST = 1 << 30      # bytes of a file; JSON files are read as a whole
+_SHOWN = 8              # metadata entries in the note
+_KINDS = "a list of records, an object of lists, or one record per line"
 
 
 def open_json(path: Path) -> Table:
-    """Columns by the names of the records' entries: ``pose.x`` of an object in a record, ``q.0`` of a list in it.
+    """Open a JSON log; columns are named by the keys of the records, ``pose.x`` for nested objects, ``q.0`` for nested lists.
 
     Raises
     ------
     InputError
-        If it is no JSON, or holds no table.
+        If the file is not JSON, or has no table.
     """
     if path.stat().st_size > _LARGEST:
-        raise InputError(f"{path}: {path.stat().st_size / 1e9:.2g} GB of JSON are more than can be read as a whole; save it as "
-                         "Parquet or in pieces")
+        raise InputError(f"{path}: {path.stat().st_size / 1e9:.2g} GB of JSON exceed the limit of {_LARGEST / 1e9:.2g} GB; save "
+                         "the log as Parquet or in parts")
     try:
         found, facts = _table(_content(path))
         columns = {name: values for name, cells in found.items() if (values := _numbers(cells)) is not None}
     except (ValueError, RecursionError, OverflowError) as error:
-        raise InputError(f"{path}: not a table in JSON ({_KINDS}): {' '.join(str(error).split())}") from None
+        raise InputError(f"{path}: cannot be read as a JSON table ({_KINDS}): {' '.join(str(error).split())}") from None
     if not columns:
-        raise InputError(f"{path}: not a table in JSON ({_KINDS}): no numbers that come once a row")
+        raise InputError(f"{path}: cannot be read as a JSON table ({_KINDS}): no column of numbers found")
     check_size(str(path), len(next(iter(columns.values()))), len(columns))
     table = in_memory(str(path), columns)
     said = ", ".join(f"{key} = {value}" for key, value in list(facts.items())[:_SHOWN])
-    return Table(table.source, table.names, table.load, notes=(f"the log says of itself: {said}",) if said else ())
+    return Table(table.source, table.names, table.load, notes=(f"metadata of the log: {said}",) if said else ())
 
 
 def _content(path: Path) -> Any:
-    """What the file holds; lines of records as a list."""
+    """Return the parsed content; JSON lines become a list."""
     with path.open(encoding="utf-8-sig") as file:
         text = file.read()
     try:
@@ -54,13 +54,13 @@ def _content(path: Path) -> Any:
 
 
 def _table(content: Any) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Columns of cells, and facts beside them."""
+    """Return columns of cells, and the metadata beside the table."""
     if isinstance(content, list):
         if content and all(isinstance(record, dict) for record in content):
             return _of_records(content), {}
-        raise ValueError("its list does not hold records {...} alone")
+        raise ValueError("the list has entries that are not records {...}")
     if not isinstance(content, dict):
-        raise ValueError("it is a single value")
+        raise ValueError("the content is a single value")
     facts = {key: value for key, value in content.items() if isinstance(value, (str, int, float)) and str(value).strip()}
     records = [value for value in content.values() if isinstance(value, list) and value
                and all(isinstance(record, dict) for record in value)]
@@ -72,7 +72,7 @@ def _table(content: Any) -> tuple[dict[str, list[Any]], dict[str, Any]]:
 
 
 def _of_records(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Columns of records; what a record lacks is None."""
+    """Return the columns of records; missing entries are None."""
     columns: dict[str, list[Any]] = {}
     for row, record in enumerate(records):
         for name, value in _flat(record):
@@ -81,7 +81,7 @@ def _of_records(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _flat(content: Mapping[str, Any], before: str = "", lists: bool = False) -> Iterator[tuple[str, Any]]:
-    """Single values by their names, or lists by theirs; a list of rows is a column for each of their places."""
+    """Yield names and values of a record, or with `lists` names and columns of an object; a list of rows gives columns."""
     for key, value in content.items():
         name = f"{before}{key}"
         if isinstance(value, dict):
@@ -95,7 +95,7 @@ def _flat(content: Mapping[str, Any], before: str = "", lists: bool = False) -> 
 
 
 def _numbers(cells: Sequence[Any]) -> Array | None:
-    """A column of numbers, numbers as texts, or dates, nan where there is none; None where it holds something else."""
+    """Convert a column of numbers, numeric strings or dates to floats, nan for missing cells; None for other content."""
     import pandas as pd
 
     said = [cell for cell in cells if cell is not None]

@@ -1,4 +1,4 @@
-"""Numbers in dictionaries and lists within each other, by the names of the way there."""
+"""Numeric arrays in nested dictionaries and lists, named by their path."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 
 
 def leaves(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """All that has a shape and a type, called ``structure.field``; of one of several structures or cells ``name.0.field``,
-    and of signals of a Simulink scope ``name.LABEL`` where they have labels that differ.
+    """Yield names and arrays: ``structure.field``, ``name.0.field`` for lists of structures or cells, and ``name.LABEL`` for
+    signals of a Simulink scope with different labels.
     """
     for name, value in content.items():
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""NumPy archives: vectors and matrices; headers are read first, objects never."""
+"""Reader for NumPy archives: vectors and matrices, but no Python objects; headers are checked before the data."""
 
 import zipfile
 import zlib
@@ -16,7 +16,7 @@ _DAMAGED = (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotIm
 
 
 def open_npz(path: Path) -> Table:
-    """Numeric vectors and matrices of an NPZ file; a member is unpacked only when it is asked for and not larger than it says."""
+    """Open the numeric vectors and matrices of an NPZ file; an array is read on request, after a check of its size."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {name.removesuffix(".npy"): _shape(archive, name, path) for name in archive.namelist()
@@ -44,7 +44,7 @@ def open_npz(path: Path) -> Table:
 
 
 def _floats(values: np.ndarray) -> Array:
-    """Numbers; dates and times in s, dates since 1970."""
+    """Convert values to floats: dates to s since 1970, time spans to s."""
     if values.dtype.kind not in "mM":
         return np.array(values, dtype=float)
     ticks = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
@@ -52,14 +52,14 @@ def _floats(values: np.ndarray) -> Array:
 
 
 def _shape(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[tuple[int, ...], np.dtype]:
-    """Shape and type that a member states, which its size must bear out."""
+    """Return the stated shape and type of an array; refuse an array whose file is smaller than stated."""
     with archive.open(name) as file:
         shape, dtype = _header(file)
-    if dtype.hasobject:                                 # never read
+    if dtype.hasobject:                                 # Python objects are never read
         return shape, dtype
     claimed = dtype.itemsize * int(np.prod([float(side) for side in shape]))
     if any(side < 0 for side in shape) or claimed > archive.getinfo(name).file_size:
-        raise ValueError(f"{name} claims {claimed} bytes and holds {archive.getinfo(name).file_size}")
+        raise ValueError(f"{name} claims {claimed} bytes but has {archive.getinfo(name).file_size}")
     return shape, dtype
 
 
@@ -73,4 +73,4 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
 def _unreadable(path: Path, error: BaseException) -> InputError:
     if isinstance(error, InputError):
         return error
-    return InputError(f"{path}: not an NPZ file that can be read: {' '.join(str(error).split()) or type(error).__name__}")
+    return InputError(f"{path}: cannot be read as an NPZ file: {' '.join(str(error).split()) or type(error).__name__}")

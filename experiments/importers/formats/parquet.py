@@ -1,4 +1,4 @@
-"""Parquet files, and LeRobot datasets, which are folders of them."""
+"""Reader for Parquet files and for LeRobot datasets (folders of Parquet files)."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH = 65_536         # rows read at a time
-_WIDEST = 256           # values of a list column that can be joints
+_WIDEST = 256           # largest number of values in a cell of a list column
 _LARGEST_INFO = 1 << 24     # bytes of a dataset's description
-_EPISODE = "episode_index"      # LeRobot's column, also in one file of a dataset
+_EPISODE = "episode_index"      # column of LeRobot files that numbers the recordings
 _TICKS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def open_parquet(path: Path) -> Table:
-    """A Parquet file; values of a list column are called ``column.0``, ``column.1``, ..."""
+    """Open a Parquet file; a list column gives columns ``column.0``, ``column.1``, ..."""
     return _table(str(path), [path], {}, _EPISODE)
 
 
 def open_lerobot(folder: Path) -> Table:
-    """A LeRobot dataset: all episodes, with the names that ``meta/info.json`` gives the values of each feature."""
+    """Open a LeRobot dataset: all episodes, with the value names of ``meta/info.json``."""
     info = folder / "meta" / "info.json"
     try:
         if info.stat().st_size > _LARGEST_INFO:
@@ -36,15 +36,15 @@ def open_lerobot(folder: Path) -> Table:
         features = json.loads(info.read_text(encoding="utf-8"))["features"]
         names = {str(feature): _names(entry) for feature, entry in features.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{info}: not the description of a LeRobot dataset: {' '.join(str(error).split())}") from error
+        raise InputError(f"{info}: cannot be read as a LeRobot description: {' '.join(str(error).split())}") from error
     files = sorted(path for path in folder.glob("data/**/*.parquet") if path.is_file())
     if not files:
-        raise InputError(f"{folder}: a LeRobot dataset without data/**/*.parquet")
+        raise InputError(f"{folder}: the LeRobot dataset has no file data/**/*.parquet")
     return _table(str(folder), files, names, _EPISODE)
 
 
 def _names(feature: Any) -> list[str] | None:
-    """Names of a feature's values: a list, or a table with one list."""
+    """Value names of a feature, from a list or from a table with one list; None if there are none."""
     names = feature.get("names")
     if isinstance(names, Mapping) and len(names) == 1:
         names = next(iter(names.values()))
@@ -76,7 +76,7 @@ def _table(source: str, files: Sequence[Path], known: Mapping[str, list[str] | N
 
 
 def _columns(path: Path, known: Mapping[str, list[str] | None]) -> tuple[dict[str, tuple[str, int]], set[str], int]:
-    """Field and place of every column of one file, those that are times, and its rows."""
+    """Return field and index of every column of a file, the names of time columns, and the number of rows."""
     import pyarrow as pa
 
     columns: dict[str, tuple[str, int]] = {}
@@ -123,26 +123,26 @@ def _is_text(kind: "pa.DataType") -> bool:
 
 
 def _first(file: Any, name: str, test: Callable[[str], bool]) -> bool:
-    """Whether the first text of a column, which may begin with rows without, passes a test."""
+    """Whether the first text of a column passes a test; missing values before it are skipped."""
     batch = next(file.iter_batches(_BATCH, columns=[name]), None)
     texts = [] if batch is None else batch.column(name).drop_null()
     return len(texts) > 0 and test(str(texts[0]))
 
 
 def _numbers(column: "pa.Array", name: str = "") -> Array:
-    """Values as floats, shape (N, width): nan where there is none, times in s, texts by what they say."""
+    """Convert a column to floats, shape (N, width): nan for missing values, times in s, texts as numbers or dates."""
     import pyarrow as pa
 
     width = 1
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         sizes = set(np.diff(column.offsets.to_numpy()).tolist())
         if column.null_count or len(sizes) > 1:
-            raise ValueError(f"lists of {min(sizes)} to {max(sizes)} values in one column, {name}"
-                             + (", and rows without" if column.null_count else ""))
+            raise ValueError(f"column {name} has lists of {min(sizes)} to {max(sizes)} values; all must have the same length"
+                             + (", and some rows have no list" if column.null_count else ""))
         width, column = (sizes or {0}).pop(), column.flatten()
     elif pa.types.is_fixed_size_list(column.type):
         if column.null_count:
-            raise ValueError(f"lists are missing in the column {name}")
+            raise ValueError(f"column {name} has rows without a list")
         width, column = column.type.list_size, column.flatten()
     if _is_text(column.type):
         return numbers_in(column.to_pandas()).reshape(-1, width)
@@ -155,7 +155,7 @@ def _numbers(column: "pa.Array", name: str = "") -> Array:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[Any]:
-    """The file, opened; what a damaged one makes Arrow run into, as one sentence."""
+    """Open a file; report any error of a damaged file as one sentence."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -165,4 +165,4 @@ def _readable(path: Path) -> Iterator[Any]:
     except InputError:
         raise
     except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, KeyError) as error:
-        raise InputError(f"{path}: not a Parquet file that can be read: {' '.join(str(error).split())}") from error
+        raise InputError(f"{path}: cannot be read as a Parquet file: {' '.join(str(error).split())}") from error

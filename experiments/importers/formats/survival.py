@@ -1,4 +1,4 @@
-"""Readers in compiled code that a damaged file may kill, tried in a process of their own."""
+"""Trial run of a reader in a separate process: a damaged file may crash a reader in compiled code."""
 
 import faulthandler
 import os
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def survived(reads: Callable[[], Any]) -> bool:
-    """Whether a process lives through this; true where none can be forked."""
+    """Whether a child process runs `reads` without a crash; true on systems without fork."""
     if not hasattr(os, "fork"):
         return True
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)         # of forking a process with threads: this one only reads
+        warnings.simplefilter("ignore", DeprecationWarning)         # about a fork with threads; the child only reads
         child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Text tables: any separator, with or without a header, whatever stands above the numbers."""
+"""Reader for text tables with any separator, with or without a header, and with any lines above the numbers."""
 
 import csv
 import re
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UTF8, _CP1252 = "utf-8-sig", "cp1252"
-_HEAD = 100             # lines among which the first with numbers must be
+_HEAD = 100             # the first line of numbers must be among the first 100 lines
 _LONGEST = 1 << 20      # characters of a line
 _CHUNK = 100_000        # rows read at a time
-_SEPARATORS = "\t;,|"   # the first that is found; else blanks
+_SEPARATORS = "\t;,|"   # tried in this order; otherwise blanks
 _DECIMAL_COMMAS = re.compile(r"\s*([-+]?\d+(,\d+)?([eE][-+]?\d+)?(\s+|$)){2,}$")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-_MINUS = str.maketrans("−–", "--")      # as typesetting writes it
+_MINUS = str.maketrans("−–", "--")      # typographic minus signs
 _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _EMPTY = "behind the last separator"
 _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", "-", "1", ""}
@@ -34,9 +34,9 @@ _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a text table is written: lines above the numbers, names of the columns, separator and decimal mark.
+    """Format of a text table: number of lines above the numbers, column names, separator and decimal mark.
 
-    `trailing` is whether lines end in a separator behind the last column; `notes` say which columns share a name.
+    `trailing` is true if lines end with a separator; `notes` name the columns that were renamed.
     """
 
     skip: int
@@ -48,9 +48,9 @@ class _Layout:
 
 
 def open_csv(path: Path) -> Table:
-    """CSV and other text: separated by tab, semicolon, comma, bar or blanks; ``#`` starts a comment.
+    """Open a text table with tab, semicolon, comma, bar or blanks as separator; ``#`` starts a comment.
 
-    Columns of a file without a header are called 1, 2, ...; a line of units below the header belongs to the names.
+    Columns of a file without a header are named 1, 2, ... A line of units below the header is added to the names.
     """
     with _readable(path):
         encoding = _encoding(path)
@@ -60,14 +60,14 @@ def open_csv(path: Path) -> Table:
 
 
 def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], tuple[str, ...]]:
-    """Names, cells of each column as they are written, and notes, of a table that may hold words beside numbers.
+    """Return names, text cells of each column, and notes of a table that may have words beside numbers.
 
     Parameters
     ----------
     path : Path
-        The table.
+        Text file with the table.
     most : int
-        Rows that are read.
+        Largest number of rows that are read.
     """
     with _readable(path):
         encoding = _encoding(path)
@@ -77,7 +77,7 @@ def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], t
             filled = (_cells(line, layout.separator) for line in lines if not line.startswith("#"))
             rows = list(islice((cells for cells in filled if any(cells)), most))
         if not rows:
-            raise ValueError("no line of numbers below its header")
+            raise ValueError("no line of numbers below the header")
     width = len(layout.names)
     whole = [(row + [""] * width)[:width] for row in rows]
     return layout.names, [list(column) for column in zip(*whole, strict=True)], layout.notes
@@ -86,14 +86,14 @@ def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], t
 def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
     import pandas as pd
 
-    older = tuple(int(number) for number in pd.__version__.split(".")[:2]) < (3, 1)      # 3.1 reads every digit unasked
+    older = tuple(int(number) for number in pd.__version__.split(".")[:2]) < (3, 1)      # exact by default from 3.1
     exact: dict[str, Any] = {"float_precision": "round_trip"} if older else {}
     parts: dict[str, list[Array]] = {name: [] for name in names}
     rows = 0
     with _readable(path), pd.read_csv(path, sep=layout.separator, decimal=layout.decimal, comment="#", skipinitialspace=True,
                                       encoding=encoding, skiprows=layout.skip, header=None, chunksize=_CHUNK,
                                       names=[*layout.names, *([_EMPTY] if layout.trailing else ())], **exact) as chunks:
-        for chunk in chunks:            # all columns: told which, pandas passes over rows that are longer than the others
+        for chunk in chunks:            # with a selection of columns, pandas would skip rows that are too long
             rows += len(chunk)
             check_size(str(path), rows, len(names))
             for name, part in parts.items():
@@ -102,7 +102,7 @@ def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> d
 
 
 def numbers_in(column: "pd.Series[Any]") -> Array:
-    """Numbers of a column of texts; dates of ISO 8601 as seconds since 1970."""
+    """Convert a text column to numbers; ISO 8601 dates become seconds since 1970."""
     import pandas as pd
 
     numbers, said = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=float), column.dropna()
@@ -114,19 +114,19 @@ def numbers_in(column: "pd.Series[Any]") -> Array:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """What a damaged file makes pandas run into, as one sentence."""
+    """Report any error of a damaged file as one sentence."""
     try:
         yield
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not a CSV table: it is text neither in UTF-8 nor in Windows-1252") from None
-    except (ValueError, OverflowError, csv.Error) as error:            # pandas' own errors among them
-        raise InputError(f"{path}: not a CSV table: {' '.join(str(error).split())}") from error
+        raise InputError(f"{path}: cannot be read as a CSV table: the encoding is neither UTF-8 nor Windows-1252") from None
+    except (ValueError, OverflowError, csv.Error) as error:            # includes the errors of pandas
+        raise InputError(f"{path}: cannot be read as a CSV table: {' '.join(str(error).split())}") from error
 
 
 def _encoding(path: Path) -> str:
-    """UTF-8; UTF-16 by its first two bytes; or where the head is neither, as spreadsheets write a degree sign, Windows-1252."""
+    """Encoding of a file: UTF-16 (by its first two bytes), UTF-8, or else Windows-1252, in which spreadsheets write '°'."""
     with path.open("rb") as file:
         head = file.read(_LONGEST)
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -135,13 +135,13 @@ def _encoding(path: Path) -> str:
         getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
         if b"\0" in head:
-            raise ValueError("it is no text") from None
+            raise ValueError("the file is not text") from None
         return _CP1252
     return _UTF8
 
 
 def _layout(path: Path, encoding: str, numeric: Callable[[list[str], str], bool] | None = None) -> _Layout:
-    """Found from the first line with numbers and the lines above it; `numeric` tells that a line's fields are those."""
+    """Find the format from the first line of numbers and the lines above it; `numeric` decides whether fields are numbers."""
     numeric = numeric or _numbers
     above: list[str] = []
     with path.open(encoding=encoding) as file:
@@ -155,24 +155,24 @@ def _layout(path: Path, encoding: str, numeric: Callable[[list[str], str], bool]
                 break
             above.append(line.strip())
         else:
-            raise ValueError(f"no line of numbers among the first {_HEAD}")
-        if separator != ",":            # the first numbers may have no decimals
+            raise ValueError(f"no line of numbers among the first {_HEAD} lines")
+        if separator != ",":            # the first line may have no decimals
             decimal = _decimal((line, *islice(iter(lambda: file.readline(_LONGEST), ""), _HEAD)))
     heads = [text.lstrip("# ") for text in above if text.strip("# ")]
-    if not line:                                            # a header and nothing below
+    if not line:                                            # a header without rows
         plain = [text for text in above if text and not text.startswith("#")]
         if not plain:
-            raise ValueError("no line of numbers in it")
+            raise ValueError("the file has no line of numbers")
         fields = _fields(plain[-1], separator := _marks(plain[-1], [])[0])
     cells = len(_cells(line, separator))
     named = len(_fields(heads[-1], separator)) if heads else 0
-    count = named if len(fields) < named <= cells else len(fields)         # the first values of the last columns may be missing
+    count = named if len(fields) < named <= cells else len(fields)         # the last columns may be empty in this line
     names, notes = _unique(_names(heads, separator, count))
     return _Layout(len(above), names, separator, decimal, cells > count, notes)
 
 
 def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
-    """Names from the last lines above the numbers that have as many fields; else numbers."""
+    """Column names from the last lines above the numbers with the right number of fields; otherwise 1, 2, ..."""
     rows = [fields for text in heads if len(fields := _fields(text, separator)) == count]
     names = [str(k + 1) for k in range(count)]
     if rows and heads and _fields(heads[-1], separator) == rows[-1]:
@@ -184,7 +184,7 @@ def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
 
 
 def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of which none is there twice, and notes on those that were."""
+    """Return unique names (repeated names get a number), and notes on the repeated names."""
     called: dict[str, list[str]] = {}
     for name in names:
         own = called.setdefault(name, [])
@@ -192,26 +192,26 @@ def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     left = {name: iter(own) for name, own in called.items()}
     unique = tuple(next(left[name]) for name in names)
     if len(set(unique)) < len(names):
-        raise ValueError("two of its columns have one name")
+        raise ValueError("two columns have the same name")
     return unique, tuple(_repeated(name, own[1:]) for name, own in called.items() if len(own) > 1)
 
 
 def _repeated(name: str, others: Sequence[str]) -> str:
-    """A note on a name that several columns have."""
+    """Note on a name that several columns share."""
     if len(others) == 1:
-        return f"column {name!r} is there twice; the second is called {others[0]!r} (give it as such)"
-    return (f"column {name!r} is there {len(others) + 1} times; the others are called {others[0]!r} to {others[-1]!r} "
-            "(give them as such)")
+        return f"two columns are named {name!r}; the second is renamed {others[0]!r} (use this name in --column)"
+    return (f"{len(others) + 1} columns are named {name!r}; all but the first are renamed {others[0]!r} to {others[-1]!r} "
+            "(use these names in --column)")
 
 
 def _are_units(cells: list[str]) -> bool:
-    """Whether a line holds units: all of them in brackets, or most of them known."""
+    """Whether a line is a line of units: all cells in brackets, or most cells known units."""
     known = sum(cell.strip("[]()") in _ALL_UNITS for cell in cells)
     return all(cell[:1] + cell[-1:] in ("[]", "()", "") for cell in cells) or (known > len(cells) / 2 and known > 1)
 
 
 def _marks(line: str, above: list[str]) -> tuple[str, str]:
-    """Separator and decimal mark of a line of numbers; a comma separates where nothing else does."""
+    """Return separator and decimal mark of a line of numbers; a comma is the separator only if there is no other."""
     header = next((text for text in reversed(above) if text.strip("# ")), line)
     commas = "," in header and not _DECIMAL_COMMAS.match(line)
     separator = next((mark for mark in _SEPARATORS if mark in line and (mark != "," or commas)), r"\s+")
@@ -219,19 +219,19 @@ def _marks(line: str, above: list[str]) -> tuple[str, str]:
 
 
 def _decimal(lines: Iterable[str]) -> str:
-    """Decimal mark where a comma does not separate: that of the first line that has one."""
+    """Decimal mark of the first line that has one, for tables whose separator is not a comma."""
     return next(("." if "." in line else "," for line in lines if "." in line or "," in line), ".")
 
 
 def _cells(line: str, separator: str) -> list[str]:
-    """All that a line holds, empty cells at its end among it."""
+    """All cells of a line, including empty cells at its end."""
     if separator == r"\s+":
         return line.split()
     return [part.strip() for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True) for part in row]
 
 
 def _fields(line: str, separator: str) -> list[str]:
-    """Those up to the last that is not empty: a separator may stand behind the last column."""
+    """Cells of a line without the empty cells at its end."""
     fields = _cells(line, separator)
     while fields and not fields[-1]:
         fields.pop()
@@ -239,19 +239,19 @@ def _fields(line: str, separator: str) -> list[str]:
 
 
 def _numbers(fields: list[str], decimal: str) -> bool:
-    """Whether most fields are numbers; the rest may be text or missing."""
+    """Whether most of the filled fields are numbers."""
     return 2 * sum(is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
 
 
 def _some_numbers(fields: list[str], decimal: str) -> bool:
-    """Whether a line holds a row of a table with words in it: at least two numbers, and a third of what is there."""
+    """Whether a line is a row of a table with words: at least two numbers, and at least a third of the filled fields."""
     plain = [plain_number(field) for field in fields if field]
     numbers = sum(is_number(field.replace(decimal, ".")) or bool(_DECIMAL_COMMA.fullmatch(field)) for field in plain)
     return numbers >= 2 and 3 * numbers >= len(plain)
 
 
 def plain_number(text: str) -> str:
-    """A printed number without its uncertainty (``2.3 ± 0.1``), and with a minus sign that computers read."""
+    """Remove the uncertainty of a printed number (``2.3 ± 0.1``), and replace a typographic minus sign."""
     return text.translate(_MINUS).split("±")[0].split("+/-")[0].strip()
 
 
@@ -265,5 +265,5 @@ def is_number(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text begins as a date and a time of ISO 8601 do."""
+    """Whether a text begins with a date and time in ISO 8601."""
     return _DATE.match(text) is not None

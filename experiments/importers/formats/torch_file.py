@@ -1,8 +1,8 @@
-"""Files that ``torch.save`` wrote, as numbers only: what describes their tensors is read step by step and never executed.
+"""Reader for files of ``torch.save`` that never executes their pickle.
 
-Such a file is an archive: a member for the numbers of each storage, and a pickle that says which tensor is which part of them.
-A pickle is a program for a stack machine that may call any function. Here a handful of its instructions build dictionaries,
-lists and descriptions of tensors; all else that it would call or make is left out as no number.
+The file is an archive. One member holds the numbers of each storage; a pickle describes which part of a storage each tensor is.
+A pickle is a program for a stack machine and may call any function. This reader interprets the few instructions that build
+dictionaries, lists and tensor descriptions. It calls no function; other objects become placeholders (`_Named`).
 """
 
 import pickletools
@@ -21,9 +21,9 @@ from stribeck.ident.errors import InputError
 
 _TYPES = {"DoubleStorage": "f8", "FloatStorage": "f4", "HalfStorage": "f2", "LongStorage": "i8", "IntStorage": "i4",
           "ShortStorage": "i2", "CharStorage": "i1", "ByteStorage": "u1", "BFloat16Storage": "u2"}
-_BFLOAT = "BFloat16Storage"         # the upper half of a float
+_BFLOAT = "BFloat16Storage"         # the upper two bytes of a float
 _DESCRIPTION = "data.pkl"
-_LARGEST = 1 << 24                  # bytes of a description
+_LARGEST = 1 << 24                  # bytes of the pickle
 _TENSOR = "torch._utils _rebuild_tensor_v2"
 _DICTIONARY = "collections OrderedDict"
 _DAMAGED = (ValueError, IndexError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError,
@@ -32,14 +32,14 @@ _DAMAGED = (ValueError, IndexError, KeyError, TypeError, OSError, EOFError, zipf
 
 @dataclass(frozen=True)
 class _Named:
-    """A function or class that the description names and that nobody calls."""
+    """Placeholder for a function, class or object of the pickle."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class _Storage:
-    """Numbers in a member of the archive."""
+    """Reference to the numbers in one member of the archive."""
 
     kind: str
     key: str
@@ -48,7 +48,7 @@ class _Storage:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """A part of a storage: first number, and how many numbers apart its rows and columns are."""
+    """A view of a storage: index of the first number, shape, and strides in numbers."""
 
     storage: _Storage
     first: int
@@ -57,34 +57,34 @@ class _Tensor:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of its numbers."""
+        """Type of the numbers."""
         return np.dtype(_TYPES[self.storage.kind])
 
 
 def open_torch(path: Path) -> Table:
-    """Tensors of one or two dimensions in dictionaries and lists, called as `leaves` says.
+    """Open the tensors of one or two dimensions of a torch file, named as in `leaves`.
 
     Raises
     ------
     InputError
-        If it is damaged, or older than torch 1.6.
+        If the file is damaged, or was written before torch 1.6.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             place = next((name for name in archive.namelist() if name.endswith(f"/{_DESCRIPTION}")), None)
             if place is None:
-                raise ValueError(f"no {_DESCRIPTION} in it")
+                raise ValueError(f"the archive has no {_DESCRIPTION}")
             folder = place.removesuffix(_DESCRIPTION)
             if archive.getinfo(place).file_size > _LARGEST:
-                raise ValueError(f"its description is larger than {_LARGEST} bytes")
+                raise ValueError(f"{_DESCRIPTION} is larger than {_LARGEST} bytes")
             described = _described(archive.read(place))
             big = f"{folder}byteorder" in archive.namelist() and archive.read(f"{folder}byteorder") == b"big"
         content = described if isinstance(described, dict) else {"tensor": described}
         tensors = {name: leaf for name, leaf in leaves({str(name): value for name, value in content.items()})
                    if isinstance(leaf, _Tensor)}
     except zipfile.BadZipFile:
-        raise InputError(f"{path}: not a file of torch from version 1.6 on; save it anew, or its arrays with "
-                         "numpy.savez") from None
+        raise InputError(f"{path}: not a torch file of version 1.6 or later; save the tensors again, or as arrays "
+                         "with numpy.savez") from None
     except _DAMAGED as error:
         raise _unreadable(path, error) from error
     owner = {column: name for name, tensor in tensors.items() for column in column_names(name, tensor.shape, tensor.dtype)}
@@ -109,16 +109,16 @@ def open_torch(path: Path) -> Table:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: not a file of torch that can be read: {' '.join(str(error).split()) or type(error).__name__}")
+    return InputError(f"{path}: cannot be read as a torch file: {' '.join(str(error).split()) or type(error).__name__}")
 
 
 def _numbers(archive: zipfile.ZipFile, folder: str, big: bool, tensor: _Tensor) -> np.ndarray:
-    """The numbers of a tensor."""
+    """Return the numbers of a tensor."""
     storage, member = tensor.storage, archive.getinfo(f"{folder}data/{tensor.storage.key}")
     dtype = tensor.dtype.newbyteorder(">" if big else "<")
     last = tensor.first + sum((size - 1) * apart for size, apart in zip(tensor.shape, tensor.apart, strict=True))
     if min(tensor.first, *tensor.apart) < 0 or last >= storage.count or storage.count * dtype.itemsize > member.file_size:
-        raise ValueError("a tensor reaches beyond its numbers")
+        raise ValueError("a tensor extends beyond its storage")
     with archive.open(member) as file:
         values = np.frombuffer(file.read(storage.count * dtype.itemsize), dtype)
     if storage.kind == _BFLOAT:
@@ -128,17 +128,17 @@ def _numbers(archive: zipfile.ZipFile, folder: str, big: bool, tensor: _Tensor) 
 
 
 def _described(text: bytes) -> Any:
-    """What a description builds: dictionaries, lists, numbers, texts, and tensors; `_Named` for all else."""
+    """Return the object of a pickle: dictionaries, lists, numbers, texts and tensors; `_Named` for all other objects."""
     machine = _Machine()
     for code, argument, _ in pickletools.genops(text):
         if code.name == "STOP":
             return machine.stack[-1]
         machine.step(code.name, argument)
-    raise ValueError("its description is cut off")
+    raise ValueError("the pickle is truncated")
 
 
 class _Machine:
-    """The stack of a description, with what it keeps for later and where its open brackets are."""
+    """Stack machine of a pickle, with its memo and its marks."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -146,7 +146,7 @@ class _Machine:
         self._marks: list[int] = []
 
     def step(self, name: str, argument: Any) -> None:
-        """One instruction; those that make nothing here are passed over."""
+        """Execute one instruction; instructions without effect on dictionaries, lists and tensors are skipped."""
         stack = self.stack
         match name:
             case "MARK":
@@ -158,7 +158,7 @@ class _Machine:
             case "BINPUT" | "LONG_BINPUT" | "PUT" | "MEMOIZE":
                 self._kept[len(self._kept) if name == "MEMOIZE" else argument] = stack[-1]
             case "BINGET" | "LONG_BINGET" | "GET":
-                kept = self._kept[argument]         # a list within itself, or again and again, has no end
+                kept = self._kept[argument]         # a list that contains itself would never end
                 stack.append(_Named("once more") if isinstance(kept, (dict, list)) else kept)
             case "TUPLE" | "LIST":
                 stack.append((tuple if name == "TUPLE" else list)(self._since_mark()))
@@ -184,13 +184,13 @@ class _Machine:
                 stack.pop()
             case "PROTO" | "FRAME":
                 pass
-            case _ if argument is not None:             # numbers, texts and bytes as they stand
+            case _ if argument is not None:             # numbers, texts and bytes
                 stack.append(argument)
             case _:
-                raise ValueError(f"its description does more than describe tensors ({name})")
+                raise ValueError(f"the pickle has an instruction that tensors do not need ({name})")
 
     def _since_mark(self) -> list[Any]:
-        """What was put on the stack since the last open bracket."""
+        """Remove and return the items above the last mark."""
         first = self._marks.pop()
         items = self.stack[first:]
         del self.stack[first:]
@@ -198,14 +198,14 @@ class _Machine:
 
 
 def _storage(said: Any) -> Any:
-    """What the archive's own words for a storage mean."""
+    """Return the storage for a persistent id of the pickle."""
     if isinstance(said, tuple) and len(said) == 5 and said[0] == "storage" and isinstance(said[1], _Named):
         return _Storage(said[1].name.rpartition(" ")[2], str(said[2]), int(said[4]))
     return _Named("storage")
 
 
 def _made(function: Any, arguments: Any) -> Any:
-    """What a call would make: a dictionary, or a tensor of known numbers; of any other call no more than its name."""
+    """Return the result of a call: a dictionary or a tensor; a placeholder for any other call."""
     name = function.name if isinstance(function, _Named) else ""
     if name == _DICTIONARY:
         return {}

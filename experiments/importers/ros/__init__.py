@@ -1,4 +1,4 @@
-"""ROS 2 logs: bags and MCAP files, and the messages in them that are kept.
+"""Readers for ROS 1 and ROS 2 bags and MCAP files, and decoders of the messages that are imported.
 
 Imports from: `experiments.importers`, `ident`.
 """

@@ -1,4 +1,4 @@
-"""ROS 2 bags and MCAP files with joint states: that topic is kept, and lists of numbers beside it, whatever else was recorded."""
+"""Reader for ROS 2 bags and MCAP files: joint states and arrays of numbers are imported, all other messages are ignored."""
 
 import re
 import shutil
@@ -26,25 +26,26 @@ _LARGEST_RECORD = 1 << 30       # bytes of an MCAP record
 _LARGEST_CHUNK = 1 << 28        # bytes of an MCAP chunk, unpacked
 _LARGEST_ROW = 1 << 26          # bytes of a message in SQLite
 _READ = (*TYPES, *multi_array.TYPES)
-_ZSTD = b"\x28\xb5\x2f\xfd"     # how what zstd has compressed begins; no CDR does
-_STEPS = 1_000_000_000          # of SQLite's machine, far more than a query of ours needs: a damaged file may never end
+_ZSTD = b"\x28\xb5\x2f\xfd"     # first bytes of zstd-compressed data; CDR data never begins with them
+_STEPS = 1_000_000_000          # of SQLite's virtual machine, far more than a query needs; a damaged file may loop forever
 
 
 def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Table:
-    """Joint states of a bag: its folder, or one ``.db3`` or ``.mcap`` file, or a ROS 1 ``.bag``.
+    """Open the joint states of a bag: a ROS 2 bag folder, a ``.db3`` or ``.mcap`` file, or a ROS 1 ``.bag``.
 
     Parameters
     ----------
     path : Path
         File or folder.
     topic : str, optional
-        Which, where there are several with joint states; default is ``/joint_states``, or the only one.
+        Topic of the joint states; default: ``/joint_states``, or the only topic with joint states.
     stamps : str
-        Time of a message: "header" (when it was measured), "receipt" (when it was recorded), or "auto": header if set.
+        Time of a message: "header" (time of measurement), "receipt" (time of recording), or "auto" (header if it is set).
 
     Raises
     ------
     InputError
+        If the file cannot be read, or has no joint states under the topic, or has several topics with joint states.
     """
     if stamps not in STAMPS:
         raise unknown_name("stamp", stamps, STAMPS)
@@ -66,45 +67,47 @@ def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Tabl
     if topic is None and len(found) > 1:
         topic = _USUAL if _USUAL in found else None
         if topic is None:
-            raise InputError(f"{path}: joint states under several topics: {', '.join(sorted(found))}; choose one with --topic")
+            raise InputError(f"{path}: several topics have joint states: {', '.join(sorted(found))}; choose one with --topic")
     states = next((states for name, states in found.items() if topic is None or _same(name, topic)), None)
     if states is None or not len(states):
         wanted = f"sensor_msgs/JointState{f' under {topic}' if topic else ''}"
-        raise InputError(f"{path}: no message of {wanted} in it; it holds {', '.join(sorted(others)[:10]) or 'nothing else'}")
+        raise InputError(f"{path}: the bag has no message of {wanted}; it has {', '.join(sorted(others)[:10]) or 'no messages'}")
     return states.table(stamps, tuple(notes), beside)
 
 
 def _same(topic: str, asked: str) -> bool:
-    """A topic may be asked for without its slash."""
+    """Whether two topic names are equal, with or without slashes at the ends."""
     return topic.strip("/") == asked.strip("/")
 
 
 def _number(path: Path) -> tuple[str, int]:
-    """Files of one bag end in _0, _1, ... _10."""
+    """Sort key for the files of one bag, which end in _0, _1, ... _10."""
     number = re.search(r"(\d+)$", path.stem)
     return path.stem[: number.start()] if number else path.stem, int(number[1]) if number else 0
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
-    """Topic, type, time of receipt [ns] and content of messages; of topics that are not read only one, without content."""
+    """Yield topic, type, receipt time [ns] and content of messages; for other types each topic once, without content."""
     read = {".db3": _from_sqlite, ".bag": from_ros1}.get(file.suffix, _from_mcap)
     for name, kind, receipt, data in read(file, notes):
         if data.startswith(_ZSTD):
-            raise InputError(f"{file}: the messages are compressed one by one; unpack the bag with ros2 bag convert")
+            raise InputError(f"{file}: the messages are compressed one by one; decompress the bag with ros2 bag convert")
         yield name, kind, receipt, data
 
 
 @contextmanager
 def _complete(file: Path, notes: list[str]) -> Iterator[str]:
-    """Address of a database with all that belongs to it. One that its recorder has not closed is copied: SQLite puts together
-    what stands beside it, and would write to it.
+    """Yield the SQLite address of a database that includes its journal.
+
+    A database that its recorder has not closed has a journal file. SQLite would merge the journal into the user's file, so
+    both are copied first.
     """
     beside = [journal for end in ("-wal", "-journal")
               if (journal := file.with_name(file.name + end)).is_file() and journal.stat().st_size > 0]
     if not beside:
         yield f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1"
         return
-    notes.append(f"{file.name} was not closed by its recorder; what stands in {beside[0].name} was read with it")
+    notes.append(f"{file.name} was not closed by its recorder; messages in {beside[0].name} were read, too")
     with tempfile.TemporaryDirectory() as folder:
         for part in (file, *beside):
             shutil.copyfile(part, Path(folder) / part.name)
@@ -112,7 +115,7 @@ def _complete(file: Path, notes: list[str]) -> Iterator[str]:
 
 
 def _from_sqlite(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
-    with file.open("rb"):                                   # SQLite would say no more than that it cannot
+    with file.open("rb"):                                   # gives a clearer error than SQLite if the file cannot be opened
         pass
     with _complete(file, notes) as address:
         yield from _rows(file, address)
@@ -131,19 +134,19 @@ def _rows(file: Path, address: str) -> Iterator[tuple[str, str, int, bytes]]:
         connection.execute("PRAGMA trusted_schema = OFF")
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_master WHERE name IN ('topics', 'messages')"))
         if kinds != {"topics": "table", "messages": "table"}:
-            raise InputError(f"{file}: not a ROS 2 bag: it has no tables topics and messages")
+            raise InputError(f"{file}: not a ROS 2 bag: the database has no tables topics and messages")
         for number, name, kind, form in connection.execute("SELECT id, name, type, serialization_format FROM topics").fetchall():
             if kind not in _READ or (kind not in TYPES and form != "cdr"):
                 yield str(name), str(kind), 0, b""
                 continue
             if form != "cdr":
-                raise InputError(f"{file}: {name} is serialized as {form!r}; only cdr is known")
+                raise InputError(f"{file}: topic {name} is serialized as {form!r}; only cdr can be read")
             for receipt, data in connection.execute("SELECT timestamp, data FROM messages WHERE topic_id = ?", (number,)):
                 if not isinstance(data, bytes) or not isinstance(receipt, int):
-                    raise InputError(f"{file}: a message of {name} is no message")
+                    raise InputError(f"{file}: a message of topic {name} has no time or no content; the file is damaged")
                 yield str(name), str(kind), receipt, data
-    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last from a message of its own
-        raise InputError(f"{file}: not a ROS 2 bag that can be read: {error}") from error
+    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last from the text of a message
+        raise InputError(f"{file}: cannot be read as a ROS 2 bag: {error}") from error
     finally:
         connection.close()
 
@@ -153,7 +156,7 @@ def _from_mcap(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, by
         from mcap.exceptions import McapError
         from mcap.records import Channel, Message, Schema
     except ImportError:
-        raise InputError(f"{file}: reading MCAP needs the package mcap; pip install 'stribeck[mcap]'") from None
+        raise InputError(f"{file}: MCAP needs the package mcap; run pip install 'stribeck[mcap]'") from None
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
     try:
@@ -166,20 +169,20 @@ def _from_mcap(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, by
                 channel = channels[record.channel_id]
                 kind = schemas[channel.schema_id].name if channel.schema_id in schemas else "no type"
                 if kind in _READ and channel.message_encoding != "cdr":
-                    kind = f"{kind} in {channel.message_encoding or 'no encoding'}, only cdr is known"
+                    kind = f"{kind} in {channel.message_encoding or 'no encoding'}, only cdr can be read"
                 yield channel.topic, kind, record.log_time, record.data if kind in _READ else b""
     except InputError:
         raise
     except (McapError, EOFError) as error:
         if not channels:
-            raise InputError(f"{file}: not an MCAP file that can be read: {str(error) or type(error).__name__}") from error
-        notes.append(f"{file.name} is cut off or damaged; what comes before that is used")
-    except Exception as error:              # the package raises whatever a damaged file makes it run into
-        raise InputError(f"{file}: not an MCAP file that can be read: {' '.join(str(error).split())}") from error
+            raise InputError(f"{file}: cannot be read as an MCAP file: {str(error) or type(error).__name__}") from error
+        notes.append(f"{file.name} is truncated or damaged; the messages before the damage are used")
+    except Exception as error:              # for a damaged file the package may raise any exception
+        raise InputError(f"{file}: cannot be read as an MCAP file: {' '.join(str(error).split())}") from error
 
 
 def _records(file: Path) -> Iterator[Any]:
-    """Records in file order, those of a chunk in their place; one chunk is in memory at a time."""
+    """Yield all records in file order; only one chunk is in memory at a time."""
     from mcap.records import Chunk
     from mcap.stream_reader import StreamReader, breakup_chunk
 
@@ -193,7 +196,7 @@ def _records(file: Path) -> Iterator[Any]:
 
 
 def _unpacked(file: Path, chunk: "Chunk") -> bytes:
-    """Content of a chunk, which may claim any size but not take it."""
+    """Decompress a chunk; refuse content of more than `_LARGEST_CHUNK` bytes."""
     if not chunk.compression:
         return chunk.data
     if chunk.compression == "zstd":
@@ -206,7 +209,7 @@ def _unpacked(file: Path, chunk: "Chunk") -> bytes:
 
         data = LZ4FrameDecompressor().decompress(chunk.data, _LARGEST_CHUNK + 1)
     else:
-        raise InputError(f"{file}: compressed with {chunk.compression!r}; only zstd and lz4 are known")
+        raise InputError(f"{file}: a chunk is compressed with {chunk.compression!r}; only zstd and lz4 can be read")
     if len(data) > _LARGEST_CHUNK:
-        raise InputError(f"{file}: a chunk unpacks to more than {_LARGEST_CHUNK} bytes; rewrite the file in smaller chunks")
+        raise InputError(f"{file}: a chunk exceeds {_LARGEST_CHUNK} bytes when decompressed; write the file with smaller chunks")
     return data

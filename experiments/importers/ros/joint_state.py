@@ -1,6 +1,6 @@
-"""Messages ``sensor_msgs/JointState`` in CDR, put together to columns.
+"""Columns from ``sensor_msgs/JointState`` messages in CDR.
 
-Messages may hold other joints or another order each time; they may come twice, late, or in several parts.
+Joints and their order may differ between messages. Messages may be repeated, late, or split into several parts.
 """
 
 import struct
@@ -19,7 +19,7 @@ TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 STAMPS = ("auto", "header", "receipt")
 SIGNALS = ("position", "velocity", "effort")
 _MOST_JOINTS = 1000
-_UNSET = 0.01           # part of the header stamps that may be zero
+_UNSET = 0.01           # largest part of the header stamps that may be zero
 
 
 @dataclass
@@ -27,7 +27,7 @@ class _Layout:
     """Messages with the same joints in the same order."""
 
     names: tuple[str, ...]
-    rows: array = field(default_factory=lambda: array("q"))         # which message
+    rows: array = field(default_factory=lambda: array("q"))         # index of the message
     values: array = field(default_factory=lambda: array("d"))       # position, velocity, effort of all joints, row by row
 
 
@@ -37,9 +37,9 @@ class JointStates:
     Parameters
     ----------
     source : str
-        The bag, for messages.
+        Path of the bag, for error messages.
     topic : str
-        The topic, for messages.
+        Name of the topic, for error messages.
     """
 
     def __init__(self, source: str, topic: str) -> None:
@@ -52,18 +52,18 @@ class JointStates:
         return len(self._header)
 
     def add(self, data: bytes, receipt: int) -> None:
-        """Take over one message, received at a time in ns.
+        """Add one message with its receipt time [ns].
 
         Raises
         ------
         InputError
-            If it is no JointState in CDR.
+            If the message is not a JointState in CDR, or if the log has too many numbers.
         """
         try:
             stamp, names, values = _decoded(data, self._layouts)
             self._receipt.append(receipt)
         except (struct.error, UnicodeDecodeError, ValueError, OverflowError) as error:
-            raise InputError(f"{self.source}: message {len(self) + 1} of {self.topic} is no JointState: {error}") from error
+            raise InputError(f"{self.source}: message {len(self) + 1} of {self.topic} is not a JointState: {error}") from error
         layout = self._layouts[names]
         layout.rows.append(len(self._header))
         layout.values.frombytes(values)
@@ -71,11 +71,11 @@ class JointStates:
         self._numbers += len(values) // 8
         if self._numbers > MOST_NUMBERS:
             check_size(self.source, len(self), 3 * len(layout.names))
-            raise InputError(f"{self.source}: more than the {MOST_NUMBERS} numbers that an import keeps; cut the bag")
+            raise InputError(f"{self.source}: more than the {MOST_NUMBERS} numbers that an import keeps in memory; cut the bag")
 
     def table(self, stamps: str, notes: tuple[str, ...] = (), beside: MultiArrays | None = None) -> Table:
-        """Columns ``t`` [s, from the first message] and ``SIGNAL.JOINT``, nan where a message says nothing; then what came
-        beside, as far as there is room."""
+        """Return columns ``t`` [s, from the first message], ``SIGNAL.JOINT`` (nan if a message has no value), and the arrays of
+        `beside` up to `MOST_NUMBERS` numbers."""
         joints = list(dict.fromkeys(name for layout in self._layouts.values() for name in layout.names))
         check_size(self.source, len(self), 3 * len(joints))
         header, receipt = (np.frombuffer(ticks, dtype=np.int64) for ticks in (self._header, self._receipt))
@@ -96,7 +96,7 @@ class JointStates:
 
 def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64],
            stamps: str) -> tuple[NDArray[np.int64], str, NDArray[np.bool_]]:
-    """Which time to take, how even both are, and which messages have it."""
+    """Return the chosen time stamps, a note on the jitter of both stamps, and the mask of usable messages."""
     def scatter(ticks: NDArray[np.int64]) -> float:
         steps = np.diff(np.sort(ticks)) * 1e-6
         return float(np.quantile(np.abs(steps - np.median(steps)), 0.95)) if len(steps) else 0.0
@@ -106,57 +106,57 @@ def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64],
     if stamps == "auto":
         chosen = "header" if 10 * len(np.unique(header)) > len(header) and unset <= _UNSET * len(header) else "receipt"
     ticks, other = (header, receipt) if chosen == "header" else (receipt, header)
-    said = (f"time is the {chosen} stamp, whose steps scatter by {scatter(ticks):.2g} ms (95 %); those of the "
-            f"{'receipt' if chosen == 'header' else 'header'} stamp by {scatter(other):.2g} ms")
+    said = (f"time is the {chosen} stamp, with a jitter of {scatter(ticks):.2g} ms (95 %); the jitter of the "
+            f"{'receipt' if chosen == 'header' else 'header'} stamp is {scatter(other):.2g} ms")
     if chosen == "receipt" and stamps == "auto":
         said += f"; the header stamps are not set{f' in {unset} of {len(header)} messages' if 0 < unset < len(header) else ''}"
     if chosen == "receipt" or not unset or unset == len(header):
         return ticks, said, np.ones(len(header), dtype=bool)
-    return ticks, f"{said}; {unset} message(s) whose header stamp is not set are left out", stamped
+    return ticks, f"{said}; {unset} message(s) without a header stamp are left out", stamped
 
 
 def _ordered(clock: NDArray[np.int64], columns: dict[str, Array]) -> tuple[Array, dict[str, Array], tuple[str, ...]]:
-    """Rows in order of time; messages of one time are one row."""
+    """Sort rows by time, and join messages with the same time stamp to one row."""
     notes = []
     if (late := int((np.diff(clock) < 0).sum())):
-        notes.append(f"{late} message(s) came out of order and were put in order of their stamps")
+        notes.append(f"{late} message(s) were out of order and were sorted by their time stamps")
     order = np.argsort(clock, kind="stable")
     clock, columns = clock[order], {name: column[order] for name, column in columns.items()}
     first = np.append(True, np.diff(clock) > 0)[:len(clock)]
     if not first.all():
-        notes.append(f"{int((~first).sum())} message(s) with the stamp of another were joined with it; where both state a "
-                     "value, the first counts")
+        notes.append(f"{int((~first).sum())} message(s) with the time stamp of another message were joined with it; if "
+                     "both have a value, the first value is used")
         row = np.cumsum(first) - 1
         for name, column in columns.items():
             said = np.flatnonzero(~np.isnan(column))[::-1]
             joined = np.full(int(first.sum()), np.nan)
-            joined[row[said]] = column[said]                # backwards: the first writes last
+            joined[row[said]] = column[said]                # in reverse order, so that the first value wins
             columns[name] = joined
         clock = clock[first]
     return np.asarray((clock - clock[:1]) * 1e-9, dtype=float), columns, tuple(notes)
 
 
 def _decoded(data: bytes, layouts: dict[bytes, _Layout]) -> tuple[int, bytes, bytes]:
-    """Stamp in ns, key of the layout, and position, velocity and effort as bytes of doubles, nan where there are none."""
+    """Return time stamp [ns], key of the layout, and position, velocity and effort as bytes of doubles (nan if missing)."""
     body, order, align = cdr.opened(data)
     seconds, fraction, length = struct.unpack_from(f"{order}iII", body)
     if fraction >= 1_000_000_000:
-        raise ValueError(f"its stamp has {fraction} ns beside the seconds")
+        raise ValueError(f"the time stamp has {fraction} nanoseconds (allowed: less than 1e9)")
     at = cdr.padded(12 + length, 4)
     (count,) = struct.unpack_from(f"{order}I", body, at)
     if count > _MOST_JOINTS:
-        raise ValueError(f"it claims {count} joints")
+        raise ValueError(f"the message claims {count} joints (allowed: {_MOST_JOINTS})")
     names, end = _names(body, at + 4, count, order)
     key = bytes(body[at:end])
     if key not in layouts:
         if len(set(names)) < count:
-            raise ValueError("two of its joints have one name")
+            raise ValueError("two joints have the same name")
         layouts[key] = _Layout(tuple(names))
     parts, at = [], end
     for _ in SIGNALS:
         values, at = cdr.doubles(body, at, order, align)
         if len(values) not in (0, 8 * count):
-            raise ValueError(f"it has {count} names and {len(values) // 8} values")
+            raise ValueError(f"the message has {count} names but {len(values) // 8} values")
         parts.append(values or struct.pack("d", np.nan) * count)
     return seconds * 1_000_000_000 + fraction, key, b"".join(parts)
 

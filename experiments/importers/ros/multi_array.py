@@ -1,4 +1,4 @@
-"""Messages ``std_msgs/Float64MultiArray`` beside joint states, as temperatures often come: each holds until the next."""
+"""Columns from ``std_msgs/Float64MultiArray`` messages (often temperatures); each value is held until the next message."""
 
 import struct
 from array import array
@@ -11,12 +11,12 @@ from stribeck.experiments.importers.ros import cdr
 from stribeck.experiments.importers.table import MOST_NUMBERS, Array
 
 TYPES = ("std_msgs/msg/Float64MultiArray", "std_msgs/Float64MultiArray")
-_WIDEST = 1000          # values of a message, and dimensions
-_HOLDS = 3.0            # of its own periods that a value holds where the next does not come
+_WIDEST = 1000          # largest number of values and of dimensions of a message
+_HOLDS = 3.0            # periods of the topic for which a value is held if the next message does not come
 
 
 class _Topic:
-    """Messages of one topic, as long as all have as many values."""
+    """Messages of one topic, which must all have the same number of values."""
 
     def __init__(self, name: str) -> None:
         self.name, self.names = name.strip("/"), tuple[str, ...]()
@@ -30,12 +30,12 @@ class _Topic:
             words = [word.strip() for word in label.split(",")]
             self.names = tuple(f"{self.name}.{word}" for word in (words if len(set(words)) == count else range(count)))
         if count != len(self.names):
-            raise ValueError(f"it has {count} values, others {len(self.names)}")
+            raise ValueError(f"the message has {count} values, the first message {len(self.names)}")
         self.receipt.append(receipt)
         self.values.frombytes(values)
 
     def columns(self, receipt: NDArray[np.int64]) -> tuple[dict[str, Array], float]:
-        """The last values received up to each of these times [ns], nan before the first and long after one; their rate [Hz]."""
+        """Return the last received value at each time [ns], nan after `_HOLDS` periods, and the rate of the topic [Hz]."""
         received = np.frombuffer(self.receipt, dtype=np.int64)
         order = np.argsort(received, kind="stable")
         received, period = received[order], float(np.median(np.diff(received[order]))) if len(received) > 1 else np.inf
@@ -46,14 +46,14 @@ class _Topic:
 
 
 class MultiArrays:
-    """Messages of all such topics, as far as there is room for them."""
+    """Messages of all topics of these types, up to `MOST_NUMBERS` numbers."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _Topic] = {}
         self._room = MOST_NUMBERS
 
     def add(self, topic: str, data: bytes, receipt: int) -> None:
-        """Take over one message, received at a time in ns; after one that does not fit the others its topic has no columns."""
+        """Add one message with its receipt time [ns]; a topic with messages of different lengths gives no columns."""
         entry = self._topics.setdefault(topic, _Topic(topic))
         if not entry.whole:
             return
@@ -69,23 +69,23 @@ class MultiArrays:
             entry.names, entry.values = (), array("d")
 
     def columns(self, receipt: NDArray[np.int64], room: int) -> Iterator[tuple[dict[str, Array], str]]:
-        """Columns of one topic after the other, and a note, for at most so many numbers a row."""
+        """Yield columns and a note for each topic; at most `room` columns in total."""
         for topic in self._topics.values():
             if topic.names and len(topic.names) <= room:
                 room -= len(topic.names)
                 columns, rate = topic.columns(receipt)
-                yield columns, f"values under /{topic.name}, {rate:.3g} Hz, hold until the next is received"
+                yield columns, f"values of /{topic.name} ({rate:.3g} Hz) are held until the next message"
 
 
 def _decoded(data: bytes) -> tuple[str, bytes]:
-    """Label of the only dimension, empty if there are others, and the values."""
+    """Return the label, if the message has exactly one dimension, and the values."""
     body, order, align = cdr.opened(data)
     (dimensions,) = struct.unpack_from(f"{order}I", body)
     if dimensions > _WIDEST:
-        raise ValueError(f"it claims {dimensions} dimensions")
+        raise ValueError(f"the message claims {dimensions} dimensions (allowed: {_WIDEST})")
     label, at = "", 4
     for _ in range(dimensions):
         label, at = cdr.text(body, at, order)
-        at = cdr.padded(at, 4) + 8                          # its size and stride
+        at = cdr.padded(at, 4) + 8                          # size and stride of the dimension
     values, _ = cdr.doubles(body, cdr.padded(at, 4) + 4, order, align)
     return label if dimensions == 1 else "", values

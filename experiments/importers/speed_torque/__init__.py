@@ -1,4 +1,4 @@
-"""Tables of speed and torque, the form in which friction is published: which column is what, and rows paired to round trips.
+"""Published tables of speed and torque: the meaning of each column, and the pairing of rows to round trips.
 
 Imports from: `experiments.importers`, `experiments.importers.formats`, `ident`, `ident.log`, `ident.log.reduction`.
 """

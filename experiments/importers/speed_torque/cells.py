@@ -1,4 +1,4 @@
-"""Cells of a table as papers print them, and the numbers in them."""
+"""Cells of a published table as text, and the numbers in these cells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,21 +11,21 @@ from stribeck.experiments.importers.readers import READERS, open_log
 from stribeck.experiments.importers.table import Array
 from stribeck.ident.errors import InputError, unknown_name
 
-_MOST_ROWS = 20_000     # a table of speeds is shorter; a log of samples in time is longer
+_MOST_ROWS = 20_000     # a table of speeds and torques has fewer rows, a log of samples has more
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A table, cell by cell.
+    """A table of text cells.
 
     Attributes
     ----------
     source : str
         File, for messages.
     columns : dict of str to sequence of str
-        Texts by column; numbers of formats that hold no texts are texts, too.
+        Text of each cell, by column; numbers from binary formats are converted to text.
     notes : tuple of str
-        What reading did to the table.
+        Changes that reading made to the table.
     """
 
     source: str
@@ -38,25 +38,25 @@ class Cells:
         return len(next(iter(self.columns.values())))
 
     def without(self, names: Sequence[str]) -> "Cells":
-        """The table but some columns.
+        """Return the table without the named columns.
 
         Raises
         ------
         InputError
-            If there is no column of such a name, or none is left.
+            If the table has no column of a given name, or no column is left.
         """
         for name in names:
             if name not in self.columns:
                 raise InputError(f"{self.source}: {unknown_name('column', name, self.columns)}")
         left = {name: column for name, column in self.columns.items() if name not in names}
         if not left:
-            raise InputError(f"{self.source}: --ignore leaves no column")
+            raise InputError(f"{self.source}: --ignore removes all columns; ignore fewer")
         return replace(self, columns=left)
 
     def numbers(self, name: str) -> Array:
-        """Numbers of a column, nan where a cell is empty or holds a text, shape (N,); of ``2.3 ± 0.1`` the first."""
+        """Numbers of a column, shape (N,); nan for empty cells and words; ``2.3 ± 0.1`` gives 2.3."""
         texts = [plain_number(text) for text in self.columns[name]]
-        if not any("." in text for text in texts):          # where no cell has a point, a comma is the decimal mark
+        if not any("." in text for text in texts):          # a column without any point has decimal commas
             texts = [text.replace(",", ".") if text.count(",") == 1 else text for text in texts]
         return np.array([float(text) if is_number(text) else np.nan for text in texts])
 
@@ -67,7 +67,7 @@ def open_cells(path: Path) -> Cells:
     Raises
     ------
     InputError
-        If it cannot be read, or is so long that it is a log of samples.
+        If the file cannot be read, or has more than `_MOST_ROWS` rows, as logs of samples have.
     """
     if READERS.get(path.suffix.lower()) is open_csv and path.is_file():
         names, texts, notes = texts_of(path, _MOST_ROWS + 1)
@@ -79,6 +79,6 @@ def open_cells(path: Path) -> Cells:
         cells = Cells(str(path), {name: [repr(float(value)) for value in values[:_MOST_ROWS + 1]]
                                   for name, values in numbers.items() if len(values) == most}, table.notes)
     if cells.rows > _MOST_ROWS:
-        raise InputError(f"{path}: more than {_MOST_ROWS} rows: a log of samples in time, not a table with a row a speed; "
-                         f"stribeck import {path} --arm ARM takes logs")
+        raise InputError(f"{path}: more than {_MOST_ROWS} rows; a table of speeds and torques has one row for each speed. If the "
+                         f"file is a log of samples, run stribeck import {path} --arm ARM")
     return cells

@@ -1,4 +1,4 @@
-"""Rows of a table of speed and torque as points of round trips: half differences where both directions were measured."""
+"""Round-trip points from a table of speeds and torques: half differences if the table has both directions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,22 +14,22 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.reduction.round_trips import COLUMNS
 from stribeck.ident.log.signal_checks import check_size
 
-_SAME = 1.05            # ratio of speeds within which a forward and a backward row are one round trip
-_LONE = "joint"         # the joint of a table that names none
+_SAME = 1.05            # largest ratio between the speeds of the two rows of a round trip
+_LONE = "joint"         # joint name for a table without joint names
 
 
 @dataclass(frozen=True)
 class TablePoints:
-    """A table as points.
+    """Round-trip points of a table.
 
     Attributes
     ----------
     points : DataFrame
-        Columns as of a run's points (`COLUMNS`), in SI; `even` is 0 where one direction alone was measured.
+        Columns of a run's points (`COLUMNS`), in SI; `even` is 0 for joints with one direction.
     one_way : tuple of str
-        Joints measured in one direction alone.
+        Joints that were measured in one direction only.
     notes : tuple of str
-        What was made of the rows, for people.
+        Messages about rows that were left out, interpolated or given another sign.
     """
 
     points: pd.DataFrame
@@ -43,12 +43,13 @@ class TablePoints:
 
 
 def points_of(cells: Cells, layout: Layout) -> TablePoints:
-    """Points of every joint of a table.
+    """Return the round-trip points of all joints of a table.
 
     Raises
     ------
     InputError
-        If no row holds numbers, or speed and direction contradict each other; names the row.
+        If no row has numbers, if speed and direction of a row contradict each other (the message names the row), or if the
+        torque has the wrong sign.
     """
     rows = pd.concat([_rows(cells, layout, one) for one in layout.series], ignore_index=True)
     notes = list(cells.notes)
@@ -57,11 +58,12 @@ def points_of(cells: Cells, layout: Layout) -> TablePoints:
         notes.append(f"{empty} row(s) without a speed, a torque or a joint are left out")
     rows = rows[whole]
     if still := int((rows["speed"] == 0.0).sum()):
-        notes.append(f"{still} row(s) at rest are left out: friction shows in motion")
+        notes.append(f"{still} row(s) with speed 0 are left out: sliding friction needs motion")
     rows = rows[rows["speed"] != 0.0]
     if rows.empty:
-        raise InputError(f"{cells.source}: no row holds a speed other than 0 and a torque as numbers in columns "
-                         f"{layout.series[0].speed.column!r} and {layout.series[0].torque.column!r}; give others with --column")
+        raise InputError(f"{cells.source}: no row has a number other than 0 as speed and a number as torque in the columns "
+                         f"{layout.series[0].speed.column!r} and {layout.series[0].torque.column!r}; give other columns with "
+                         "--column")
     for signal in ("speed", "torque"):
         check_size(rows[[signal]].to_numpy(dtype=float), signal, ("the table",), cells.source)
     parts, one_way = [], []
@@ -76,18 +78,18 @@ def points_of(cells: Cells, layout: Layout) -> TablePoints:
 
 
 def _opposing(name: str, part: float, source: str, layout: Layout) -> InputError:
-    """A torque whose sign is wrong, and the factors that turn it."""
+    """Error for a torque of the wrong sign, with the options that reverse the sign."""
     turned = [one for one in layout.series if one.joint in ("", name)]
     way = {0: "", 1: ".forward", -1: ".backward"}
     options = [f"--column \"torque{f'.{one.joint}' if one.joint else ''}{way[one.direction]}={one.torque.column}"
                f"[{-one.torque.factor:g}]\"" for one in turned]
-    others = f"; where {name} alone is reversed, turn the sign in its rows" if "joint" in layout.labels else ""
+    others = f"; if only {name} is reversed, reverse the sign in the rows of {name}" if "joint" in layout.labels else ""
     return InputError(f"{source}: {name}: the torque opposes the motion in {part:.0%} of the points, so its sign is wrong; "
-                      f"turn it with {' '.join(options)}{others}")
+                      f"reverse the sign with {' '.join(options)}{others}")
 
 
 def _rows(cells: Cells, layout: Layout, series: Series) -> pd.DataFrame:
-    """Rows of one pair of columns in SI; `signed` is whether the table gives the direction by the sign of the speed."""
+    """Rows of one speed column and one torque column in SI; `stated` marks rows whose direction is stated beside the speed."""
     speed = series.speed.factor * cells.numbers(series.speed.column)
     torque = series.torque.factor * cells.numbers(series.torque.column)
     unknown = np.full(len(speed), np.nan)
@@ -98,8 +100,8 @@ def _rows(cells: Cells, layout: Layout, series: Series) -> pd.DataFrame:
     if "direction" in texts and not series.direction:
         sign = _signs(texts["direction"], layout.labels["direction"], cells.source)
     if len(against := np.flatnonzero((sign > 0.0) & (speed < 0.0))):
-        raise InputError(f"{cells.source}: row {against[0]}: the speed is {speed[against[0]]:.4g} and the direction is "
-                         f"{'backward' if sign[against[0]] < 0 else 'forward'}; leave the direction out with "
+        raise InputError(f"{cells.source}: row {against[0]}: the speed is {speed[against[0]]:.4g} but the direction is "
+                         f"{'backward' if sign[against[0]] < 0 else 'forward'}; ignore the direction with "
                          f"--ignore {layout.labels.get('direction', series.torque.column)}, or correct the row")
     stated = sign != 0.0
     names = texts.get("joint", [series.joint or _LONE] * len(speed))
@@ -110,32 +112,32 @@ def _rows(cells: Cells, layout: Layout, series: Series) -> pd.DataFrame:
 
 
 def _signs(texts: list[str], column: str, source: str) -> Array:
-    """Directions 1 and -1 from words or signs."""
+    """Directions 1 and -1 of all rows, from words or signs; nan for empty cells."""
     def sign(row: int, text: str) -> float:
         word = text.lower().replace("−", "-")
         word = word.removesuffix(".0")
         if not word or word in FORWARD or word in BACKWARD:
             return -1.0 if word in BACKWARD else 1.0 if word else np.nan
-        raise InputError(f"{source}: row {row}: direction {text!r} in column {column!r} is not known (forward, backward, "
-                         "1, -1, +, -, cw, ccw, up, down); change the word, or leave the column out with --ignore " + column)
+        raise InputError(f"{source}: row {row}: unknown direction {text!r} in column {column!r}; allowed are forward, backward, "
+                         "1, -1, +, -, cw, ccw, up, down; change the word, or ignore the column with --ignore " + column)
 
     return np.array([sign(row, text) for row, text in enumerate(texts)])
 
 
 def _joint_points(name: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str], bool]:
-    """Points of one joint, what there is to say, and whether both directions were measured."""
+    """Return the points of one joint, notes, and whether the table has both directions of this joint."""
     notes: list[str] = []
     back = (rows["speed"] < 0.0).to_numpy()
     torque = rows["torque"].to_numpy(dtype=float).copy()
     positive = back.any() and np.median(torque[back]) > 0.0 and (back.all() or np.median(torque[~back]) > 0.0)
     if positive and ((rows["stated"].to_numpy()[back]).all() or (torque > 0.0).all()):
         torque[back] *= -1.0
-        notes.append(f"{name}: torques of the way back are taken for magnitudes, as they are positive")
+        notes.append(f"{name}: backward torques are positive, so they are read as magnitudes")
     rows = rows.assign(torque=torque, w=rows["speed"].abs())
     if back.all() or not back.any():
         way = -1.0 if back.all() else 1.0
-        notes.append(f"{name}: one direction only: gravity and an offset of the torque cannot be told from Coulomb friction; "
-                     "rows of the other direction would take them out")
+        notes.append(f"{name}: one direction only: gravity and a torque offset cannot be separated from Coulomb friction; add "
+                     "rows of the other direction to separate them")
         return _table(name, rows, way * torque, np.zeros(len(rows)), rows["w"].to_numpy(dtype=float)), notes, False
     forward, backward = rows[~back], rows[back]
     pairs = _pairs(forward, backward)
@@ -144,25 +146,25 @@ def _joint_points(name: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str
         first, second = (side.loc[[pair[k] for pair in pairs]] for k, side in ((0, forward), (1, backward)))
         against = second["torque"].to_numpy(dtype=float)
         if left:
-            notes.append(f"{name}: {left} row(s) have no partner within {100.0 * (_SAME - 1.0):.0f} % of their speed in the "
-                         "other direction and are left out")
+            notes.append(f"{name}: {left} row(s) are left out: the other direction has no row within "
+                         f"{100.0 * (_SAME - 1.0):.0f} % of their speed")
     else:
         order = backward.groupby("w")["torque"].mean()
         inside = forward["w"].between(order.index.min(), order.index.max())
         first = second = forward[inside]
         against = np.interp(first["w"], order.index, order.to_numpy(dtype=float))
-        notes.append(f"{name}: speeds differ between the directions; torques of the way back are interpolated at "
+        notes.append(f"{name}: the two directions have different speeds; backward torques are interpolated at "
                      f"{len(first)} speeds")
         if first.empty:
-            raise InputError(f"{name}: the speeds of both directions do not overlap; fit one of them, with the rows of the other "
-                             "left out")
+            raise InputError(f"{name}: the speed ranges of the two directions do not overlap; delete the rows of one direction "
+                             "and fit the other direction")
     there = first["torque"].to_numpy(dtype=float)
     speed = 0.5 * (first["w"].to_numpy(dtype=float) + second["w"].to_numpy(dtype=float))
     return _table(name, first, 0.5 * (there - against), 0.5 * (there + against), speed), notes, True
 
 
 def _pairs(forward: pd.DataFrame, backward: pd.DataFrame) -> list[tuple[Any, Any]]:
-    """Index labels of rows of either direction that make a round trip: same repeat and load, and nearly the same speed."""
+    """Pairs of row labels (forward, backward) with the same repeat and load, and with speeds within the ratio `_SAME`."""
     found = []
     for _, own in pd.concat((forward, backward)).fillna({"load": 0.0}).groupby(["repeat", "load"], sort=False):
         ways = [own[own["speed"] > 0.0].sort_values("w", kind="stable"), own[own["speed"] < 0.0].sort_values("w", kind="stable")]
@@ -177,7 +179,7 @@ def _pairs(forward: pd.DataFrame, backward: pd.DataFrame) -> list[tuple[Any, Any
 
 
 def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array) -> pd.DataFrame:
-    """The Points table, a sweep in the order of its speeds; rows of one repeat and speed are a round trip; times are unknown."""
+    """Points table of one joint, sorted by load and speed; rows of one repeat and speed are one round trip; time is set to 0."""
     cell = np.round(np.log(speed) / np.log(_SAME)).astype(int)
     marks = [f"{repeat or f'#{row}'}@{one}" for repeat, row, one in zip(rows["repeat"], rows["row"], cell, strict=True)]
     load = np.abs(np.nan_to_num(rows["load"].to_numpy(dtype=float)))
@@ -186,5 +188,5 @@ def _table(name: str, rows: pd.DataFrame, odd: Array, even: Array, speed: Array)
         "gravity_rate": 0.0, "torque": load, "bending": 0.0, "radial": 0.0, "axial": 0.0, "normal": np.nan, "n": 1, "std": 0.0,
         "t": 0.0, "temperature": rows["temperature"].to_numpy(dtype=float), "reference": False, "run": "table", "width": 0.0},
         columns=list(COLUMNS))
-    found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # however the rows were listed
+    found = found.iloc[np.lexsort((odd, speed, load, rows["repeat"]))].reset_index(drop=True)       # ignores row order
     return found.assign(segment=group_index(found["segment"].to_numpy()))

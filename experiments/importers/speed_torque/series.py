@@ -1,4 +1,4 @@
-"""Which column of a table is speed, torque, joint, direction, load, temperature or repeat: given, or guessed from its name."""
+"""Meaning of the columns of a speed-torque table, given by the user or guessed from their names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from stribeck.experiments.importers.columns import ColumnMap, bare, column_map, 
 from stribeck.experiments.importers.speed_torque.cells import Cells
 from stribeck.ident.errors import InputError, unknown_name
 
-QUANTITIES = {"speed": "dq", "torque": "tau", "load": "tau", "temperature": "temperature"}   # signals in whose units
+QUANTITIES = {"speed": "dq", "torque": "tau", "load": "tau", "temperature": "temperature"}   # signal with the same units
 LABELS = ("joint", "direction", "repeat")
 FORWARD = {"forward", "fwd", "positive", "plus", "ccw", "up", "vor", "vorwärts", "rechts", "right", "hin", "+", "1", "+1", "pos"}
 BACKWARD = {"backward", "backwards", "bwd", "reverse", "rev", "negative", "minus", "cw", "down", "zurück", "rückwärts", "links",
@@ -27,7 +27,7 @@ _WORDS = {
 }
 _CURRENT = {"current", "i", "iq", "strom"}
 _NO_POINT = {"std", "sd", "sigma", "error", "err", "deviation", "uncertainty", "ci", "fit", "fitted", "model", "predicted",
-             "simulated", "residual", "min", "max"}     # beside measured points, but none
+             "simulated", "residual", "min", "max"}     # words of columns that are not measured points
 _NEUTRAL = {"f", "mean", "avg", "average", "measured", "actual", "steady", "state", "of", "in", "the", "at", "and", "name", "no"}
 _USUAL = {"speed": "rad/s", "torque": "Nm", "load": "Nm", "temperature": "°C"}
 _ENTRY = "speed=v[rpm], torque=M[Nm], torque.backward=M_neg[Nm], torque.j1=M1[Nm], joint=axis"
@@ -35,16 +35,16 @@ _ENTRY = "speed=v[rpm], torque=M[Nm], torque.backward=M_neg[Nm], torque.j1=M1[Nm
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one joint or of all, of one direction or of both: a column of speed and one of torque.
+    """One torque column and its speed column; the rows belong to one joint or several, one direction or both.
 
     Attributes
     ----------
     speed, torque : ColumnMap
-        Columns with the factors to SI.
+        Columns with their factors to SI.
     joint : str
-        Its joint; empty where a column of joints says it, or where there is one.
+        Joint of all rows; empty if a joint column names it, or if the table has only one joint.
     direction : int
-        1 forward, -1 backward, 0 where speeds or a column of directions say it.
+        1 forward, -1 backward, 0 if the sign of the speed or a direction column states the direction.
     """
 
     speed: ColumnMap
@@ -55,18 +55,18 @@ class Series:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the columns of a table are.
+    """Meaning of the columns of a table.
 
     Attributes
     ----------
     series : tuple of Series
-        Where speeds and torques stand.
+        Speed and torque columns.
     load, temperature : ColumnMap, optional
-        Columns of all series.
+        Load and temperature columns, for all series.
     labels : dict of str to str
-        Columns of joint, direction and repeat, as far as there are any.
+        Columns of joint, direction and repeat, if the table has them.
     said : tuple of str
-        Options that give what was guessed, each with what it rests on.
+        Options that state the guessed columns, each with the evidence for the guess.
     """
 
     series: tuple[Series, ...]
@@ -78,7 +78,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Found:
-    """One column, told apart: what it is, of which joint and direction."""
+    """One column with its quantity, joint and direction."""
 
     quantity: str
     joint: str
@@ -87,20 +87,20 @@ class _Found:
 
 
 def layout_of(cells: Cells, given: Sequence[str] = ()) -> Layout:
-    """Which column is what: as given, the rest as names and units tell.
+    """Return the meaning of all columns: as given, the others guessed from names and units.
 
     Parameters
     ----------
     cells : Cells
         The table.
     given : sequence of str
-        Entries ``speed=column[unit]``, with a joint or a direction behind the quantity where columns differ in it
-        (``torque.backward``, ``torque.j2``, ``torque.j2.backward``).
+        Entries ``speed=column[unit]``; a joint or direction may follow the quantity (``torque.backward``, ``torque.j2``,
+        ``torque.j2.backward``).
 
     Raises
     ------
     InputError
-        If there is no speed or no torque, a unit is not known, or two columns are as good.
+        If there is no speed or no torque, if a unit is unknown, or if two columns fit equally well.
     """
     names = list(cells.columns)
     stated = [_given(text, names, cells.source) for text in given]
@@ -116,17 +116,17 @@ def layout_of(cells: Cells, given: Sequence[str] = ()) -> Layout:
 
 
 def _given(text: str, names: list[str], source: str) -> _Found:
-    """One entry of the command line."""
+    """Column of one command line entry."""
     target, equals, rest = text.partition("=")
     quantity, *parts = (part.strip() for part in target.split("."))
     if not equals or not rest.strip():
-        raise InputError(f"column {text!r}: write quantity=column[unit], as {_ENTRY}")
+        raise InputError(f"column {text!r}: write quantity=column[unit], for example {_ENTRY}")
     if quantity not in (*QUANTITIES, *LABELS):
         raise unknown_name("quantity", quantity, (*QUANTITIES, *LABELS))
     column, unit = rest.strip(), None
     if column not in names and (match := re.fullmatch(r"(.*?)\s*\[([^\[\]]+)\]", column)):
         column, unit = match[1], match[2].strip()
-        if column not in names:             # the header may state a unit, too
+        if column not in names:             # the header may contain a unit, too
             column = next((name for name in names if bare(name) == column), column)
     if column not in names:
         raise InputError(f"{source}: {unknown_name('column', column, names)}")
@@ -145,7 +145,7 @@ def _direction(word: str) -> int:
 
 
 def _guess(name: str, cells: Cells) -> _Found | None:
-    """What a column is by its name and unit; None where they tell nothing."""
+    """Guess the quantity, joint and direction of a column from its name and unit; None if the name is unknown."""
     tokens, unit = _tokens(name), stated_unit(name)
     words = set(tokens)
     if words & _NO_POINT:
@@ -177,13 +177,13 @@ def _guess(name: str, cells: Cells) -> _Found | None:
     rest = [token for token in tokens if token not in own]
     direction = next((sign for token in rest if not token.isdigit() for sign in (_direction(token),) if sign), 0)
     joint = re.sub(r"([a-z])_(\d)", r"\1\2", "_".join(token for token in rest if token.isdigit() or not _direction(token)))
-    why = "name" if found else f"name; unit not stated, taken for {_USUAL[quantity]}"
+    why = "name" if found else f"name; no unit stated, assumed {_USUAL[quantity]}"
     return _Found(quantity, f"j{joint}" if joint.isdigit() else joint, direction,
                   column_map(signal, None, name, found or _USUAL[quantity], name, why))
 
 
 def _tokens(name: str) -> list[str]:
-    """Words, numbers and signs of a column's name, without the unit in brackets behind it."""
+    """Words, numbers and signs of a column name, without the bracket at its end."""
     plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", bare(name)).lower()
     return re.findall(r"[^\W\d_]+|\d+|[+]|(?<![\w])-|-$", plain)
 
@@ -193,7 +193,7 @@ def _unit_words(unit: str | None) -> set[str]:
 
 
 def _labelled(guessed: list[_Found], every: list[_Found]) -> list[_Found]:
-    """Words left in a name tell joints apart only where columns of the same kind differ in them."""
+    """Remove joint names that do not distinguish columns of the same quantity and direction."""
     def kinds(found: _Found) -> int:
         return len({other.joint for other in every if (other.quantity, other.direction) == (found.quantity, found.direction)})
 
@@ -205,26 +205,26 @@ def _option(found: _Found) -> str:
     target = ".".join([found.quantity, *([found.joint] if found.joint else []),
                        *([{1: "forward", -1: "backward"}[found.direction]] if found.direction else [])])
     ends = bool(re.search(r"[\])]\s*$", found.entry.column)) and bool(stated_unit(found.entry.column))
-    unit = f"[{found.entry.unit}]" if found.entry.unit and not ends else ""       # what the heading says is not said twice
+    unit = f"[{found.entry.unit}]" if found.entry.unit and not ends else ""       # the heading may end in the unit
     return f"--column \"{target}={found.entry.column}{unit}\"  ({found.entry.guess})"
 
 
 def _arranged(found: Sequence[_Found], cells: Cells, said: tuple[str, ...]) -> Layout:
-    """Columns put together: to each torque the speed of its joint and direction, or the one that all share."""
+    """Combine the columns to a layout: each torque column gets the speed column of its joint and direction, or the shared one."""
     torques, speeds = ([one for one in found if one.quantity == quantity] for quantity in ("torque", "speed"))
     listed = ", ".join(cells.columns)
     for word, some in (("speed", speeds), ("torque", torques)):
         if not some:
-            raise InputError(f"{cells.source}: no column of {word} found; say which one it is, as --column "
-                             f"\"{word}=NAME[{_USUAL[word]}]\"; columns are {listed}")
+            raise InputError(f"{cells.source}: no {word} column found; state the column with --column "
+                             f"\"{word}=NAME[{_USUAL[word]}]\"; the columns are {listed}")
     if amps := [one for one in torques if one.entry.current]:
         raise InputError(f"{cells.source}: column {amps[0].entry.column!r} is in {amps[0].entry.unit}; state the torque constant "
-                         f"at the joint as its factor, as --column \"torque={bare(amps[0].entry.column)}[0.089 N·m/A]\"")
+                         f"at the joint as a factor, for example --column \"torque={bare(amps[0].entry.column)}[0.089 N·m/A]\"")
     keys = [(one.joint, one.direction) for one in torques]
     if len(set(keys)) < len(keys):
         twins = [one.entry.column for one in torques if keys.count((one.joint, one.direction)) > 1]
-        raise InputError(f"{cells.source}: {' and '.join(twins)} may each be the torque; say which, as --column "
-                         f"\"torque={twins[0]}\", or --column \"torque.forward={twins[0]}\" --column "
+        raise InputError(f"{cells.source}: {' and '.join(twins)} may each be the torque; choose one with --column "
+                         f"\"torque={twins[0]}\", or give both with --column \"torque.forward={twins[0]}\" --column "
                          f"\"torque.backward={twins[1]}\"")
     series = tuple(Series(_matching(one, speeds, cells).entry, one.entry, one.joint, one.direction) for one in torques)
     other = {quantity: [one for one in found if one.quantity == quantity] for quantity in ("load", "temperature", *LABELS)}
@@ -236,12 +236,12 @@ def _arranged(found: Sequence[_Found], cells: Cells, said: tuple[str, ...]) -> L
 
 
 def _matching(torque: _Found, speeds: Iterable[_Found], cells: Cells) -> _Found:
-    """The speed that belongs to a torque."""
+    """Return the speed column of a torque column."""
     some = list(speeds)
     best = [one for one in some if (one.joint, one.direction) == (torque.joint, torque.direction)] or [
         one for one in some if one.joint in ("", torque.joint) and one.direction in (0, torque.direction)] or [
         one for one in some if one.direction == 0 and len(some) == 1]
     if len(best) != 1:
         raise InputError(f"{cells.source}: {', '.join(one.entry.column for one in best or some)} may be the speed of "
-                         f"{torque.entry.column}; say which, as --column \"speed={(best or some)[0].entry.column}\"")
+                         f"{torque.entry.column}; choose one with --column \"speed={(best or some)[0].entry.column}\"")
     return best[0]

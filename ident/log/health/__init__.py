@@ -1,4 +1,4 @@
-"""Checks of a recorded run: each finding names the joint, the time and the consequence for the fit.
+"""Health checks of a recorded run: each finding names the joint, the time and the consequence for the fit.
 
 Imports from: `ident`, `ident.arm`, `ident.log`, `ident.log.reduction`, `ident.model`, `ident.model.chains`.
 """

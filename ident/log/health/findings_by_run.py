@@ -1,4 +1,4 @@
-"""Findings of several runs, each with the run it is about."""
+"""Findings of several runs, with the name of the run in each text."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from stribeck.ident.log.run import Run
 
 
 def name_runs(runs: Sequence[Run], found: Sequence[Sequence[Finding]]) -> list[Finding]:
-    """Findings of several runs that say which run they are about; what is so in all of them is said once."""
+    """Return the findings of several runs with the run in the text; findings that all runs share are merged to one."""
     if len(runs) == 1:
         return list(found[0])
     everywhere = [finding for finding in found[0] if all(finding in own for own in found)]

@@ -1,15 +1,15 @@
-"""Which motions the gaps of a log leave whole."""
+"""Selection of motions that are not interrupted by gaps of the log."""
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.signal_checks import GAP
 
-_LOST = 0.1             # part of its time that may be missing in the log of a motion that is judged
+_LOST = 0.1             # largest part of the time of a motion that may be missing
 
 
 def recorded_whole(t: Array, ends: np.ndarray) -> np.ndarray:
-    """Whether the log has what happened between first and last rows, shape (S, 2), and just before and after them."""
+    """Whether the log is complete between the rows `ends`, shape (S, 2), and one row before and after, shape (S,)."""
     step = np.diff(t)
     gaps = np.concatenate(([0.0], np.cumsum(np.where(step > GAP * np.median(step), step, 0.0))))
     first, last = np.maximum(ends[:, 0] - 1, 0), np.minimum(ends[:, 1] + 1, len(t) - 1)

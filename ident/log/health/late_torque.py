@@ -1,6 +1,6 @@
-"""Torque that comes after the motion it drives: a joint cannot leave its rest before its friction is overcome.
+"""Torque signals that lag the motion: a joint cannot leave its rest position before the torque overcomes friction.
 
-Where it swings after a start, nothing tells when it came.
+Starts after which the torque swings do not show the lag.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,29 +14,29 @@ from stribeck.ident.log.health.swinging_starts import swing_after, swinging_star
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import Stroke, resolution_of
 
-LATE = 0.025            # s; a torque that late is worth a word,
-_PERIODS = 2.0          # if it is so many periods too
-_RESTS = 0.12           # s for which a joint rests before it starts,
-_BEFORE = 0.5           # the torque's level in rest being that of this first part of it
-_LEVEL = 0.5            # s from a stroke's beginning, over whose second half the torque has come
-_PART = 0.7             # of its step, by when it must have come
-_CLEAR = 5.0            # standard deviations of the torque that a step must have
-_AHEAD = 0.3            # s before a stroke at constant speed, in which it ramps up at the earliest
-_LATEST = 0.4           # s; what comes later is gravity that changes along the way
-_GROUPS = 4             # of strokes by their speed; a lag shows in all of them
-_STARTS = 4             # least starts of each
-_MOST = 0.9             # quantile of the starts' lags: noise and a loop that winds up slowly make a torque seem early, never late
+LATE = 0.025            # s; a larger lag is reported,
+_PERIODS = 2.0          # if it is also more than this many periods
+_RESTS = 0.12           # s of rest before a start,
+_BEFORE = 0.5           # first part of the rest, for the torque level at rest
+_LEVEL = 0.5            # s after the beginning of a stroke; its second half gives the level of sliding
+_PART = 0.7             # part of the torque step that ends the lag
+_CLEAR = 5.0            # smallest torque step, in standard deviations of the torque
+_AHEAD = 0.3            # s; longest ramp before the constant speed of a stroke
+_LATEST = 0.4           # s; a later torque change comes from gravity along the stroke
+_GROUPS = 4             # groups of strokes by speed; a lag must show in all groups
+_STARTS = 4             # smallest number of starts in each group
+_MOST = 0.9             # quantile of the lags: noise and a slow loop make the torque seem early, never late
 
 
 def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
-    """Joints whose torque lags their motion, by how the torque rises where strokes begin, or swings there.
+    """Findings about joints whose torque lags their motion, or swings, at the beginning of strokes.
 
     Parameters
     ----------
     run : Run
-        With signals q and tau.
+        Run with signals q and tau.
     strokes : sequence of Stroke
-        What was found in it.
+        Strokes in the run.
     """
     period, findings = float(np.median(np.diff(run.t))), list[Finding]()
     for name, lags, hertz in _starts(run, strokes):
@@ -45,22 +45,22 @@ def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
         lag = common_lag(lags) if len(lags) >= _GROUPS * _STARTS else 0.0
         if lag > max(LATE, _PERIODS * period):
             findings.append(Finding(
-                name, "late torque", f"torque of {name} comes {1e3 * lag:.0f} ms after the motion that it drives, in {len(lags)} "
-                "starts from rest; along a stroke it is that of another place, so gravity's slope passes for viscous friction. "
-                "Log torque and position of the same instant, or a torque that is filtered less"))
+                name, "late torque", f"torque of {name} lags the motion by {1e3 * lag:.0f} ms, in {len(lags)} starts from rest. "
+                "Along a stroke, the torque belongs to an earlier position: the slope of gravity looks like viscous friction. "
+                "Log torque and position of the same instant, or filter the torque less"))
     return findings
 
 
 def ringing_joints(run: Run, strokes: Sequence[Stroke]) -> dict[str, float]:
-    """Joints whose torque swings after most of their starts, and at about which frequency [Hz]."""
+    """Joints whose torque swings after most starts, with the median frequency [Hz]."""
     return {name: float(np.median(hertz)) for name, lags, hertz in _starts(run, strokes) if _rings(lags, hertz)}
 
 
 def _starts(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[str, Array, list[float]]]:
-    """Lags, and frequencies of swings, of the starts of each joint that has motors of its own."""
+    """Yield name, lags and swing frequencies of the starts of each joint, except joints that share a motor."""
     coupled = run.arm.transmission_of(run.names)
-    for joint, name in enumerate(run.names if strokes else ()):             # a table of friction has neither
-        if coupled is not None and coupled.motors_of(joint):        # whose torque goes with other joints' motion, too
+    for joint, name in enumerate(run.names if strokes else ()):             # a table of friction has neither strokes nor samples
+        if coupled is not None and coupled.motors_of(joint):        # its torque depends on other joints' motion
             continue
         own = [stroke for stroke in strokes if stroke.joint == joint]
         yield name, *lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
@@ -71,23 +71,22 @@ def _rings(lags: Array, hertz: Sequence[float]) -> bool:
 
 
 def common_lag(lags: Array) -> float:
-    """Lag [s] that strokes of all speeds show, of the lags of starts, shape (S, 2).
+    """Lag [s] that strokes of all speeds share, from speeds and lags of starts, shape (S, 2).
 
-    What only looks like one depends on speed: viscous friction comes with the ramps of fast strokes, and a joint creeps before it
-    slides, over the longer a time the slower the stroke.
+    Two effects look like a lag but depend on speed: viscous friction rises with the ramp of fast strokes, and a joint creeps
+    before it slides, longer for slow strokes.
     """
     groups = np.array_split(lags[np.argsort(lags[:, 0]), 1], _GROUPS)
     return min(float(np.quantile(group, _MOST)) for group in groups)
 
 
 def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) -> tuple[Array, list[float]]:
-    """Speed and lag [s] of one joint's strokes that begin from rest, shape (S, 2), and frequencies [Hz] of those that swing then.
+    """Speed and lag [s] of one joint's strokes that begin from rest, shape (S, 2), and frequencies [Hz] of swinging starts.
 
-    The lag is the time from when the joint leaves its place of rest to when the torque has made most of its way from rest to
-    sliding.
+    The lag is the time from the first motion until the torque has reached `_PART` of its step from rest to sliding.
     """
     window = max(3, round(_RESTS / float(np.median(np.diff(t)))))
-    up_to = (window - 1) // 2                                               # the rows up to each
+    up_to = (window - 1) // 2                                               # shifts the window to the rows before
     span = maximum_filter1d(x, window, origin=up_to) - minimum_filter1d(x, window, origin=up_to)
     resting = np.flatnonzero(span <= 2.0 * resolution_of(x))
     found, swings = [], []

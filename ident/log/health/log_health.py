@@ -1,4 +1,4 @@
-"""Health of the samples of a log: rate, lost replies, jitter, warming, torque at its limit; each finding says what follows."""
+"""Health checks of the samples of a log: rate, lost replies, jitter, temperature change, saturated torque."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from stribeck.ident.log.health.torque_limit import at_stated_limit, at_unstated_
 from stribeck.ident.log.run import DONE, REPLIES, Run
 from stribeck.ident.log.signal_checks import GAP, JITTER, check_signals, check_time, dead_torques, unrecorded_torques
 
-_JITTER_SHARE = 0.01    # share of uneven steps of time that is worth a word
-_LOST = 0.001           # part of a joint's replies that may be missing without a word,
-_LATE = 0.01            # and of the cycles that may begin late
-_SLOW = 0.05            # by which the true rate may differ from what the driver said
-WARMED = 15.0           # °C over a run from which friction is not that of one temperature
+_JITTER_SHARE = 0.01    # share of uneven time steps that is reported
+_LOST = 0.001           # part of a joint's replies that may be missing without a finding,
+_LATE = 0.01            # part of the cycles that may begin late without a finding
+_SLOW = 0.05            # part by which the true rate may differ from the rate of the driver
+WARMED = 15.0           # °C; a larger change in a run is reported
 
 
 def check_log(run: Run) -> tuple[Finding, ...]:
@@ -23,7 +23,7 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     Raises
     ------
     InputError
-        If time decreases or a position or torque is not a finite number: names joint, row and time.
+        If time does not increase, or a position or torque is not a finite number; names joint, row and time.
     """
     rate, gaps = check_time(run.t, str(run.path))
     check_signals(run)
@@ -31,29 +31,30 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     longest = max(gaps, key=lambda row: run.t[row + 1] - run.t[row], default=0)
     findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
                 f"{run.t[longest + 1] - run.t[longest]:.3f} s at t = {run.t[longest]:.2f} s" if len(gaps) else ", no gaps"))]
-    findings += [Finding(name, "dead torque", f"the torque of {name} was not recorded, and this run tells nothing of it"
-                         if name in without else f"the torque of {name} never changes though it moves; its signal is dead or was "
-                                                 "not recorded, and this run tells nothing of it") for name in dead_torques(run)]
+    findings += [Finding(name, "dead torque", f"the torque of {name} was not recorded; this run has no information about {name}"
+                         if name in without else f"the torque of {name} is constant although the joint moves: it is dead or was "
+                                                 f"not recorded; this run has no information about {name}")
+                 for name in dead_torques(run)]
     findings += [*_claimed(run, rate), *_jitter(run.t), *_bus(run), *_warming(run)]
     if run.closed is None:
         findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "
-                                              "what was recorded is used"))
+                                              "the recorded samples are used"))
     elif run.closed.get("reason") not in (DONE, None):
         findings.append(Finding(None, "ended", f"the run ended early: {run.closed['reason']}"))
     return (*findings, *at_stated_limit(run), *at_unstated_limit(run))
 
 
 def _claimed(run: Run, rate: float) -> list[Finding]:
-    """The rate that the driver promised against the one in the log; an imported log was promised none."""
+    """Compare the rate of the log with the rate that the driver claims; imported logs have no claimed rate."""
     claimed = (run.record.get("driver") or {}).get("rate")
     if not claimed or run.record.get("plan") is None or abs(rate / claimed - 1.0) < _SLOW:
         return []
-    return [Finding(None, "true rate", f"the driver claims {claimed:.4g} Hz, the log runs at {rate:.4g} Hz; speeds rest on "
-                    f"the log's times, but ramps were planned for {claimed:.4g} Hz. Correct the rate in the arm file")]
+    return [Finding(None, "true rate", f"the driver claims {claimed:.4g} Hz, but the log has {rate:.4g} Hz. Speeds are computed "
+                    f"from the log's times, but ramps were planned for {claimed:.4g} Hz. Correct driver.rate in the arm file")]
 
 
 def _jitter(t: Array) -> list[Finding]:
-    """Steps of time that differ from their median, gaps aside."""
+    """Time steps that differ from their median, without gaps."""
     steps = np.diff(t)
     period = float(np.median(steps))
     off = np.abs(steps / period - 1.0)
@@ -62,38 +63,38 @@ def _jitter(t: Array) -> list[Finding]:
     if share < _JITTER_SHARE:
         return []
     worst, at = float(np.quantile(off, 0.99)), float(t[int(np.argmax(off))])
-    return [Finding(None, "jitter", f"{100 * share:.0f} % of the steps of time differ by more than {100 * JITTER:.0f} % from "
-                    f"{1e3 * period:.3g} ms (99th percentile {100 * worst:.0f} %, the most at t = {at:.2f} s); speeds rest on "
-                    "these times, which must be when the drive measured, not when its reply came", at)]
+    return [Finding(None, "jitter", f"{100 * share:.0f} % of the time steps differ by more than {100 * JITTER:.0f} % from "
+                    f"{1e3 * period:.3g} ms (99th percentile {100 * worst:.0f} %, largest at t = {at:.2f} s). Speeds are "
+                    "computed from these times: log the time at which the drive measured, not the time of its reply", at)]
 
 
 def _bus(run: Run) -> list[Finding]:
-    """Replies that did not come in time, and what disturbed the bus: the arm goes on without a few of them."""
+    """Missing, late and damaged replies on a bus, late cycles and error frames; an arm tolerates a few of them."""
     told: dict[str, Any] = next((event for event in reversed(run.events) if event.get("event") == REPLIES), {})
     try:
-        cycles, late, errors, corrupt = (max(0, int({"corrupt": 0, **told}[key]))          # older runs count no damaged replies
+        cycles, late, errors, corrupt = (max(0, int({"corrupt": 0, **told}[key]))          # older runs lack this count
                                          for key in ("cycles", "late", "error_frames", "corrupt"))
         missed = [max(0, int(count)) for count in told["missed"]]
     except (KeyError, TypeError, ValueError, OverflowError):        # not on a bus, or a damaged line
         return []
-    findings = [Finding(name, "bus", f"{count} of {cycles} replies of {name} came too late or not at all "
-                        f"({100.0 * count / cycles:.2g} %); those samples repeat the last one. See to wiring, termination, bit "
-                        "rate and what else is on the bus")
+    findings = [Finding(name, "bus", f"{count} of {cycles} replies of {name} were late or missing "
+                        f"({100.0 * count / cycles:.2g} %); these samples repeat the previous sample. Check wiring, termination, "
+                        "bit rate and other devices on the bus")
                 for name, count in zip(run.names, missed, strict=False) if count > _LOST * cycles > 0.0]
     if late > _LATE * cycles > 0.0:
-        findings.append(Finding(None, "bus", f"{late} of {cycles} cycles began more than a period late: this computer was busy; "
-                                "close what else runs on it, or let it run in real time"))
+        findings.append(Finding(None, "bus", f"{late} of {cycles} cycles began more than a period late, because the computer was "
+                                "busy. Close other programs, or use a real-time kernel"))
     if corrupt > _LOST * cycles > 0.0:
-        findings.append(Finding(None, "bus", f"{corrupt} damaged replies in {cycles} cycles; none of them was used. See to "
-                                "wiring, and to what else is on the bus"))
+        findings.append(Finding(None, "bus", f"{corrupt} damaged replies in {cycles} cycles; they were not used. Check wiring "
+                                "and other devices on the bus"))
     if errors:
-        findings.append(Finding(None, "bus", f"{errors} error frame(s) on the bus: wiring, termination or bit rate are not "
-                                "right, or a device was cut off"))
+        findings.append(Finding(None, "bus", f"{errors} error frame(s) on the bus: wiring, termination or bit rate are wrong, "
+                                "or a device was disconnected"))
     return findings
 
 
 def _warming(run: Run) -> list[Finding]:
-    """Joints whose temperature changed much over the run; a temperature that was not reported is no finding."""
+    """Joints whose temperature changed by more than `WARMED` in the run; missing temperatures are not reported."""
     temperature = run.signals.get("temperature")
     if temperature is None:
         return []
@@ -104,6 +105,6 @@ def _warming(run: Run) -> list[Finding]:
         if high - low > WARMED:
             at = float(run.t[int(np.nanargmax(seen))])
             findings.append(Finding(name, "temperature", f"{name} was between {low:.0f} and {high:.0f} °C, warmest at t = "
-                                    f"{at:.2f} s; its friction is a mean over them. Warm up and run again, or use it in that "
-                                    "range only", at))
+                                    f"{at:.2f} s. Friction is a mean over this range: warm up and run again, or use the result "
+                                    "in this range only", at))
     return findings

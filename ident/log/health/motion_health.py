@@ -1,6 +1,6 @@
-"""Health of the motion in a log: joints that stood still, stale samples, strokes that give no point.
+"""Health checks of the motion in a log: joints that did not move, stale samples, strokes without a point.
 
-Everything is judged by what was measured; the plan and the recorded command, where there are any, say what was wanted.
+All checks use the measured signals. The plan and the recorded command, if there are any, give the wanted motion.
 """
 
 from collections.abc import Sequence
@@ -18,23 +18,23 @@ from stribeck.ident.log.reduction.round_trips import Reduction
 from stribeck.ident.log.run import DONE, Run
 from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step
 
-OF_STROKES = ("left out", "speed not constant")     # kinds that matter to round trips only
-STALE = 0.01            # share of repeated samples in motion that is worth a word,
-STALE_ROWS = 10         # or so many of them in a row
-_STUCK = 0.5            # a joint that went less than this part of its planned way did not move as told
+OF_STROKES = ("left out", "speed not constant")     # kinds that only matter for round trips
+STALE = 0.01            # share of repeated samples in motion that is reported,
+STALE_ROWS = 10         # or this many repeated samples in sequence
+_STUCK = 0.5            # a joint that covered a smaller part of its planned distance did not follow the plan
 
 
 def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple[Finding, ...]:
-    """Findings about how the joints moved, with the strokes that give no point.
+    """Findings about the motion of the joints, including strokes without a point.
 
     Parameters
     ----------
     run : Run
-        With signals q and tau.
+        Run with signals q and tau.
     reduction : Reduction
-        What became of it.
+        Points and strokes of the run.
     prismatic : ndarray of bool, shape (n,)
-        Which joints slide; decides the units.
+        True for prismatic joints; decides the units.
     """
     findings = _stood_still(run, prismatic)
     for joint in range(len(run.names)):
@@ -47,7 +47,7 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
 
 
 def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
-    """Joints that the plan moved and that did not follow."""
+    """Joints that did not follow the plan."""
     plan = run.record.get("plan") or {}
     segments = [segment for segment in plan.get("segments", ()) if "target" in segment]
     if "start" not in plan or not segments:
@@ -55,7 +55,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [len(run.t)]))
     rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
     if run.closed is None or run.closed.get("reason") not in (DONE, None):
-        rows.pop(int(run.segment[-1]), None)                    # it was under way when the run ended
+        rows.pop(int(run.segment[-1]), None)                    # this segment was not finished when the run ended
     way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
     whole = recorded_whole(run.t, np.array(list(rows.values()), dtype=int).reshape(-1, 2))
     rows = {number: ends for (number, ends), complete in zip(rows.items(), whole, strict=True) if complete}
@@ -68,21 +68,21 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
         k, name = int(np.argmax(stood[:, joint])), run.names[joint]
         at = float(run.t[first[k]])
         findings.append(Finding(name, "never moved", f"{name} did not follow its plan in {stood[:, joint].sum()} segment(s), "
-                                f"first at t = {at:.2f} s: it went {abs(went[k, joint]):.2g} of {abs(way[k, joint]):.3g} "
-                                f"{'m' if prismatic[joint] else 'rad'}; torque at rest is not friction and is not used. Check "
-                                "its brake and torque limit, and what is in its way", at))
+                                f"first at t = {at:.2f} s: it moved {abs(went[k, joint]):.2g} of {abs(way[k, joint]):.3g} "
+                                f"{'m' if prismatic[joint] else 'rad'}. Torque at rest is not friction and is not used. Check "
+                                "brake, torque limit and obstacles", at))
     return findings
 
 
 def _stale(run: Run, joint: int, step: float) -> list[Finding]:
-    """Position and torque that both repeat while the joint goes on: the jump after them is that of the time they took."""
+    """Samples that repeat position and torque while the joint moves: afterwards, the position jumps by the missed motion."""
     x, tau, name = run.signals["q"][:, joint], run.signals["tau"][:, joint], run.names[joint]
     repeats = np.flatnonzero((x[1:] == x[:-1]) & (tau[1:] == tau[:-1]))
     if len(repeats) == 0:
         return []
     cut = np.flatnonzero(np.diff(repeats) > 1) + 1
-    first = repeats[np.concatenate(([0], cut))]                             # the value that is repeated
-    last = repeats[np.concatenate((cut - 1, [len(repeats) - 1]))] + 1       # its last repetition
+    first = repeats[np.concatenate(([0], cut))]                             # first row of the repeated value
+    last = repeats[np.concatenate((cut - 1, [len(repeats) - 1]))] + 1       # last row of the repeated value
     length = last - first
     after = np.minimum(last + 1, len(x) - 1)
     ahead = np.minimum(after + length + 1, len(x) - 1)
@@ -98,13 +98,13 @@ def _stale(run: Run, joint: int, step: float) -> list[Finding]:
         return []
     at, lasted = float(run.t[first[k]]), float(run.t[last[k]] - run.t[first[k]])
     return [Finding(name, "repeated samples",
-                    f"position and torque of {name} repeat themselves in {100 * share:.1f} % of the samples in motion, longest "
-                    f"{1e3 * lasted:.0f} ms at t = {at:.2f} s; they are old there: a delay that varies, and fewer measurements "
-                    "than rows. Log no faster than the drive reports", at)]
+                    f"position and torque of {name} repeat in {100 * share:.1f} % of the samples in motion, for up to "
+                    f"{1e3 * lasted:.0f} ms at t = {at:.2f} s. These samples are old: there are fewer measurements than rows, "
+                    "and the delay varies. Log no faster than the drive reports", at)]
 
 
 def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
-    """One finding a joint and reason."""
+    """One finding for each joint and reason."""
     segments: dict[tuple[str, str], list[int]] = {}
     for joint, segment, reason in entries:
         segments.setdefault((joint, reason), []).append(segment)
@@ -113,6 +113,6 @@ def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding
         at = float(run.t[np.argmax(run.segment == numbers[0])]) if np.ptp(run.segment) > 0 else None
         where = "" if at is None else (f"; segments {', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
                                        f"; the first at t = {at:.2f} s")
-        findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) left out ({reason}{where}); the fit knows "
-                                "nothing of them", at))
+        findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) are excluded from the fit ({reason}"
+                                f"{where})", at))
     return findings

@@ -1,7 +1,8 @@
-"""Whether one mistake explains why torques do not follow the model's gravity: a sign, a zero, two joints exchanged.
+"""Search for the mistake that explains torques which contradict the model's gravity: a sign, a zero, two exchanged joints.
 
-A joint whose position is wrong spoils the gravity of the joints that carry it as well, so every joint's even part is held
-against what the model would say of it, and the mistake that explains all of them is named, with what to write instead.
+A wrong position of one joint also changes the modelled gravity of the joints that carry it. The search therefore compares the
+even parts of all joints with the model for each possible mistake. The finding names the mistake that explains all joints, and
+the correct value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,32 +22,32 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
 MISTAKES = ("direction", "zero", "order")
-_POINTS = 600           # that are looked at, spread over all
-_LEAST = 24             # points of a joint that tell something
-_SCATTER = 0.05         # part of its friction by which a joint's even part may scatter about gravity
-_AMISS = 3.0            # times that from which a joint's torque does not follow the model,
-_EXPLAINS = 0.2         # part of the squares of what is amiss that an explanation may leave,
-_BETTER = 0.6           # and of those of the next best explanation of another kind
-_GRID = 24              # places at which a shift is tried
+_POINTS = 600           # largest number of points, spread over all points
+_LEAST = 24             # smallest number of points of a joint
+_SCATTER = 0.05         # scatter of a joint's even part about gravity, as a part of its friction
+_AMISS = 3.0            # times this scatter: a larger deviation means that the torque contradicts the model,
+_EXPLAINS = 0.2         # part of the squared deviations that an explanation may leave,
+_BETTER = 0.6           # and largest ratio to the squared deviations of the second-best explanation
+_GRID = 24              # number of shifts that are tried
 _PRECISE = 1e-4         # rad
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """What may have happened to the positions: q' = sign q[:, order] + shift are those of the model.
+    """A possible mistake in the log: the positions of the model are q' = sign q[:, order] + shift.
 
     Attributes
     ----------
     kind : str
         One of `MISTAKES`.
     joints : tuple of int
-        Whose positions.
+        Joints with wrong positions.
     order : ndarray of int, shape (n,)
-        Whose position and torque each joint of the model has.
+        Recorded joint whose position and torque belong to each joint of the model.
     sign, shift : ndarray, shape (n,)
-        Of positions; torques have the sign, too.
+        Correction of the positions [shift in rad or m]; the sign also applies to torques.
     moved : bool
-        Whether positions are exchanged as well, not only torques.
+        True if positions and torques are exchanged, False if only torques are exchanged.
     """
 
     kind: str
@@ -58,18 +59,18 @@ class Mistake:
 
 
 def misplaced(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism, tables: Mapping[str, JointTable]) -> list[Finding]:
-    """The finding about the mistake that explains the even parts of all joints; none where nothing is amiss, or nothing does.
+    """Finding about the mistake that explains the even parts of all joints; empty if no mistake is needed or none explains them.
 
     Parameters
     ----------
     points : DataFrame
-        Of a reduction, with columns joint, even and odd.
+        Points of a reduction, with columns joint, even and odd.
     q, dq : ndarray, shape (N, n)
         Positions and velocities of all joints at the points.
     mechanism : Mechanism
-        With joints in their order.
+        Model with the same joint order.
     tables : mapping of str to JointTable
-        What the arm file says of each joint.
+        Joint tables of the arm file.
     """
     even = _Even.of(points, q, dq, mechanism)
     plain = even.amiss(_unchanged(mechanism.n))
@@ -87,7 +88,7 @@ def misplaced(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism, t
 
 @dataclass(frozen=True)
 class _Even:
-    """Even parts of the joints that have some: whose rows, values, what their scatter may be."""
+    """Even parts of the joints with enough points: positions, joint and value of each point, and allowed scatter."""
 
     mechanism: Mechanism
     q: Array
@@ -98,7 +99,7 @@ class _Even:
 
     @classmethod
     def of(cls, points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> "_Even":
-        """Some of the points, spread over all."""
+        """Select at most `_POINTS` points, spread over all points."""
         joint = np.array([mechanism.names.index(str(name)) for name in points["joint"]], dtype=int)
         often = np.bincount(joint, minlength=mechanism.n)
         rows = np.flatnonzero(often[joint] >= _LEAST)
@@ -108,20 +109,20 @@ class _Even:
         return cls(mechanism, q[rows], dq[rows], joint[rows], points["even"].to_numpy(dtype=float)[rows], scatter)
 
     def torque(self, mistake: Mistake) -> Array:
-        """What the model says of each even part, if the mistake was made."""
+        """Modelled torque for each even part, if the mistake was made."""
         order = mistake.order if mistake.moved else np.arange(self.mechanism.n)
         q = mistake.sign * self.q[:, order] + mistake.shift
         tau = inverse_dynamics(self.mechanism, q, mistake.sign * self.dq[:, order])
         own = np.empty_like(mistake.order)
-        own[mistake.order] = np.arange(len(own))            # the model's joint that a recorded one is
+        own[mistake.order] = np.arange(len(own))            # joint of the model for each recorded joint
         return np.asarray((mistake.sign * tau)[np.arange(len(q)), own[self.joint]])
 
     def amiss(self, mistake: Mistake) -> Array:
-        """Mean squares of what is left of each joint's even part, in squares of its scatter, shape (n,)."""
+        """Mean squared deviation of each joint's even part from the model, in squares of its scatter, shape (n,)."""
         left = np.zeros(self.mechanism.n)
         try:
             tau = self.torque(mistake)
-        except PostureError:                        # a closed chain could not have been there
+        except PostureError:                        # the closed chain cannot reach this posture
             return np.full(self.mechanism.n, np.inf)
         for j in np.unique(self.joint):
             even, model = (values[self.joint == j] - values[self.joint == j].mean() for values in (self.value, tau))
@@ -132,7 +133,7 @@ class _Even:
 
 
 def _beyond(amiss: Array) -> float:
-    """What is amiss beyond the scatter that even parts may have."""
+    """Sum of the deviations beyond the allowed scatter."""
     return float(np.maximum(amiss - 1.0, 0.0).sum())
 
 
@@ -141,7 +142,7 @@ def _unchanged(n: int) -> Mistake:
 
 
 def _mistakes(mechanism: Mechanism, zero: Array, even: _Even) -> Iterator[Mistake]:
-    """All that one person may get wrong."""
+    """Yield all single mistakes: reversed joints, shifted zeros, exchanged joints."""
     n, turning = mechanism.n, ~mechanism.prismatic
     for j in range(n):
         sign, shift = np.ones(n), np.zeros(n)
@@ -158,7 +159,7 @@ def _mistakes(mechanism: Mechanism, zero: Array, even: _Even) -> Iterator[Mistak
 
 
 def _best_shift(j: int, even: _Even) -> Mistake:
-    """The shift of one joint's zero that explains most."""
+    """The zero shift of one joint that explains the even parts best."""
     n = even.mechanism.n
 
     def shifted(by: float) -> Mistake:
@@ -181,14 +182,15 @@ def _said(mistake: Mistake, even: _Even, mechanism: Mechanism, tables: Mapping[s
     name = names[0]
     table = tables.get(name, JointTable())
     if mistake.kind == "direction":
-        return Finding(name, "direction", f"{name}: {fits} if it turns the other way than the log says; write direction = "
-                                          f"{-table.direction} in joints.{name} and import or record again. Until then loads are "
-                                          "those of another posture")
+        return Finding(name, "direction", f"{name}: {fits} if the joint turns in the opposite direction; write direction = "
+                                          f"{-table.direction} in joints.{name} and import or record again. The present loads "
+                                          "belong to another posture")
     if mistake.kind == "zero":
         shift = float(mistake.shift[mistake.joints[0]])
-        return Finding(name, "zero", f"{name}: {fits} at positions {shift:+.3f} rad from those in the log; write zero_offset = "
-                                     f"{table.zero_offset + shift:.3f} in joints.{name} and import or record again, unless the "
-                                     "place of the model's masses is wrong. Until then loads are those of another posture")
+        return Finding(name, "zero", f"{name}: {fits} if the positions of the log are shifted by {shift:+.3f} rad; write "
+                                     f"zero_offset = {table.zero_offset + shift:.3f} in joints.{name} and import or record "
+                                     "again, unless a centre of mass in the model is wrong. The present loads belong to "
+                                     "another posture")
     what = "positions and torques" if mistake.moved else "torques"
-    return Finding(name, "order", f"{' and '.join(names)}: {fits} if the {what} of these two are exchanged; check the order of "
-                                  "the log's columns, or of the drives. Until then friction is that of the other joint")
+    return Finding(name, "order", f"{' and '.join(names)}: {fits} if the {what} of these two joints are exchanged; check the "
+                                  "order of the log's columns, or of the drives. The present friction belongs to the other joint")

@@ -1,4 +1,4 @@
-"""General motion of a recorded run, filtered, differentiated and reduced to points.
+"""General motion of a recorded run: filtering, differentiation and reduction to points.
 
 Imports from: `ident`, `ident.log`, `ident.model`.
 """

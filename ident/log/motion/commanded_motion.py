@@ -1,12 +1,12 @@
-r"""The motion that follows from what was commanded alone: it knows nothing of the noise of positions and torques.
+r"""Motion predicted from position references alone, free of the noise of positions and torques.
 
-Each joint follows its position reference late, and else as a linear filter does. The delay and then the taps make velocities most
-alike in the whole log:
+Each joint follows its position reference like a delay and a linear filter. The delay, and then the filter taps, are least-squares
+estimates from the velocities of the whole log:
 
 .. math:: \dot q(t) \approx \dot q_{cmd}(t - \lambda) + \sum_k a_k\, \dot q_{cmd}(t - k \delta)
 
-Some forty numbers, of thousands of samples, hold next to nothing of their noise. The velocity set-point that a tracker sends is
-no reference: it holds the measured position.
+These are some forty numbers from thousands of samples, so they contain almost no noise. The velocity set-point of a position
+controller is not a reference, because it depends on the measured position.
 """
 
 from collections.abc import Sequence
@@ -22,30 +22,30 @@ from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.run import Run, read_signal
 from stribeck.ident.model.loads import LOADS
 
-_EARLY, _LATE = 0.025, 0.4      # s; a joint follows what was commanded so long before, or (by its stamps) after
-_TAPS = 4.0                     # a period of the bandwidth
-_LOOKED = 20_000                # samples of each stretch, at most, that tell delay and taps
-_RANK = 1e-2                    # of directions that the reference does not tell apart: none is taken
+_EARLY, _LATE = 0.025, 0.4      # s; earliest and latest response to a command; "early" allows for wrong time stamps
+_TAPS = 4.0                     # per period of the bandwidth
+_LOOKED = 20_000                # largest number of samples of each section for delay and taps
+_RANK = 1e-2                    # relative singular value; directions below it are not identifiable and are set to 0
 
 
 @dataclass(frozen=True)
 class Following:
-    """How a joint follows its reference: after `lags` [s], by `taps` of it, shape (K,) each."""
+    """Response of a joint to its reference: filter `taps` at `lags` [s], shapes (K,)."""
 
     lags: Array
     taps: Array
 
     def of(self, t: Array, reference: Array) -> Array:
-        """Where the joint goes, shape (M,)."""
+        """Predicted positions of the joint, shape (M,)."""
         begin = reference[0]
         return np.asarray(begin + sum(tap * (np.interp(t - lag, t, reference) - begin)
                                       for lag, tap in zip(self.lags, self.taps, strict=True)))
 
 
 def commanded(log: Log) -> Log | None:
-    """The log with the motion that follows from its references in place of the measured one.
+    """Return the log with predicted motion in place of measured motion.
 
-    None where a run has no references, or the arm is a closed chain, which may not reach every place near the measured one.
+    The result is None if a run has no references, or if the arm is a closed chain, which may not reach all predicted postures.
     """
     if any(part.mechanism.chain is not None for part in log.stretches):
         return None
@@ -58,7 +58,7 @@ def commanded(log: Log) -> Log | None:
 
 
 def along(motion: Motion, log: Log, names: Sequence[str]) -> Motion:
-    """The same samples and points of a joint with the motion of another log of the same stretches."""
+    """Return the samples and points of a joint with the motion of another log that has the same sections."""
     column, cuts = names.index(motion.joint), [(log.stretches[k], rows) for k, rows in motion.cuts]
 
     def joined(values: Sequence[Array]) -> Array:
@@ -72,7 +72,7 @@ def along(motion: Motion, log: Log, names: Sequence[str]) -> Motion:
 
 
 def _reference(run: Run, t: Array) -> Array | None:
-    """Position references of all joints at some times, shape (M, n)."""
+    """Position references of all joints at the times t, shape (M, n); None if they were not recorded."""
     recorded = read_signal(run, "q_cmd", len(run.t))
     if recorded is None or len(recorded) < len(run.t) or not np.isfinite(recorded).all():
         return None
@@ -80,7 +80,7 @@ def _reference(run: Run, t: Array) -> Array | None:
 
 
 def _following(log: Log, references: Sequence[Array], j: int) -> Following:
-    """Delay and taps of a joint."""
+    """Estimate delay and taps of a joint."""
     step = max(log.dt, 1.0 / (_TAPS * log.bandwidth))
     lags = np.arange(-max(1, round(_EARLY / step)), max(1, round(_LATE / step)) + 1, dtype=float) * step
     parts = []
@@ -103,13 +103,13 @@ def _following(log: Log, references: Sequence[Array], j: int) -> Following:
 
 
 def _around(lags: Array, off: Sequence[float]) -> tuple[float, float]:
-    """The lags on either side of the best."""
+    """Lags next to the best lag, on both sides."""
     k = int(np.clip(np.argmin(off), 1, len(lags) - 2))
     return float(lags[k - 1]), float(lags[k + 1])
 
 
 def _moved(part: Stretch, reference: Array, joints: Sequence[Following], log: Log) -> Stretch:
-    """A stretch whose joints move as they follow their references, about the places where they did."""
+    """Section with the predicted motion, whose mean positions equal the measured ones."""
     q = np.column_stack([own.of(part.t, column) for own, column in zip(joints, reference.T, strict=True)])
     q = low_pass(q + part.q.mean(axis=0) - q.mean(axis=0), log.cutoff * log.dt)
     dq = np.gradient(q, log.dt, axis=0)

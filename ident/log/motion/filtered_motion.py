@@ -1,4 +1,4 @@
-"""Runs cut at gaps, filtered and differentiated, with the torques of the model along them."""
+"""Filtered and differentiated runs, split at gaps, with the model's torques along the motion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-_GAP = 5.0              # periods without a sample from which the log is cut in two
-_DIFFERENCES = 3.0      # samples over which an acceleration blurs what changes at once,
+_GAP = 5.0              # periods; a longer gap splits the log
+_DIFFERENCES = 3.0      # samples over which an acceleration blurs a sudden change,
 _SETTLED = 0.5          # and periods of the cut-off of positions
 _HOLE = 0.5             # periods of the bandwidth over which a motion goes its own way, and interpolation does not know it
 _TURNS, _SLOW = 3, 0.5  # for deflections, and part of the link's swing on its spring up to which they are followed
@@ -26,24 +26,24 @@ _SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of a run without gaps: filtered motion of all joints and the model's torques along it.
+    """A section of a run without gaps: filtered motion of all joints, and the model's torques along this motion.
 
     Attributes
     ----------
     run : Run
-        Whose it is.
+        The run of this section.
     mechanism : Mechanism
         The model.
     t : ndarray, shape (M,)
         Evenly spaced time [s].
     q, dq, ddq, tau : ndarray, shape (M, n)
-        Filtered motion [rad or m], and the measured torque [N·m or N].
+        Filtered motion [rad or m, and per s and s²], and measured torque [N·m or N].
     rigid, gravity : ndarray, shape (M, n)
-        The model's torque without rotor inertia, and its part at rest [N·m or N].
+        The model's torque without rotor inertia, and its gravity part [N·m or N].
     loads : dict of str to ndarray, shape (M, n)
         The model's loads.
     prismatic : ndarray of bool, shape (n,)
-        Which joints slide.
+        True for prismatic joints.
     known : ndarray of bool, shape (M, n)
         Where the log has samples: those between them, in a hole too short to cut the log at, were interpolated.
     bandwidth : float
@@ -104,16 +104,16 @@ def _behind_springs(compliance: Array, mechanism: Mechanism, dt: float, bandwidt
 
 
 def _by_model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, dict[str, Array]]:
-    """Torque of a model along a motion, its part at rest, and loads."""
+    """Torque of a model along a motion, its gravity part, and loads."""
     loads = joint_loads(mechanism, q, dq, ddq)
     return loads.tau, inverse_dynamics(mechanism, q), {load: loads.get(load) for load in LOADS}
 
 
 @dataclass(frozen=True)
 class Log:
-    """All stretches of one or several runs, sampled alike, `dt` [s] apart and filtered for a `bandwidth` [Hz].
+    """All sections of one or several runs, with a common sampling period `dt` [s], filtered for a `bandwidth` [Hz].
 
-    Positions, or velocities where these were recorded, were filtered at their own `cutoff` [Hz] before.
+    Before differentiation, positions (or recorded velocities) were filtered with their own `cutoff` [Hz].
     """
 
     stretches: tuple[Stretch, ...]
@@ -123,22 +123,22 @@ class Log:
 
     @property
     def blur(self) -> float:
-        """Filtered positions, velocities and accelerations may show what happens so long before or after it happened [s]."""
+        """Time by which filtering spreads an event in positions, velocities and accelerations, to both sides [s]."""
         return _DIFFERENCES * self.dt + _SETTLED / self.cutoff
 
 
 def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:
-    """Runs cut at gaps, filtered and differentiated, each with the torques of its own model.
+    """Split runs at gaps, filter and differentiate them, and compute the torques of the model of each run.
 
-    Positions are filtered, velocities and accelerations are central differences; a recorded velocity is taken where it was
-    loaded. The bandwidth is `BANDWIDTH`, or lower where coarse or noisy positions would show in velocities and accelerations.
+    Positions are filtered; velocities and accelerations are central differences. Recorded velocities are used if they were
+    loaded. The bandwidth is `BANDWIDTH`, or lower if coarse or noisy positions would disturb velocities and accelerations.
 
     Raises
     ------
     InputError
         If a position or torque is not a finite number, time does not increase, or runs differ in their rates.
     FitError
-        If no stretch lasts long enough.
+        If no section is long enough.
     """
     for run in runs:
         check_time(run.t, str(run.path))
@@ -148,17 +148,18 @@ def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: fl
     parts = [(run, mechanism, found) for run, mechanism in zip(runs, mechanisms, strict=True) for rows in _without_gaps(run.t)
              if (found := _moved(run, rows, cutoff, bandwidth)) is not None]
     if not parts:
-        raise FitError(f"no stretch without gaps lasts longer than {2.0 * SETTLING / bandwidth:.2g} s, which the filter needs "
-                       "to settle")
+        raise FitError(f"no section without gaps is longer than {2.0 * SETTLING / bandwidth:.2g} s, which the filter needs "
+                       "to settle; record without gaps")
     steps = np.array([found[0][1] - found[0][0] for *_, found in parts])
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
-        raise InputError(f"samples come at {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit logs of one rate together")
+        raise InputError(f"the runs have rates of {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit only runs of one "
+                         "rate together")
     return Log(tuple(Stretch.of(run, mechanism, bandwidth, *found) for run, mechanism, found in parts), dt, bandwidth, cutoff)
 
 
 def _without_gaps(t: Array) -> list[slice]:
-    """Rows of a log between its gaps."""
+    """Rows of the sections of a log between its gaps."""
     if len(t) < 2:
         return []
     step = np.diff(t)
@@ -167,13 +168,13 @@ def _without_gaps(t: Array) -> list[slice]:
 
 
 def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Array, ...] | None:
-    """Evenly spaced time, filtered position, velocity, acceleration, torque of all joints, and where the log has samples.
+    """Evenly spaced time, filtered position, velocity, acceleration and torque of all joints, and mask of known samples.
 
-    None where the stretch is too short.
+    None if the section is too short.
     """
     first, last = run.t[rows.start], run.t[rows.stop - 1]
     steps = round((last - first) / float(np.median(np.diff(run.t[rows])))) if rows.stop - rows.start > 1 else 0
-    t = np.linspace(first, last, steps + 1)                 # lost samples leave the others where they were
+    t = np.linspace(first, last, steps + 1)                 # lost samples do not shift the other samples
     if len(t) < 16 or np.ptp(t) <= 2.0 * SETTLING / bandwidth:
         return None
     dt = float(t[1] - t[0])
@@ -185,7 +186,7 @@ def _moved(run: Run, rows: slice, cutoff: float, bandwidth: float) -> tuple[Arra
 
 
 def _known(stamps: Array, t: Array, longest: float) -> np.ndarray:
-    """Which times lie between stamps that follow each other within `longest` [s], or within `GAP` periods, shape (M,)."""
+    """Mask of times that lie between time stamps at most `longest` [s] or `GAP` periods apart, shape (M,)."""
     step = np.diff(stamps)
     hole = step > max(longest, GAP * float(np.median(step)))
     return np.asarray(~hole[np.clip(np.searchsorted(stamps, t, "right") - 1, 0, len(step) - 1)])

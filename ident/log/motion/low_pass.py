@@ -1,17 +1,17 @@
-"""The low-pass of general motion."""
+"""Low-pass filter for general motion."""
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
 
 _ORDER = 4              # of the Butterworth filter, run forward and backward
-SETTLING = 4.0          # a filter settles over so many periods of its cut-off; that much is cut at both borders
+SETTLING = 4.0          # periods of the cut-off in which the filter settles; this time is cut off at both ends
 
 
 def low_pass(values: Array, cutoff: float) -> Array:
-    """Butterworth low-pass forward and backward along the rows: no phase; `cutoff` is a fraction of the sampling rate."""
+    """Zero-phase Butterworth low-pass (forward and backward) along the rows; `cutoff` is a fraction of the sampling rate."""
     if cutoff >= 0.5:
         return values
-    from scipy.signal import butter, sosfiltfilt  # takes a while to load
+    from scipy.signal import butter, sosfiltfilt  # loads slowly
 
     return np.asarray(sosfiltfilt(butter(_ORDER, cutoff, fs=1.0, output="sos"), values, axis=0))

@@ -1,14 +1,14 @@
-r"""General motion reduced to points: position filtered and differentiated, all that is compared filtered alike.
+r"""Reduction of general motion to points: filtered, differentiated positions, and parallel filtering of all compared terms.
 
-The position passes a zero-phase low-pass and is differentiated; then the measured torque and every term that shall explain it
-pass the same low-pass at a lower cut-off and are decimated (parallel filtering), so that the filter favours no term.
+The position passes a zero-phase low-pass and is differentiated. Then the measured torque and all terms of the model pass the same
+low-pass with a lower cut-off, and are decimated (parallel filtering), so that the filter does not favour any term.
 
-At rest friction takes any value. The equation of motion holds sample by sample, so both of its sides may be multiplied by a mask
-:math:`m`, zero at rest, before they are filtered by :math:`h`:
+At rest, friction can have any value up to breakaway. The equation of motion holds for each sample, so both of its sides may be
+multiplied by a mask :math:`m`, which is zero at rest, before they are filtered by :math:`h`:
 
 .. math:: h * (m \tau) = \sum_k \theta_k\, h * (m \phi_k)
 
-No torque at rest reaches a point beside it, and no point is lost to what its filter would have seen there.
+With this mask, torque at rest does not affect the points near a rest, and no point near a rest is lost.
 
 References
 ----------
@@ -47,33 +47,33 @@ class Motion:
     Attributes
     ----------
     joint : str
-        Its name.
+        Name of the joint.
     t, q, dq, ddq : ndarray, shape (M,)
-        Time [s] and motion of the samples [rad or m].
+        Time [s] and motion of the samples [rad or m, and per s and s²].
     tau : ndarray, shape (M,)
         Measured torque [N·m or N].
     rigid, gravity : ndarray, shape (M,)
-        The model's torque with the inertia of rotors that the arm file states, and its part at rest [N·m or N].
+        The model's torque including the rotor inertia of the arm file, and its gravity part [N·m or N].
     loads : dict of str to ndarray, shape (M,)
         The model's loads.
     between_reversals : ndarray of int, shape (M,)
-        Which stretch between reversals, 0 ... G-1, each sample belongs to.
+        Group between two reversals, 0 ... G-1, of each sample.
     others_move : bool
-        Whether another joint moves meanwhile.
+        Whether another joint moves at the same time.
     prismatic : bool
-        Whether the joint slides.
+        Whether the joint is prismatic.
     least : float
-        Speed below which the joint counts as at rest or turning back [rad/s or m/s].
+        Speed below which the joint counts as resting or reversing [rad/s or m/s].
     points : ndarray of int, shape (N,)
-        The sample in the middle of each point.
+        Index of the middle sample of each point.
     seen : csr_array, shape (N, M)
-        Low-pass and decimation: what the points see of the samples in motion; rows sum to 1.
+        Matrix of low-pass and decimation, from samples in motion to points; rows sum to 1.
     run : ndarray of str, shape (N,)
-        The run that each point comes from.
+        Run of each point.
     left_out : str
-        How much of the log is motion, and what becomes of the rest.
+        Sentence about the part of the log that is motion, and about the rest.
     cuts : tuple of (int, slice)
-        Which rows of which stretches of the log the samples are.
+        Section of the log, and rows in this section, of the samples.
     """
 
     joint: str
@@ -96,19 +96,19 @@ class Motion:
     cuts: tuple[tuple[int, slice], ...]
 
     def view(self, values: Array) -> Array:
-        """Values of the samples (M, ...), filtered and decimated to the points (N, ...)."""
+        """Filter and decimate values of the samples, shape (M, ...), to the points, shape (N, ...)."""
         return np.asarray(self.seen @ values)
 
     @property
     def dt(self) -> float:
-        """Time from sample to sample [s]."""
+        """Sampling period [s]."""
         return float(self.t[1] - self.t[0])
 
     @property
     def speed(self) -> Array:
-        """Signed velocity, nowhere slower than `least`: below it the law would be asked at noise, shape (M,).
+        """Signed velocity with a magnitude of at least `least`, shape (M,): slower velocities are mostly noise.
 
-        Samples that no point sees move at the median speed: no law may have its own way at speeds that only they have.
+        Samples without weight in any point get the median speed, so that they cannot influence the shape of a law.
         """
         speed = np.maximum(np.abs(self.dq), self.least)
         unseen = np.bincount(self.seen.indices, self.seen.data != 0.0, len(speed)) == 0.0
@@ -117,9 +117,9 @@ class Motion:
 
 
 def reduce_motion(log: Log, joint: str) -> Motion:
-    """Motion of one joint: where it moves, cut at borders and reduced to points.
+    """Reduce the motion of one joint to points; only samples near motion are kept.
 
-    Points are `_POINTS` to a period of the bandwidth. None of them lies where the joint rests or just turns back.
+    There are `_POINTS` points per period of the bandwidth. No point is in a rest or next to a reversal.
 
     Raises
     ------
@@ -133,7 +133,8 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     border = round(SETTLING / bandwidth / dt)
     where = tuple((k, rows) for k, part in enumerate(parts) for rows in _moving(np.abs(part.dq[:, column]) >= least, border))
     if not where:
-        raise FitError(f"{joint} moves only within {SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles")
+        raise FitError(f"{joint} moves only within {SETTLING / bandwidth:.2g} s of the log's ends, where the filter settles; "
+                       "record a longer motion")
 
     cuts = [(parts[k], rows) for k, rows in where]
 
@@ -152,7 +153,7 @@ def reduce_motion(log: Log, joint: str) -> Motion:
         sure &= _sure(rate, slow, slow, rest, blur)
     points, seen = _points(np.where(sure & (np.abs(dq) >= least), np.sign(dq), 0.0), begins, bandwidth * dt, border)
     if not len(points):
-        raise FitError(f"{joint} hardly moves: it never goes faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
+        raise FitError(f"{joint} hardly moves: it is never faster than {least:.2g} for {1.0 / bandwidth:.2g} s")
     rotors = np.concatenate([part.ddq[rows] @ part.run.rotor_inertia()[column] for part, rows in cuts])
     others = [np.delete(part.q[rows], column, axis=1) for part, rows in cuts]
     span = [np.max([part.max(axis=0) for part in others], axis=0) - np.min([part.min(axis=0) for part in others], axis=0)]
@@ -162,16 +163,16 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                   split_at_reversals(dq, least, begins), bool(np.max(span, initial=0.0) > REST_TOLERANCE), prismatic, least,
                   points, seen,
                   np.array([part.run.label for part, _ in cuts])[np.searchsorted(begins, points, "right") - 1],
-                  f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; slower than "
-                  f"{least:.2g} {'m' if prismatic else 'rad'}/s it may rest or turn back"
-                  + (f"; positions are so coarse or noisy that what is quicker than {bandwidth:.2g} Hz is filtered away"
+                  f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; samples slower "
+                  f"than {least:.2g} {'m' if prismatic else 'rad'}/s are left out: the joint may rest or reverse"
+                  + (f"; positions are so coarse or noisy that motion above {bandwidth:.2g} Hz is filtered out"
                      if bandwidth < BANDWIDTH else ""), where)
 
 
 def _rates_beside(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Array]:
-    """Velocities of motors that move this joint and others, and of a closed chain's joints without a drive, shape (M,) each.
+    """Velocities of shared motors of this joint, and of joints without a drive in a closed chain, shape (M,) each.
 
-    Where one of them rests, its friction pushes either way.
+    If one of them rests, its friction is unknown.
     """
     mechanism = cuts[0][0].mechanism
     if mechanism.chain is not None and mechanism.chain.classes:
@@ -184,18 +185,18 @@ def _rates_beside(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Ar
 
 
 def _least_speed(joint: str, dq: Array, cutoff: float, unit: str) -> float:
-    """Speed from which the sign of the velocity is sure."""
+    """Smallest speed with a certain sign of the velocity [rad/s or m/s]."""
     fastest, smooth = float(np.quantile(np.abs(dq), 0.999)), low_pass(dq, cutoff)
-    moving = np.abs(dq) > _REST * fastest                   # an encoder that stands still makes no noise
+    moving = np.abs(dq) > _REST * fastest                   # an encoder at rest has no noise
     noise = 1.4826 * float(np.median(np.abs(dq - smooth)[moving])) if moving.any() else 0.0
     if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
-        raise FitError(f"{joint} does not move, or so slowly (at most {fastest:.2g} {unit}) that the noise of its velocity, or "
-                       f"twitches quicker than the filter ({noise:.2g} {unit}), hides its direction")
+        raise FitError(f"{joint} does not move, or is too slow: its speed is at most {fastest:.2g} {unit}, but velocity noise "
+                       f"or oscillations above the filter's bandwidth reach {noise:.2g} {unit}. Record a faster motion")
     return max(_REST * fastest, _NOISE * noise)
 
 
 def _moving(moves: np.ndarray, border: int) -> list[slice]:
-    """Stretches of samples in which the joint moves, with a border in which the filter may settle at both ends."""
+    """Rows of the samples in which the joint moves, with a border at both ends in which the filter settles."""
     near = np.concatenate(([0], maximum_filter1d(moves.astype(np.int8), 2 * border + 1), [0]))
     return [slice(int(a), int(b)) for a, b in zip(np.flatnonzero(np.diff(near) == 1), np.flatnonzero(np.diff(near) == -1),
                                                   strict=True) if b - a > 2 * border]
@@ -212,11 +213,10 @@ def _sure(speed: Array, least: float, standing: float, rest: int, blur: int) -> 
 
 
 def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
-    """Where the points are, and what each sees of the samples, shapes (N,) and (N, M).
+    """Middle samples of the points, shape (N,), and the matrix of filtering and decimation, shape (N, M).
 
-    Every so many samples of a stretch there is one, but not at the stretch's borders, nor where it would see mostly samples whose
-    `sign` is zero. The impulse response of the low-pass, cut where it has settled, does both filtering and decimation; samples
-    without a sign are masked in it.
+    Points are equally spaced in a section, except at its borders and where most weighted samples have `sign` zero. Each row of
+    the matrix is the impulse response of the low-pass, truncated where it has settled; samples without a sign have weight zero.
     """
     step = max(1, round(1.0 / (_POINTS * cutoff)), len(sign) // _MOST_POINTS)
     points = np.concatenate([np.arange(a + border, b - border, step) for a, b in pairwise(begins)])
@@ -231,13 +231,13 @@ def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tupl
 
 
 def split_at_reversals(dq: Array, least: float, begins: np.ndarray) -> Groups:
-    """Which stretch between reversals each sample belongs to, shape (M,); it ends where the velocity turns or the log is cut.
+    """Group of each sample, shape (M,); a group ends at a reversal or at a gap of the log.
 
-    Where there are more than `_MOST_BETWEEN_REVERSALS`, neighbours count as one: fewer and longer groups are the safe side.
+    With more than `_MOST_BETWEEN_REVERSALS` groups, neighbouring groups are merged: fewer and longer groups are conservative.
     """
     sign = np.where(np.abs(dq) < least, 0, np.sign(dq)).astype(int)
     moving = np.maximum.accumulate(np.where(sign != 0, np.arange(len(sign)), -1))
-    last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction keeps through a rest
+    last = np.where(moving >= 0, sign[moving], sign[np.argmax(sign != 0)])      # the direction is kept during a rest
     turns = np.concatenate(([False], np.diff(last) != 0))
     turns[begins[1:-1]] = True
     number = np.cumsum(turns)

@@ -1,4 +1,4 @@
-"""The cut-off of positions: low enough that their noise does not show, high enough that no motion is lost."""
+"""Choice of the cut-off for positions: low enough to suppress noise, high enough to keep the motion."""
 
 from collections.abc import Sequence
 
@@ -8,16 +8,16 @@ from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step, position_noise
 
-BANDWIDTH = 20.0        # Hz; joints of arms do not accelerate faster than this, torque ripple and noise do
-POSITION = 5.0         # cut-off of the position, as a multiple of the bandwidth: what follows filters once more
-_SHOWS = (0.002, 0.1)   # noise of the velocity over its greatest value, of the acceleration over its rms, that may be
-_TAKES = 1.1            # times the noise that a cut-off may take from positions: more is motion
-_LOOKED = 100_000       # rows of a run that tell it
-_CUTOFFS = POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, those that are tried where positions are coarse
+BANDWIDTH = 20.0        # Hz; arm joints do not accelerate faster, torque ripple and noise are faster
+POSITION = 5.0         # cut-off of the position over the bandwidth; later steps filter again
+_SHOWS = (0.002, 0.1)   # largest noise of the velocity over its largest value, and of the acceleration over its rms
+_TAKES = 1.1            # times the noise; a cut-off that removes more from the positions removes motion
+_LOOKED = 100_000       # rows of a run that are used
+_CUTOFFS = POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, candidates for coarse positions
 
 
 def position_cutoff(runs: Sequence[Run]) -> float:
-    """Highest cut-off [Hz] at which noise of the positions does not show, but none that would take a part of the motion."""
+    """Return the highest cut-off [Hz] that suppresses position noise; a cut-off that would remove motion is never chosen."""
     chosen = float(_CUTOFFS[0])
     for cutoff in map(float, _CUTOFFS):
         seen = [_noise_seen(run, cutoff) for run in runs]
@@ -30,7 +30,7 @@ def position_cutoff(runs: Sequence[Run]) -> float:
 
 
 def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
-    """Of the joints that move: whether noise shows behind this cut-off, and whether the cut-off takes more than noise."""
+    """Whether noise of a moving joint passes this cut-off, and whether the cut-off removes more than noise."""
     dt = float(np.median(np.diff(run.t[:_LOOKED]))) if len(run.t) > 1 else 0.0
     if dt <= 0.0 or len(run.t) < 16:
         return False, False
@@ -61,12 +61,12 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
 
 
 def has_velocity(run: Run) -> bool:
-    """Whether velocities are those that were recorded; else they are positions differentiated."""
+    """Whether the run has recorded velocities; otherwise positions are differentiated."""
     return "dq" in run.signals and bool(np.isfinite(run.signals["dq"]).all())
 
 
 def signal_noise(run: Run, joint: int) -> float:
-    """Standard deviation of the noise of a joint's velocity where it was recorded [rad/s or m/s], else of its position."""
+    """Standard deviation of the noise of a joint's recorded velocity [rad/s or m/s], otherwise of its position [rad or m]."""
     if has_velocity(run):
         return position_noise(run.signals["dq"][:_LOOKED, joint], 0.0)
     x = run.signals["q"][:_LOOKED, joint]
@@ -80,5 +80,5 @@ def velocity_noise(run: Run, joint: int, cutoff: float, dt: float) -> float:
 
 
 def bandwidth_of(cutoff: float) -> float:
-    """Of all that is compared, for a cut-off of the positions [Hz]."""
+    """Bandwidth [Hz] of all compared signals, for a cut-off of the positions [Hz]."""
     return min(BANDWIDTH, 0.5 * cutoff)

@@ -1,4 +1,4 @@
-"""Round trips of a recorded run, paired, cut into bins of position and reduced to points.
+"""Reduction of a recorded run to points: pairing of strokes to round trips, and position bins.
 
 Imports from: `ident`, `ident.log`, `ident.model`.
 """

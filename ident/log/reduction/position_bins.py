@@ -1,4 +1,4 @@
-"""Bins of position along a round trip: samples there and back, loads on the way through."""
+"""Position bins of a round trip: forward and backward samples, and mean loads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from stribeck.ident.log.strokes import Stroke
 from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-_BINS = 5              # most bins of a round trip,
-_ENOUGH, _LEAST = 4, 3  # samples that each way should have in a bin, and must have
-_PLACES = 8            # in a bin at which loads are taken
-_NO_LOAD = 1e-9        # N·m or N; less is rounding
+_BINS = 5              # largest number of bins of a round trip
+_ENOUGH, _LEAST = 4, 3  # wanted and smallest number of samples of each stroke in a bin
+_PLACES = 8            # positions in a bin at which loads are computed
+_NO_LOAD = 1e-9        # N·m or N; smaller loads are rounding errors
 
 
 @dataclass(frozen=True)
 class PositionBin:
-    """The same stretch of position on the way there and back; rows of its samples."""
+    """One position interval of both strokes of a round trip, with the rows of its samples."""
 
     forward: Stroke
     backward: Stroke
@@ -28,12 +28,12 @@ class PositionBin:
 
     @property
     def first(self) -> Stroke:
-        """The way there."""
+        """The earlier stroke."""
         return min(self.forward, self.backward, key=lambda stroke: stroke.rows.start)
 
 
 def bins_of(width: float, turn: float, samples: float) -> tuple[int, float]:
-    """How many bins a way with so many samples gets, and how much of it they use: whole motor revolutions, where it holds one."""
+    """Return number and total width of the bins of a stroke: whole motor revolutions, if the stroke contains at least one."""
     most = max(1, int(samples // _ENOUGH))
     if turn > 0.0 and width >= turn:
         count = int(min(_BINS, most, width // turn))
@@ -44,7 +44,7 @@ def bins_of(width: float, turn: float, samples: float) -> tuple[int, float]:
 def position_bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn: float) -> Iterator[PositionBin]:
     low, high = max(forward.low, backward.low), min(forward.high, backward.high)
     width = high - low
-    if width <= 0.0:                 # strokes apart from each other, where gravity does not matter
+    if width <= 0.0:                 # strokes at different positions with equal gravity
         rows = tuple(np.arange(stroke.rows.start, stroke.rows.stop) for stroke in (forward, backward))
         yield PositionBin(forward, backward, (rows[0], rows[1]), q[rows[0]].mean(axis=0), forward.high - forward.low)
         return
@@ -65,11 +65,11 @@ def position_bins(q: Array, forward: Stroke, backward: Stroke, joint: int, turn:
 
 
 def mean_loads(mechanism: Mechanism, bins: Sequence[PositionBin], centre: Array, rate: Array) -> dict[str, Array]:
-    """Loads of the moving joint over the way through each bin, shape (N,).
+    """Mean loads of the moving joint over each bin, shape (N,).
 
-    Friction at one speed is linear in a load, so that its mean over a bin is that at the load's mean. A load's mean is not that
-    at the bin's centre: it is curved, and has a kink where a torque changes its sign. Where joints without a drive rub, it is
-    another one back than there.
+    Friction at one speed is linear in the load, so its mean over a bin belongs to the mean load. The mean load differs from the
+    load at the centre of the bin, because the load is a curved function of position, with a kink where a torque changes its sign.
+    If joints without a drive have friction, forward and backward loads differ and are averaged.
     """
     own = np.arange(len(bins)), np.array([bin_.forward.joint for bin_ in bins], dtype=int)
     width = np.array([bin_.width for bin_ in bins])

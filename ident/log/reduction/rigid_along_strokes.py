@@ -1,4 +1,4 @@
-"""The model's torque along strokes, as splines over the position."""
+"""Splines of the model's torque over the position along strokes."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from stribeck.ident.log.strokes import Stroke
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-_KNOTS = 17            # of the rigid-body torque along a stroke
+_KNOTS = 17            # spline knots along a stroke
 
 
 class RigidAlongStrokes:
-    """The model's torque of the moving joint along strokes, shape (S,) of them."""
+    """The model's torque of the moving joint along S strokes."""
 
     def __init__(self, mechanism: Mechanism, strokes: Sequence[Stroke]) -> None:
         self.low, high, joint = np.array([(stroke.low, stroke.high, stroke.joint) for stroke in strokes]).T
@@ -27,19 +27,19 @@ class RigidAlongStrokes:
         self.spline = CubicSpline(np.arange(_KNOTS), tau[np.arange(len(strokes)), :, joint.astype(int)], axis=1).c
 
     def __call__(self, stroke: NDArray[np.int_], x: Array) -> Array:
-        """At positions x of strokes, each shape (N,); at the ends of a stroke beyond them."""
+        """Torque at positions x of strokes, shapes (N,); beyond a stroke, the torque at its end."""
         knot, since = self._place(stroke, x)
         a, b, c, d = self.spline[:, knot, stroke]
         return np.asarray(((a * since + b) * since + c) * since + d)
 
     def slope(self, stroke: NDArray[np.int_], x: Array) -> Array:
-        """Its derivative over the position."""
+        """Derivative of the torque over the position, shape (N,)."""
         knot, since = self._place(stroke, x)
         a, b, c, _ = self.spline[:, knot, stroke]
         return np.asarray(((3.0 * a * since + 2.0 * b) * since + c) / self.step[stroke])
 
     def _place(self, stroke: NDArray[np.int_], x: Array) -> tuple[NDArray[np.int_], Array]:
-        """Knot before, and how far behind it, in knots."""
+        """Index of the previous knot, and distance behind it in knots."""
         at = np.clip((x - self.low[stroke]) / self.step[stroke], 0.0, _KNOTS - 1.0)
         knot = np.minimum(at.astype(int), _KNOTS - 2)
         return knot, at - knot

@@ -1,13 +1,13 @@
-r"""Round trips of a run as Points: strokes paired with those that retrace them (Eqs. 48-51).
+r"""Reduction of a run to points: strokes are paired to round trips (Eqs. 48-51).
 
-At equal position, forward and backward, the half difference of the torques is friction (the *odd* part) and
-the half sum is the rigid body's torque and offset (the *even* part):
+At each position, half the difference of forward and backward torque is friction (the *odd* part), and half the sum is the
+rigid-body torque and offset (the *even* part):
 
 .. math:: F = (\tau_+ - \tau_-) / 2, \qquad \tau_g = (\tau_+ + \tau_-) / 2
 
-The way back retraces a stroke with time reversed, the other joints too: gravity, inertia and Coriolis and centrifugal
-forces are then the same both times, and friction of every joint that moves shows at once. What the two ways differ by,
-as tracking lags, is corrected with the model's difference, and so is what a drive needs that still settles.
+On the way back, all joints play the forward motion backwards. Gravity, inertia, Coriolis and centrifugal torques are then equal
+in both directions, so the friction of all moving joints is found simultaneously. Differences between both strokes, such as
+tracking lags and settling drives, are corrected with the model.
 """
 
 from collections import Counter
@@ -32,26 +32,26 @@ COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "g
            "bending", "radial", "axial", "normal", "n", "std", "t", "temperature", "reference", "run",
            "width")
 
-_RESTS = 0.05           # of its usual rate over the fastest drive's, below which a joint without a drive counts as at rest
-_USUAL = 0.75           # quantile that is usual
+_RESTS = 0.05           # part of the usual rate ratio to the fastest drive; a slower joint without a drive counts as resting
+_USUAL = 0.75           # quantile that defines the usual rate ratio
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """Points of a run, and what was left out.
+    """Points of a run, and excluded strokes.
 
     Attributes
     ----------
     points : DataFrame
-        One row per round trip and bin; columns `COLUMNS`. `odd`, `even` in N·m (N), `gravity` is what the model expects
-        of `even`, `gravity_rate` its dtau_rigid/dt on the forward stroke, `n` samples, `std` their scatter, `t` mid time [s],
-        `width` the way whose mean a point is [rad or m].
+        One row per round trip and bin; columns `COLUMNS`. `odd` and `even` in N·m (N); `gravity` is the model's value of
+        `even`; `gravity_rate` is dtau_rigid/dt of the model on the forward stroke; `n` is the number of samples, `std` their
+        scatter, `t` the mean time [s], `width` the position range of the point [rad or m].
     left_out : tuple of (str, int, str)
-        Joint, segment and reason for every stroke that gives no point.
+        Joint, segment and reason for each stroke without a point.
     strokes : tuple of Stroke
-        All stretches at constant speed, whether or not they found a partner.
+        All strokes, with or without a partner.
     q, dq : ndarray, shape (N, n)
-        Positions of all joints at the points, and their velocities on the forward stroke.
+        Positions of all joints at the points [rad or m], and their velocities on the forward stroke [rad/s or m/s].
     """
 
     points: pd.DataFrame
@@ -62,12 +62,12 @@ class Reduction:
 
 
 def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
-    """Points of a run: find strokes, pair them, take half differences and half sums, add the model's loads.
+    """Reduce a run to points: find strokes, pair them, compute half differences and half sums, add the model's loads.
 
     Parameters
     ----------
     run : Run
-        With signals q and tau.
+        Run with signals q and tau.
     mechanism : Mechanism
         Rigid-body model with joints in the run's order.
 
@@ -93,13 +93,13 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
         strokes = [stroke for stroke in found if stroke.joint == joint]
         steady = {stroke.segment for stroke in strokes}
         missing = (_measuring(plan, name, joint) - steady) & recorded
-        left_out += [(name, segment, "no stretch at constant speed") for segment in missing]
+        left_out += [(name, segment, "no part at constant speed") for segment in missing]
         turn = motor_revolution(run.arm.joint(name).ratio)
         pairs, single = pair_strokes(strokes, mechanism, joint, tau, partner)
         alone += single
         for forward, backward in pairs:
             if mechanism.transmission is not None and (motor := mechanism.transmission.standing(forward.rate, joint)):
-                left_out += [(name, stroke.segment, f"the motor of {motor} stands still meanwhile and pushes either way")
+                left_out += [(name, stroke.segment, f"the motor of {motor} rests during the stroke, so its friction is unknown")
                              for stroke in (forward, backward)]
                 continue
             found_bins = list(position_bins(q, forward, backward, joint, turn))
@@ -110,7 +110,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
     left_out += resting
     paired = {stroke.key for stroke in found} - {stroke.key for stroke in alone}
     moves_between = set() if planned else connecting(found, paired, q)
-    left_out += [(run.names[stroke.joint], stroke.segment, "no way back at the same place and speed")
+    left_out += [(run.names[stroke.joint], stroke.segment, "no return stroke at the same position and speed")
                  for stroke in alone if stroke.key not in moves_between]
     centre = np.array([bin_.centre for bin_ in bins]).reshape(-1, mechanism.n)
     rate = np.array([(bin_.forward.rate - bin_.backward.rate) / 2.0 for bin_ in bins]).reshape(centre.shape)
@@ -119,7 +119,7 @@ def reduce_run(run: Run, mechanism: Mechanism) -> Reduction:
 
 
 def _sliding(bins: Sequence[PositionBin], mechanism: Mechanism) -> tuple[list[PositionBin], list[tuple[str, int, str]]]:
-    """Bins in which all joints without a drive that rub turn, and strokes without any: a joint that rests pushes either way."""
+    """Bins in which all frictional joints without a drive move, and excluded strokes: a resting joint has unknown friction."""
     chain = mechanism.chain
     if chain is None or not chain.classes or not bins:
         return list(bins), []
@@ -130,13 +130,13 @@ def _sliding(bins: Sequence[PositionBin], mechanism: Mechanism) -> tuple[list[Po
     kept = {stroke.key for bin_, good in zip(bins, slides, strict=True) if good for stroke in (bin_.forward, bin_.backward)}
     resting = {stroke.key: stroke for bin_, good in zip(bins, slides, strict=True) if not good
                for stroke in (bin_.forward, bin_.backward) if stroke.key not in kept}
-    why = "a joint without a drive stands still meanwhile and pushes either way"
+    why = "a joint without a drive rests during the stroke, so its friction is unknown"
     return ([bin_ for bin_, good in zip(bins, slides, strict=True) if good],
             [(mechanism.names[stroke.joint], stroke.segment, why) for stroke in resting.values()])
 
 
 def round_trips(points: pd.DataFrame) -> Groups:
-    """Which round trip each of one joint's points belongs to: 0, 1, 2, ..."""
+    """Round trip of each point of one joint: 0, 1, 2, ..."""
     return group_index((points["run"].astype(str) + "#" + points["segment"].astype(str)).to_numpy())
 
 
@@ -154,7 +154,7 @@ def _measuring(plan: Mapping[str, Any], name: str, joint: int) -> set[int]:
 
 def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping[str, Array], mechanism: Mechanism,
             planned: Mapping[int, Mapping[str, Any]]) -> pd.DataFrame:
-    """The Points table, a row a bin."""
+    """Points table with one row for each bin."""
     if not bins:
         return pd.DataFrame(columns=list(COLUMNS))
     joint, size = np.array([bin_.forward.joint for bin_ in bins]), len(bins)
@@ -194,7 +194,7 @@ def _points(run: Run, bins: Sequence[PositionBin], centre: Array, loads: Mapping
 
 
 def _name_trips(bins: Sequence[PositionBin]) -> list[int]:
-    """What names each bin's round trip: the segment of its first stroke; its first row where that names several."""
+    """Number of each bin's round trip: segment of its first stroke, or its first row if the segment has several round trips."""
     first = {bin_.first.key: bin_.first for bin_ in bins}
     owners = Counter((stroke.joint, stroke.segment) for stroke in first.values())
     taken = {segment for (_, segment), count in owners.items() if count == 1}

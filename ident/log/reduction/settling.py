@@ -1,10 +1,11 @@
-"""Torque by which a drive that still settles at the ends of a stroke differs from one at constant speed.
+"""Correction for drives that still settle at the ends of a stroke, where the speed is not yet constant.
 
-There the speed is still a little off and changes, other joints that move lag, and so inertia, Coriolis and centrifugal forces and
-gravity are not those along the straight line. The drive slows down a little both there and back, which looks like friction.
+At the ends of a stroke, the speed deviates slightly and changes, and other moving joints lag. Inertia, Coriolis and centrifugal
+torques and gravity therefore differ from their values along the straight line. The drive decelerates slightly in both directions,
+which looks like friction.
 
-Torques are averaged over windows with tapered ends. Integrated by parts, the mean acceleration over such a window is the
-difference between the mean speeds over its two tapers, whatever the motion does in between: no position is differentiated twice.
+Torques are averaged over windows with tapered ends. After integration by parts, the mean acceleration in a window is the
+difference between the mean speeds in its two tapers, for any motion in between, so positions are never differentiated twice.
 """
 
 from collections.abc import Sequence
@@ -18,26 +19,26 @@ from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, encoder_step, mov
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.mechanism import Mechanism
 
-_TAPER = 0.06           # s, of a taper at most,
-_PART = 3               # and this part of a bin's
-_CHEAP = 0.5            # of the error of a mean torque: what positions tell better than that is taken,
-_SURE = 4.0             # else what lies so many standard errors off zero
-_NORMAL_MEDIAN = 0.6745     # of the absolute value, in standard deviations
-_ENDS = 2               # tapers at either end of a stroke from which no noise is told
+_TAPER = 0.06           # s; longest taper,
+_PART = 3               # and a taper is at most one third of a bin
+_CHEAP = 0.5            # part of the error of a mean torque; a more certain correction is used,
+_SURE = 4.0             # otherwise only a correction of at least this many standard errors
+_NORMAL_MEDIAN = 0.6745     # median of the absolute value, in standard deviations
+_ENDS = 2               # tapers at each end of a stroke that are ignored in noise estimates
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Samples of bins, each weighed by a trapezoid over time, one bin after the other.
+    """Samples of bins with trapezoidal weights over time, one bin after the other.
 
     Attributes
     ----------
     rows, weight : ndarray, shape (N,)
-        Samples of all bins, and how much each counts.
+        Rows of the samples of all bins, and their weights.
     starts : ndarray of int, shape (S,)
-        Where in `rows` each bin begins.
+        Index in `rows` of the first sample of each bin.
     taper : ndarray of int, shape (S,)
-        Samples over which the weight of each bin rises, and falls.
+        Number of samples over which the weight rises and falls, for each bin.
     """
 
     rows: np.ndarray
@@ -47,7 +48,7 @@ class Windows:
 
     @classmethod
     def over(cls, strokes: Sequence[Stroke], bins: Sequence[np.ndarray], period: float) -> "Windows":
-        """Windows over bins of strokes, of samples every `period` s: tapers lie about the bins' edges, but within a stroke."""
+        """Create windows for bins, with sampling period `period` [s]; tapers are centred at bin edges, but within the stroke."""
         first, last = np.array([(rows[0], rows[-1]) for rows in bins]).T
         taper = np.minimum(round(_TAPER / period), (last - first) // _PART)
         low = np.maximum([stroke.rows.start for stroke in strokes], first - taper // 2)
@@ -67,17 +68,17 @@ class Windows:
 
     @property
     def count(self) -> np.ndarray:
-        """Samples of each bin, shape (S,)."""
+        """Number of samples of each bin, shape (S,)."""
         return np.diff(self.starts, append=len(self.rows))
 
     def mean(self, values: Array) -> Array:
-        """Weighted mean over each bin of values at `rows`, shape (N, ...) to (S, ...)."""
+        """Weighted mean in each bin of values at `rows`, from shape (N, ...) to (S, ...)."""
         shape = (-1, *[1] * (values.ndim - 1))
         total = np.add.reduceat(self.weight.reshape(shape) * values, self.starts)
         return np.asarray(total / np.add.reduceat(self.weight, self.starts).reshape(shape))
 
     def accelerations(self, t: Array, q: Array) -> tuple[Array, Array]:
-        """Mean acceleration of all joints over each bin, (S, n), and how much a unit of position error changes it, (S,)."""
+        """Mean acceleration of all joints in each bin, shape (S, n), and its sensitivity to position errors, shape (S,)."""
         low, high = self.rows[self.starts], self.rows[self.starts + self.count - 1]
         way = np.maximum(self.taper, 1)
         rise, fall = t[low + way] - t[low], t[high] - t[high - way]
@@ -87,19 +88,19 @@ class Windows:
 
 
 def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], windows: Windows, error: Array) -> Array:
-    """Mean torque over each bin that rotor and links need beyond that along the straight line, shape (S,) [N·m or N].
+    """Mean torque in each bin for rotor and links, beyond the torque along the straight line, shape (S,) [N·m or N].
 
-    Of the torque that accelerates only as much as exceeds the noise of the positions counts, and nothing where it is within
-    that noise and not told much better than the mean torque.
+    The acceleration torque is reduced by the part that position noise explains. It is set to 0 if it is within this noise and not
+    much more certain than the mean torque.
 
     Parameters
     ----------
     run : Run
-        Of which the bins are.
+        The run of the bins.
     mechanism : Mechanism
         Rigid-body model with joints in the run's order.
     strokes : sequence of Stroke
-        On which each bin lies; bins of a stroke follow each other.
+        Stroke of each bin; bins of one stroke are consecutive.
     windows : Windows
         Samples of each bin.
     error : ndarray, shape (S,)
@@ -108,10 +109,10 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     own = np.arange(len(strokes)), np.array([stroke.joint for stroke in strokes])
     rate = np.array([stroke.rate for stroke in strokes])
     moves = np.abs(rate) * np.array([[stroke.duration] for stroke in strokes]) > REST_TOLERANCE
-    moves[own] = True                       # what a joint at rest seems to move is noise of its sensor
+    moves[own] = True                       # the motion of a resting joint is sensor noise
     positions = run.signals["q"]
     if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x) is not x for x in positions.T):
-        return np.zeros(len(strokes))       # a clock or sensor that is slower than the log tells no acceleration
+        return np.zeros(len(strokes))       # no accelerations from a clock or sensor that is slower than the log
     q = windows.mean(positions[windows.rows])
     straight = np.array([stroke.at(x) for stroke, x in zip(strokes, q[own], strict=True)])
     ends = windows.rows[windows.starts], windows.rows[windows.starts + windows.count - 1]
@@ -128,12 +129,12 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
 
 
 def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.ndarray) -> Array:
-    """Standard deviation of positions, and of times in them, along the stroke of each bin, shape (S, n).
+    """Standard deviation of positions along the stroke of each bin, including the effect of time jitter, shape (S, n).
 
-    Samples are compared with the straight line between their neighbours, which shows noise and jitter, and with that between
-    samples a taper away, which shows the noise of filtered positions. Samples that were filled in lie on the line and do not
-    count. The ends of a stroke, where speeds change, are left out. The result is at least half an encoder step, because all
-    corners of a window may be rounded the same way.
+    Samples are compared with the line between their neighbours, which reveals noise and jitter, and with the line between samples
+    one taper away, which reveals the noise of filtered positions. Interpolated samples are on the line and do not count. The
+    ends of a stroke, where speeds change, are ignored. The result is at least half an encoder step, because all corners of a
+    window may be rounded in the same direction.
     """
     half, known = np.array([encoder_step(x) / 2.0 for x in q.T]), {}
     for stroke, lag in zip(strokes, np.maximum(taper, 1).tolist(), strict=True):
@@ -150,7 +151,7 @@ def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.n
 
 
 def _off_line(t: Array, q: Array, rows: slice, lag: int) -> Array:
-    """How far samples lie off the line between those `lag` before and after, as wide as errors of single ones, (N - 2 lag, n)."""
+    """Deviations from the line between the samples `lag` before and after, scaled to single-sample errors, (N - 2 lag, n)."""
     t, q = t[rows], q[rows]
     before, here, after = (slice(k * lag, max(0, len(t) - (2 - k) * lag)) for k in range(3))
     part = ((t[here] - t[before]) / (t[after] - t[before]))[:, None]
@@ -158,5 +159,5 @@ def _off_line(t: Array, q: Array, rows: slice, lag: int) -> Array:
 
 
 def _inertia(run: Run, mechanism: Mechanism, q: Array, own: tuple[np.ndarray, np.ndarray]) -> Array:
-    """Inertia of links and rotor that the own joint's torque accelerates, over the accelerations of all joints, shape (S, n)."""
+    """Inertia of links and rotors that couples the joint's torque to the accelerations of all joints, shape (S, n)."""
     return np.asarray(mass_matrix(mechanism, q)[own] + run.rotor_inertia()[own[1]])

@@ -1,4 +1,4 @@
-"""Round trips: strokes paired with those that retrace them; and motions that only lead from one place of them to another."""
+"""Pairing of strokes to round trips, and detection of motions that only connect round trips."""
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import groupby
@@ -10,25 +10,25 @@ from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-SAME_SPEED = 0.05      # speeds of a stroke and its reverse may differ by this fraction
-_MIRRORED = 0.02       # part of its own way by which another joint may miss its place on the way back
-_CONNECTING = 2         # motions at most that lead from one place of round trips to another, as by way of home
-_RETURNED = 0.25        # part of its first motion's way within which an arm is back where it was
-_EQUAL_GRAVITY = 0.005  # strokes at different places pair if gravity differs by less than this part of friction
+SAME_SPEED = 0.05      # largest relative speed difference of the two strokes of a round trip
+_MIRRORED = 0.02       # largest position error of another joint on the way back, as a part of its motion
+_CONNECTING = 2         # largest number of motions between round trips at different positions (by way of home)
+_RETURNED = 0.25        # part of the first motion; a smaller distance to its start means that the arm has returned
+_EQUAL_GRAVITY = 0.005  # strokes at different positions pair if gravity differs by a smaller part of friction
 
 
 def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: Array,
                  partner: Mapping[int, int] | None = None) -> tuple[list[tuple[Stroke, Stroke]], list[Stroke]]:
-    """Round trips: each stroke with the nearest one that retraces it at the same speed, all joints at the same places.
+    """Pair each stroke with the nearest opposite stroke at the same speed, with all joints at the same positions.
 
-    Strokes that share no stretch of position pair only if the model's gravity is the same at both; strokes of segments
-    for which a plan names a `partner` pair only with the partner's.
+    Strokes without common positions pair only if the model's gravity is equal at both. If a plan names the `partner` of a
+    segment, its strokes pair only with strokes of the partner.
 
     Returns
     -------
     pairs : list of (forward, backward)
     single : list of Stroke
-        Those without a partner.
+        Strokes without a partner.
     """
     if not strokes:
         return [], []
@@ -56,14 +56,15 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
 
 
 def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array) -> set[tuple[int, int]]:
-    """Strokes of motions that only lead to another place, in a log of which no plan tells them: before, between and after trips.
+    """Keys of strokes that only move the arm to another position, for logs without a plan: before, between and after round trips.
 
-    After such motions the arm goes on from where they end; a way there and back that gave no round trip ends where it began.
+    After a connecting motion, the arm continues from its end. A round trip that could not be paired, in contrast, ends at its
+    start.
 
     Parameters
     ----------
     strokes : sequence of Stroke
-        Of all joints; those that overlap in time are one motion.
+        Strokes of all joints; strokes that overlap in time are one motion.
     paired : set of (int, int)
         Keys of strokes that belong to round trips.
     q : ndarray, shape (N, n)
@@ -72,7 +73,7 @@ def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array
     Returns
     -------
     set of (int, int)
-        Their keys.
+        Keys of the connecting strokes.
     """
     motions: list[list[Stroke]] = []
     for stroke in sorted(strokes, key=lambda stroke: stroke.rows.start):
@@ -88,7 +89,7 @@ def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array
         if trip or len(chain) > _CONNECTING or not any(on_trips):
             continue
         (first, turn), last = ends[chain[0]], ends[chain[-1]][1]
-        after = q[ends[chain[-1] + 1][0]] if chain[-1] + 1 < len(motions) else q[0]       # the last motion may lead home
+        after = q[ends[chain[-1] + 1][0]] if chain[-1] + 1 < len(motions) else q[0]       # the last motion may return to home
         way, back = (float(np.abs(q[row] - q[first]).max()) for row in (turn, last))
         if back > _RETURNED * way and np.abs(after - q[last]).max() < np.abs(after - q[first]).max():
             found |= {stroke.key for k in chain for stroke in motions[k]}
@@ -96,7 +97,7 @@ def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array
 
 
 def _opposite(strokes: list[Stroke], partner: Mapping[int, int] | None) -> np.ndarray:
-    """Which strokes, forward, go with which, backward: at the same speed and, where a plan names partners, with its partner's."""
+    """Mask of candidate pairs (forward, backward): equal speed, and partner segments if the plan names partners."""
     direction, segment = np.array([(stroke.direction, stroke.segment) for stroke in strokes]).T
     pace = np.log([stroke.speed for stroke in strokes])
     pairs = (direction[:, None] > 0) & (direction < 0) & (np.abs(pace[:, None] - pace) <= SAME_SPEED)
@@ -106,7 +107,7 @@ def _opposite(strokes: list[Stroke], partner: Mapping[int, int] | None) -> np.nd
 
 
 def _same_places(a: Stroke, b: Stroke, joint: int) -> bool:
-    """Whether the other joints are where they were, at both ends of what the strokes share, or at the middles of both."""
+    """Whether the other joints have equal positions at both ends of the common range, or at the middles of both strokes."""
     ends = np.array([max(a.low, b.low), min(a.high, b.high)])
     where = (ends, ends) if ends[0] < ends[1] else tuple(np.full(1, (stroke.low + stroke.high) / 2.0) for stroke in (a, b))
     apart = np.abs(a.at(where[0]) - b.at(where[1])).max(axis=0)

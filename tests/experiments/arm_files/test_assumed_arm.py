@@ -1,4 +1,4 @@
-"""``stribeck calibrate my.urdf``: a simulated arm, whatever the model lacks, with every assumption said; never hardware."""
+"""``stribeck calibrate my.urdf`` simulates an arm, prints every assumption, and never moves hardware."""
 
 import re
 import shutil
@@ -35,12 +35,12 @@ PUBLIC = ("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.ur
 
 @pytest.fixture
 def model(tmp_path):
-    """A bare URDF whose name a shell takes for two."""
+    """A bare URDF with a blank in its name."""
     return Path(shutil.copy(LAB6, tmp_path / "my robot.urdf"))
 
 
 @pytest.mark.usefixtures("short")
-def test_a_bare_urdf_is_calibrated_and_every_assumption_said(cli, model):
+def test_a_bare_urdf_is_calibrated_and_every_assumption_is_printed(cli, model):
     outcome = cli("calibrate", model, "--joints", "j5,j6")
     assert outcome.code == 0, outcome.err
     said = " ".join(re.sub(r"\nassumed ", " ", outcome.out).split())
@@ -57,19 +57,19 @@ def test_a_bare_urdf_is_calibrated_and_every_assumption_said(cli, model):
     truth = tomllib.loads(arm.path.read_text(encoding="utf-8"))["simulation"]["joints"]
     for name in ("j5", "j6"):
         assert calibration.joints[name].values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
-    assert load_run(find_runs(out)[0]).arm.assumed == arm.assumed, "the run keeps them"
+    assert load_run(find_runs(out)[0]).arm.assumed == arm.assumed, "the run stores the assumptions"
     assert [path.name for path in model.parent.iterdir() if path.name != "here"] == ["my robot.urdf"]
 
 
 @pytest.mark.usefixtures("short")
-def test_a_bare_mjcf_with_a_slide_is_calibrated(cli, tmp_path):
+def test_a_bare_mjcf_with_a_prismatic_joint_is_calibrated(cli, tmp_path):
     (tmp_path / "two.xml").write_text(MJCF, encoding="utf-8")
     outcome = cli("calibrate", tmp_path / "two.xml", "--out", "out")
     assert outcome.code == 0, outcome.err
     said = " ".join(outcome.out.split())
-    for words in ("position from -3.142 to 3.142 rad: turn, as the model states none", "velocity 1 rad/s: turn",
-                  "velocity 0.25 m/s: slide", "N·m: turn, as the model states none", "slide at 0.5 m: the middle",
-                  "full speed after 0.5 s", "Coulomb", "gear: none is known"):
+    for words in ("position from -3.142 to 3.142 rad: turn, because the model states none", "velocity 1 rad/s: turn",
+                  "velocity 0.25 m/s: slide", "N·m: turn, because the model states none", "slide at 0.5 m: zero is too close",
+                  "full speed in 0.5 s", "Coulomb", "gear: unknown"):
         assert words in said
     assert " N: slide" not in said, "the model states it"
     assert set(Calibration.load(Path("out")).joints) == {"turn", "slide"}
@@ -87,8 +87,8 @@ def test_public_arms_have_a_plan(cli, tmp_path, robot):
     assert outcome.code == 0, outcome.err
 
 
-class TestLimitsThatAreLacking:
-    """An arm file of `init` that nobody has filled in: in simulation what is needed is assumed, and said."""
+class TestMissingLimits:
+    """An unchanged arm file of `init`: in simulation, missing limits are assumed, and the assumptions are printed."""
 
     @pytest.fixture
     def file(self, cli, tmp_path):
@@ -97,7 +97,7 @@ class TestLimitsThatAreLacking:
         return tmp_path / "two.toml"
 
     @pytest.mark.usefixtures("short")
-    def test_it_is_calibrated_as_init_left_it(self, cli, file):
+    def test_an_unchanged_arm_file_of_init_is_calibrated(self, cli, file):
         before = file.read_bytes()
         outcome = cli("calibrate", file, "--out", "out")
         assert outcome.code == 0, outcome.err
@@ -105,7 +105,7 @@ class TestLimitsThatAreLacking:
         said, arm = " ".join(outcome.out.split()), load_arm(Path("out/arm/two.toml"))
         for sentence in arm.assumed:
             assert sentence in said
-        assert any(sentence.startswith("velocity 1 rad/s: turn, as two.toml states none") for sentence in arm.assumed)
+        assert any(sentence.startswith("velocity 1 rad/s: turn, because two.toml states none") for sentence in arm.assumed)
         assert not any("N: slide" in sentence for sentence in arm.assumed), "the model states it"
         assert load_run(find_runs(Path("out"))[0]).arm.assumed == arm.assumed
         assert Calibration.load(Path("out")).fit["assumed"] == list(arm.assumed)
@@ -113,7 +113,7 @@ class TestLimitsThatAreLacking:
         assert set(error) == {"turn", "slide"}
         assert max(error.values()) < 0.05
 
-    def test_what_is_stated_stays(self, file, tmp_path):
+    def test_stated_limits_are_kept(self, file, tmp_path):
         text = file.read_text(encoding="utf-8").replace("# velocity =  ", "velocity = 0.3", 1).replace(
             "# acceleration =  ", "acceleration = 1.7", 1)
         file.write_text(text, encoding="utf-8")
@@ -148,7 +148,7 @@ class TestLimitsThatAreLacking:
         assert completed_arm(arm, tmp_path / "out") is arm
         assert not (tmp_path / "out").exists()
 
-    def test_hardware_lacks_them(self, cli, file, monkeypatch):
+    def test_hardware_with_missing_limits_is_refused(self, cli, file, monkeypatch):
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
         file.write_text(file.read_text(encoding="utf-8").replace('kind = "simulated"', 'kind = "bench"'), encoding="utf-8")
         refused = cli("calibrate", file, "--yes", "--out", "out")
@@ -157,7 +157,7 @@ class TestLimitsThatAreLacking:
 
 class TestFolder:
     @pytest.mark.usefixtures("short")
-    def test_a_campaign_is_resumed(self, cli, model):
+    def test_a_campaign_can_be_resumed(self, cli, model):
         assert cli("calibrate", model, "--joints", "j6", "--out", "out").code == 0
         for path in Path("out").iterdir():
             if path.name not in ("runs", "arm", "plan.toml"):
@@ -166,23 +166,24 @@ class TestFolder:
         assert again.code == 0, again.err
         assert "everything is recorded; nothing moves" in again.out
 
-    def test_there_is_nothing_to_resume(self, cli, model):
+    def test_resume_without_a_folder_is_refused(self, cli, model):
         refused = cli("calibrate", model, "--seed", "1", "--out", "out", "--resume")
         assert (refused.code, "no such folder" in refused.err) == (2, True), refused.err
         assert not Path("out").exists()
 
-    def test_what_lies_there_is_not_written_over(self, cli, model):
+    def test_existing_files_are_not_replaced(self, cli, model):
         Path("out").mkdir()
         Path("out/thesis.txt").touch()
         refused = cli("calibrate", model, "--out", "out")
         assert (refused.code, "not empty" in refused.err) == (2, True)
         assert [path.name for path in Path("out").iterdir()] == ["thesis.txt"]
 
-    def test_an_arm_file_that_was_edited_is_used_by_name(self, model, tmp_path):
+    def test_an_edited_arm_file_is_not_replaced(self, model, tmp_path):
         arm = assumed_arm(model, tmp_path / "out")
         assert assumed_arm(model, tmp_path / "out") == arm
         arm.path.write_text(arm.path.read_text(encoding="utf-8").replace("torque = 28.0", "torque = 20.0"), encoding="utf-8")
-        with pytest.raises(InputError, match=r"no longer what is assumed .*; stribeck calibrate .* uses it as it is"):
+        words = r"differs from the arm file that would be assumed for .*; to use it unchanged, run stribeck calibrate "
+        with pytest.raises(InputError, match=words):
             assumed_arm(model, tmp_path / "out")
 
     def test_a_joint_named_default_is_refused(self, cli, model):
@@ -192,7 +193,7 @@ class TestFolder:
 
 
 class TestNoHardware:
-    """Limits that nobody stated are none to move hardware by."""
+    """Assumed limits never move hardware."""
 
     @pytest.fixture
     def wired(self, model, tmp_path):
@@ -203,7 +204,7 @@ class TestNoHardware:
 
     @pytest.mark.parametrize("command", [("check",), ("run", "--yes"), ("calibrate", "--yes"),
                                          ("run", "--yes", "--experiment", "warm-up")])
-    def test_another_kind_of_driver_is_refused(self, cli, wired, monkeypatch, command):
+    def test_assumed_limits_are_refused_for_hardware(self, cli, wired, monkeypatch, command):
         connected = []
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: connected.append(arm) or SimulatedArm(arm, seed=seed))
         refused = cli(command[0], wired, *command[1:])
@@ -214,16 +215,16 @@ class TestNoHardware:
         stated = re.sub(r"^assumed = \[.*?^\]\n", "", wired.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         wired.write_text(stated, encoding="utf-8")
         connect(load_arm(wired))
-        assert len(connected) == 1, "who has checked them may"
+        assert len(connected) == 1, "without the key assumed, hardware may move"
 
     @pytest.mark.parametrize("suffix", [".csv", ".json"])
-    def test_no_plan_leaves_for_other_software(self, cli, model, tmp_path, suffix):
+    def test_plans_with_assumed_limits_are_not_exported(self, cli, model, tmp_path, suffix):
         arm = assumed_arm(model, tmp_path / "out")
         refused = cli("plan", arm.path, "-o", f"plan{suffix}")
         assert (refused.code, "limits in it are assumed" in refused.err) == (2, True)
         assert not Path(f"plan{suffix}").exists()
 
     @pytest.mark.parametrize("command", ["plan", "run"])
-    def test_other_commands_ask_for_an_arm_file_as_before(self, cli, model, command):
+    def test_other_commands_need_an_arm_file(self, cli, model, command):
         refused = cli(command, model)
         assert (refused.code, "writes an arm file to fill in" in refused.err) == (2, True)

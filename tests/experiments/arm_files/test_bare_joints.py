@@ -1,4 +1,4 @@
-"""Bare joints: without weight or with a mass on a lever, as a model that loads."""
+"""Models of bare joints, without load or with a mass on a lever."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def torque(tmp_path, q, *model, **mass):
     return mechanism, inverse_dynamics(mechanism, np.full((1, mechanism.n), q), rest, rest)[0]
 
 
-def test_no_weight(tmp_path):
+def test_joints_without_load_have_no_gravity_torque(tmp_path):
     mechanism, tau = torque(tmp_path, 0.7, ["a b", "c<d"])
     assert mechanism.names == ("a b", "c<d")
     np.testing.assert_allclose(tau, 0.0, atol=1e-12)
@@ -31,6 +31,6 @@ def test_a_mass_on_a_lever_hangs_down_at_zero(tmp_path, q):
 
 @pytest.mark.parametrize(("names", "mass", "lever"), [
     ([], 0, 0), (["a", "a"], 0, 0), ([" "], 0, 0), (["a"], -1, 1), (["a"], 1, -1)])
-def test_what_makes_no_model(names, mass, lever):
+def test_invalid_names_masses_and_levers_are_refused(names, mass, lever):
     with pytest.raises(InputError):
         bare_joints(names, mass, lever)

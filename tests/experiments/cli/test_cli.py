@@ -308,7 +308,7 @@ class TestBadRun:
     def test_a_folder_without_runs_has_nothing_to_report(self, refused, full):
         refused(["report", full], "neither a run folder nor a campaign with runs/\n")
         (full / "calibration.toml").touch()
-        refused(["report", full], "it holds what a fit wrote: name the folder that was fitted")
+        refused(["report", full], "it has the results of a fit: give the folder that was fitted")
 
 
 MAP = ("--column", "t=t", "--column", "q.turn=q1", "--column", "q.lift=q2", "--column", "tau.turn=x1", "--column", "tau.lift=x2")
@@ -317,7 +317,7 @@ MAP = ("--column", "t=t", "--column", "q.turn=q1", "--column", "q.lift=q2", "--c
 class TestBadLog:
     @pytest.mark.parametrize(("damage", "words"), [
         (lambda log: log.unlink(), ["log.csv: no such file"]),
-        (lambda log: log.write_text(""), ["not a CSV table"]),
+        (lambda log: log.write_text(""), ["cannot be read as a CSV table"]),
         (lambda log: log.write_text(log.read_text().replace("q2", "q3")), ["unknown column 'q2'", "t, q1, q3, x1, x2"]),
         (lambda log: edit_row(log, 20, "nan,1,2,3,4"), ["time is not a finite number in row 19"]),
         (lambda log: edit_row(log, 20, "0.19,1,,3,4"), ["q of lift is not a finite number in row 19"]),

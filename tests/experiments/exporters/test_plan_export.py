@@ -1,4 +1,4 @@
-"""Plans that other software drives: what is exported, played by a stranger and imported again gives the arm's friction."""
+"""Export of plans: an exported plan, played by another controller and imported again, gives the arm's friction."""
 
 import csv
 import json
@@ -36,7 +36,7 @@ def read_csv(path):
 
 
 def spline(path):
-    """A joint trajectory as its controller in ROS 2 understands it: cubics through positions and velocities."""
+    """Read a joint trajectory like its controller in ROS 2: cubics through positions and velocities."""
     message = json.loads(path.read_text(encoding="utf-8"))
     t = [point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"] for point in message["points"]]
     q, dq = (np.array([point[key] for point in message["points"]]) for key in ("positions", "velocities"))
@@ -53,7 +53,7 @@ class TestFiles:
             plan_writer(tmp_path / f"plan.{suffix}")(plan, tmp_path / f"plan.{suffix}", arm)
         return plan, tmp_path
 
-    def test_the_table_has_every_cycle_of_the_plan(self, arm, exported):
+    def test_the_csv_file_has_every_cycle_of_the_plan(self, arm, exported):
         plan, folder = exported
         header, values = read_csv(folder / "plan.csv")
         assert header == ["t", "segment", "q.turn", "q.lift", "dq.turn", "dq.lift"]
@@ -77,7 +77,7 @@ class TestFiles:
                 reached = np.abs(values[values[:, 1] == segment.id][:, 4:]).max(axis=0)
                 np.testing.assert_allclose(reached, segment.speeds(start, plan.names), rtol=1e-6)
 
-    def test_the_joint_trajectory_is_the_same_motion_with_a_handful_of_points(self, arm, exported):
+    def test_the_joint_trajectory_is_the_same_motion_with_few_points(self, arm, exported):
         plan, folder = exported
         message, motion, t = spline(folder / "plan.json")
         assert message["joint_names"] == ["turn", "lift"]
@@ -94,7 +94,7 @@ class TestFiles:
 
 
 class TestCommand:
-    def test_what_ways_were_checked_against_is_said_to_whom_nobody_asks(self, cli, make_arm):
+    def test_a_note_says_which_limits_were_checked(self, cli, make_arm):
         bare, boxed = make_arm({"workspace": None}), make_arm({"workspace": {"box": [[-1.0, 1.0]] * 3}})
         said = [" ".join(cli("plan", arm.path, "-o", name).out.split())
                 for arm, name in ((bare, "bare.csv"), (boxed, "boxed.json"), (boxed, "plan.toml"))]
@@ -103,7 +103,7 @@ class TestCommand:
         assert "checked against" not in said[2]
 
     @pytest.mark.parametrize("suffix", [".csv", ".json", ".toml", ".CSV"])
-    def test_the_suffix_chooses(self, cli, arm, tmp_path, suffix):
+    def test_the_suffix_chooses_the_format(self, cli, arm, tmp_path, suffix):
         out = tmp_path / f"plan{suffix}"
         outcome = cli("plan", arm.path, "--joints", "turn", "-o", out)
         assert outcome.code == 0, outcome.err
@@ -119,7 +119,7 @@ class TestCommand:
 
 
 def play(arm_path: Path, trajectory: Path, log: Path) -> None:
-    """Another controller with a log of its own: milliseconds, degrees, and torques in its own unit."""
+    """Play a trajectory with another controller, whose log has milliseconds, degrees and amperes."""
     arm = SimulatedArm(load_arm(arm_path), seed=9)
     if trajectory.suffix == ".csv":
         _, values = read_csv(trajectory)
@@ -153,7 +153,7 @@ def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path,
     joints = Calibration.load(tmp_path / "fit").joints
     truth = {"turn": {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0},
              "lift": {"coulomb": 2.0, "viscous": 1.5}}
-    off = {}                    # in half widths: 95 % intervals may miss by chance, two at once if correlated, none by much
+    off = {}                    # in half widths: by chance, one 95 % interval may miss slightly, or two if correlated
     for name, values in truth.items():
         assert {key for key, entry in joints[name].parameters.items() if entry.verdict == "identified"} == set(values)
         off |= {(name, key): (joints[name].parameters[key].value - value) / joints[name].parameters[key].half_width
@@ -162,7 +162,7 @@ def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path,
     assert sum(abs(miss) > 1.0 for miss in off.values()) <= 2, off
 
 
-def test_the_plan_that_is_exported_is_the_plan_that_would_be_run(cli, arm, tmp_path):
+def test_csv_and_toml_files_contain_the_same_plan(cli, arm, tmp_path):
     for suffix in (".toml", ".csv"):
         assert cli("plan", arm.path, "--seed", "3", "-o", tmp_path / f"plan{suffix}").code == 0
     plan = read_plan(tmp_path / "plan.toml")

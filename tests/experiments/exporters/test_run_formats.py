@@ -1,4 +1,4 @@
-"""Runs in formats of other software: public readers find every number as it was recorded."""
+"""Export of runs: public readers find exactly the recorded numbers."""
 
 import json
 import re
@@ -26,7 +26,7 @@ SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "temperature", "t")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """The first seconds of a recording, its second joint made up, so that order shows."""
+    """The first seconds of a recording, with an invented second joint to test the joint order."""
     shutil.copytree(GOLDEN, tmp_path / "run")
     table = pa.ipc.open_stream((tmp_path / "run" / "samples.arrows").read_bytes()).read_all().slice(0, 200)
     metadata, columns = dict(table.schema.metadata), {name: table[name].to_numpy() for name in table.column_names}
@@ -38,9 +38,9 @@ def run(tmp_path: Path) -> Run:
         writer.write_table(table)
     record = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     record["names"].append("é 2")
-    del record["plan"]          # of one joint
+    del record["plan"]          # the plan has one joint only
     (tmp_path / "run" / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    events = (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()[:-1]      # never closed
+    events = (tmp_path / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()[:-1]      # without the closing event
     (tmp_path / "run" / "events.jsonl").write_text("\n".join(events), encoding="utf-8")
     return load_run(tmp_path / "run", SIGNALS)
 
@@ -56,7 +56,7 @@ def test_csv_has_every_digit(run: Run, tmp_path: Path) -> None:
     assert "units" in losses[0]
 
 
-def test_csv_is_imported_again(run: Run, tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_csv_can_be_imported_again(run: Run, tmp_path: Path, cli: Callable[..., Any]) -> None:
     target, _ = export_run(GOLDEN, "csv", tmp_path / "run.csv")
     columns = [part for signal in ("q", "dq", "tau") for part in ("--column", f"{signal}.hinge={signal}.hinge")]
     arm = GOLDEN / ARM / "pendulum.toml"
@@ -76,9 +76,9 @@ def test_parquet_keeps_columns_and_units(run: Run, tmp_path: Path) -> None:
 class TestMcap:
     @pytest.fixture
     def messages(self, run: Run, tmp_path: Path) -> dict[str, list[tuple[int, Any]]]:
-        """Time and decoded message by topic, as a public reader finds them."""
-        reader = pytest.importorskip("mcap.reader", reason="the package mcap reads what was written")
-        ros2 = pytest.importorskip("mcap_ros2.decoder", reason="mcap-ros2-support decodes what was written")
+        """Time and decoded message by topic, from a public reader."""
+        reader = pytest.importorskip("mcap.reader", reason="this test reads the file with the package mcap")
+        ros2 = pytest.importorskip("mcap_ros2.decoder", reason="this test decodes the messages with mcap-ros2-support")
         target, losses = export_run(run.path, "mcap", tmp_path / "run.mcap")
         assert losses == ()
         found: dict[str, list[tuple[int, Any]]] = {}
@@ -99,7 +99,7 @@ class TestMcap:
                     np.testing.assert_array_equal(getattr(state, field), run.signals[signal][k])
                 assert len(state.effort) == (2 if "tau" in signals else 0)
 
-    def test_the_rest(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
+    def test_segments_temperatures_and_times(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
         np.testing.assert_array_equal([message.data for _, message in messages["/segment"]], run.segment)
         for signal in ("temperature", "t"):
             np.testing.assert_array_equal([message.data for _, message in messages[f"/{signal}"]], run.signals[signal])
@@ -112,17 +112,17 @@ class TestMcap:
         header = messages["/joint_states"][7][1].header.stamp
         assert header.sec * 10**9 + header.nanosec == stamps[7]
 
-    def test_it_is_imported_again(self, run: Run, messages: dict[str, list[tuple[int, Any]]], tmp_path: Path) -> None:
+    def test_mcap_can_be_imported_again(self, run: Run, messages: dict[str, list[tuple[int, Any]]], tmp_path: Path) -> None:
         table = open_log(tmp_path / "run.mcap")
         for name, signal in (("position", "q"), ("velocity", "dq"), ("effort", "tau"), ("temperature",) * 2, ("t", "t")):
             columns = table.read([f"{name}.{joint}" for joint in run.names]).values()
             np.testing.assert_array_equal(np.column_stack(list(columns)), run.signals[signal])
 
-    def test_it_is_self_contained(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
+    def test_attachments(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
         assert self.attachments.keys() == {"run.json", "events.jsonl", "arm/pendulum.toml", "arm/pendulum.urdf"}
         assert self.attachments["run.json"] == (run.path / "run.json").read_bytes()
 
-    def test_without_the_package_it_is_named(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_package_is_named(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "mcap.writer", None)
         with pytest.raises(InputError, match=r"pip install 'stribeck\[mcap\]'"):
             export_run(run.path, "mcap", tmp_path / "run.mcap")
@@ -130,10 +130,10 @@ class TestMcap:
 
 
 @pytest.mark.parametrize("to", RUN_EXPORTS)
-def test_the_run_is_left_as_it_is_and_nothing_is_written_over(run: Run, to: str) -> None:
+def test_export_changes_no_file_of_the_run_and_replaces_no_file(run: Run, to: str) -> None:
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     if to == "mcap":
-        pytest.importorskip("mcap", reason="the package mcap writes it")
+        pytest.importorskip("mcap", reason="the package mcap writes the file")
     target, _ = export_run(run.path, to)
     assert target == run.path.parent / f"run{RUN_EXPORTS[to].suffix}"
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
@@ -141,20 +141,20 @@ def test_the_run_is_left_as_it_is_and_nothing_is_written_over(run: Run, to: str)
         export_run(run.path, to)
 
 
-def test_a_format_of_calibrations_is_none_of_runs(run: Run) -> None:
+def test_a_format_of_calibrations_is_refused_for_runs(run: Run) -> None:
     with pytest.raises(InputError, match=r"unknown format of runs 'urdf' \(valid: csv, parquet, mcap\)"):
         export_run(run.path, "urdf")
 
 
-def test_the_command(cli: Callable[..., Any], run: Run) -> None:
+def test_the_export_command(cli: Callable[..., Any], run: Run) -> None:
     outcome = cli("export", run.path, "--to", "csv")
     assert outcome.code == 0, outcome.err
-    assert "CSV has no units" in outcome.out
+    assert "CSV stores no units" in outcome.out
     assert cli("export", run.path, "--to", "csv", "--into", "x.urdf").code == 2
 
 
-def test_the_only_run_of_a_campaign_without_calibration_is_taken(cli: Callable[..., Any], run: Run, tmp_path: Path) -> None:
-    """As an import leaves it; of several, one has to be named."""
+def test_the_only_run_of_a_campaign_without_calibration_is_exported(cli: Callable[..., Any], run: Run, tmp_path: Path) -> None:
+    """As after an import; of several runs, the user must name one."""
     campaign = tmp_path / "campaign"
     shutil.copytree(run.path, campaign / "runs" / "one")
     outcome = cli("export", campaign, "--to", "csv", "-o", tmp_path / "one.csv")

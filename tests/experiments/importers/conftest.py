@@ -1,4 +1,4 @@
-"""The small arm, and the import of a log by guesses."""
+"""Fixtures: a small arm, and the import of a log with guessed columns."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def arm(make_arm):
 
 @pytest.fixture
 def bring(arm, tmp_path):
-    """Imports a log by guesses alone, beside what is given, and loads the run."""
+    """Import a log with the given columns and guesses for the others, and load the run."""
     def run(path, given=(), **options):
         table, mechanism = open_log(path), load_mechanism(arm)
         columns = guess_columns(table, parse_columns(list(given), NAMES), arm, mechanism)

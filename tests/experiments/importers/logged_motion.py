@@ -1,4 +1,4 @@
-"""The motion that every log of these tests holds."""
+"""Motion of all logs in these tests."""
 
 import numpy as np
 

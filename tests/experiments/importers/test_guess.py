@@ -1,4 +1,4 @@
-"""Columns by their heads and values: what is guessed is right, and shown before it is used."""
+"""Guessed columns and units: the guesses are right, and are printed before they are used."""
 
 import io
 import re
@@ -21,7 +21,7 @@ class TestText:
     @pytest.mark.parametrize(("head", "separator"), [
         ("", ","), ("", " "), ("", "|"), ("# t q_1 q_2 tau_1 tau_2\n", " "), ("Logger 3\nrig 7\n\nt;q_1;q_2;tau_1;tau_2\n", ";"),
         ("t;q_1;q_2;tau_1;tau_2\ns;rad;rad;Nm;Nm\n", ";"), ('"t","q_1","q_2","tau_1","tau_2"\n', ",")])
-    def test_heads_of_all_kinds(self, bring, tmp_path, head, separator):
+    def test_headers_of_all_kinds(self, bring, tmp_path, head, separator):
         rows = [separator.join(repr(value) for value in row) for row in np.column_stack((T, Q, TAU)).tolist()]
         (tmp_path / "log.csv").write_text(head + "\n".join(rows) + "\n")
         given = [] if "t" in head else ["t=1", "q=2:3", "tau=4:5"]
@@ -31,8 +31,8 @@ class TestText:
             assert run.record["import"]["columns"]["q.turn"]["unit"] == "rad"
 
     @pytest.mark.parametrize("missing", [1, 2])
-    def test_the_first_values_of_the_last_columns_may_be_missing(self, bring, tmp_path, missing):
-        """As pandas writes a temperature that came late."""
+    def test_the_last_columns_may_be_empty_in_the_first_row(self, bring, tmp_path, missing):
+        """As pandas writes a temperature that was first measured later."""
         rows = [[repr(value) for value in row] + ["40.0"] * 2 for row in np.column_stack((T, Q, TAU)).tolist()]
         rows[0][-missing:] = [""] * missing
         header = "t,q_1,q_2,tau_1,tau_2,temperature_1,temperature_2"
@@ -42,22 +42,22 @@ class TestText:
         assert np.isnan(run.signals["temperature"][0]).sum() == missing
         assert (run.signals["temperature"][1:] == 40.0).all()
 
-    def test_a_line_of_units_among_which_one_is_unknown(self, bring, tmp_path):
+    def test_a_line_of_units_with_an_unknown_unit(self, bring, tmp_path):
         rows = [",".join(repr(value) for value in row) for row in np.column_stack((T, Q, TAU, TAU[:, 0])).tolist()]
         (tmp_path / "log.csv").write_text("t,q_1,q_2,tau_1,tau_2,duty\n[s],[rad],[rad],[Nm],[Nm],[%]\n" + "\n".join(rows) + "\n")
         assert open_log(tmp_path / "log.csv").names == ("t [s]", "q_1 [rad]", "q_2 [rad]", "tau_1 [Nm]", "tau_2 [Nm]", "duty [%]")
         assert_is_the_log(bring(tmp_path / "log.csv"))
 
-    def test_a_range_must_fit_the_joints(self):
+    def test_a_range_needs_one_column_for_each_joint(self):
         with pytest.raises(InputError, match="3 columns for 2 joints"):
             parse_columns(["q=2:4"], NAMES)
 
-    def test_a_torn_last_row_is_left_out_and_noted(self, bring, tmp_path):
+    def test_a_truncated_last_row_is_left_out_with_a_note(self, bring, tmp_path):
         rows = [",".join(repr(value) for value in row) for row in np.column_stack((T, Q, TAU)).tolist()]
         (tmp_path / "log.csv").write_text("t,q_1,q_2,tau_1,tau_2\n" + "\n".join(rows)[:-25])
         run = bring(tmp_path / "log.csv")
         assert len(run.t) == ROWS - 1
-        assert run.record["import"]["notes"] == ["1 row(s) at the log's ends are incomplete and are left out"]
+        assert run.record["import"]["notes"] == ["1 row(s) at the ends of the log are incomplete and are left out"]
 
     def test_a_column_map_in_a_file(self, tmp_path):
         (tmp_path / "map.toml").write_text('t = "time[ms]"\n"q.turn" = "a[deg]"\n')
@@ -79,7 +79,7 @@ class TestGuesses:
         ("t,lift_position,turn_position,lift_torque,turn_torque", "t turn_position lift_position turn_torque lift_torque"),
         ("sec,q0,q1,q2,tau_J_0,tau_J_1,tau_J_d_0,tau_J_d_1,tau_ext_0,tau_ext_1", "sec q0 q1 tau_J_0 tau_J_1"),
         ("t,q_1,q_2,motor_torque_1,motor_torque_2,link_torque_1,link_torque_2", "t q_1 q_2 motor_torque_1 motor_torque_2"),
-        ("t,a_q_1,a_q_2,b_q_1,b_q_2,tau_1,tau_2", "t - - tau_1 tau_2"),         # two ways to read it: none is taken
+        ("t,a_q_1,a_q_2,b_q_1,b_q_2,tau_1,tau_2", "t - - tau_1 tau_2"),         # two equally good sets of columns: no guess
         ("t,qd_1,qd_2,tau_1,tau_2", "t - - tau_1 tau_2"),
         ("Zeit [s];Winkel 1 [rad];Winkel 2 [rad];Drehmoment 1 [Nm];Drehmoment 2 [Nm]",
          "Zeit [s];Winkel 1 [rad];Winkel 2 [rad];Drehmoment 1 [Nm];Drehmoment 2 [Nm]"),
@@ -87,7 +87,7 @@ class TestGuesses:
          "Iststrom Achse 2",
          "Zeit;Istposition Achse 1;Istposition Achse 2;Iststrom Achse 1;Iststrom Achse 2"),
         ("t,pos_1,pos_2,eff_1,eff_2", "t pos_1 pos_2 eff_1 eff_2"),
-        ("temps [s];axe 1 [rad];axe 2 [rad];axe 1 [rad/s];axe 2 [rad/s];couple 1 [Nm];couple 2 [Nm]",     # units speak for them
+        ("temps [s];axe 1 [rad];axe 2 [rad];axe 1 [rad/s];axe 2 [rad/s];couple 1 [Nm];couple 2 [Nm]",     # the units decide
          "temps [s];axe 1 [rad];axe 2 [rad];couple 1 [Nm];couple 2 [Nm]"),
     ])
     def test_names(self, arm, tmp_path, header, found):
@@ -100,16 +100,16 @@ class TestGuesses:
         assert [columns.get(target, "-") for target in ("t", "q.turn", "q.lift", "tau.turn", "tau.lift")] == (
             found.split(";") if ";" in found else found.split())
 
-    def test_a_log_of_more_joints_than_the_arm_has_is_told(self, bring, cli, arm, tmp_path):
-        """It may be another arm's."""
+    def test_unused_columns_are_printed_if_the_log_has_too_many_joints(self, bring, cli, arm, tmp_path):
+        """The log may belong to another arm."""
         np.savez(tmp_path / "log.npz", t=T, q=np.column_stack((Q, Q)), tau=np.column_stack((TAU, TAU)))
         seen = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes")
         assert seen.code == 0, seen.err
-        assert '--column "q.turn=q.0[rad]"  (name; 2 of its 4 numbers, in order; the usual unit)' in seen.out
+        assert '--column "q.turn=q.0[rad]"  (name; first 2 of 4 numbered columns, in order; the usual unit)' in seen.out
         assert "not used  q.2, q.3, tau.2, tau.3" in seen.out
 
     @pytest.mark.parametrize(("scale", "unit"), [(1.0, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns")])
-    def test_unit_of_time_by_its_steps(self, bring, tmp_path, scale, unit):
+    def test_the_unit_of_time_is_guessed_from_the_steps(self, bring, tmp_path, scale, unit):
         np.savez(tmp_path / "log.npz", t=scale * T, q=Q, tau=TAU)
         run = bring(tmp_path / "log.npz")
         assert_is_the_log(run)
@@ -117,7 +117,7 @@ class TestGuesses:
         assert "steps" in run.record["import"]["columns"]["t"]["guess"]
 
     @pytest.mark.parametrize("name", ["q", "q_deg", "q [deg]"])
-    def test_degrees_by_name_or_size(self, bring, tmp_path, name):
+    def test_degrees_are_guessed_from_name_or_size(self, bring, tmp_path, name):
         values = np.column_stack((T, np.degrees(Q[:, 0]), 1000.0 * TAU[:, 0], np.degrees(Q[:, 1]), 1000.0 * TAU[:, 1]))
         stem, _, unit = name.partition(" ")
         header = [f"{stem.replace('q', f'q{k}')} {unit}".strip() for k in (1, 2)]
@@ -125,21 +125,21 @@ class TestGuesses:
                    comments="", fmt="%.17g")
         assert_is_the_log(bring(tmp_path / "log.csv"))
 
-    def test_a_joint_that_hardly_moves_is_in_the_unit_of_the_others(self, bring, tmp_path):
-        """Two degrees would be as possible in radians."""
+    def test_a_joint_that_hardly_moves_gets_the_unit_of_the_others(self, bring, tmp_path):
+        """A span of two could be degrees or radians."""
         q = np.column_stack((Q[:, 0], 0.02 + 0.01 * Q[:, 1]))
         np.savez(tmp_path / "log.npz", t=T, q=np.degrees(q), tau=TAU)
         run = bring(tmp_path / "log.npz")
         np.testing.assert_allclose(run.signals["q"], q, atol=1e-12)
-        assert run.record["import"]["columns"]["q.lift"]["guess"] == "name; joints by order, and that of turn"
+        assert run.record["import"]["columns"]["q.lift"]["guess"] == "name; joints by order; same unit as turn"
 
     def test_a_joint_that_rests_far_outside_its_limits_is_refused(self, bring, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=np.column_stack((Q[:, 0], np.full(ROWS, 45.0))), tau=TAU)
         with pytest.raises(InputError, match=r"the position of lift is 45 rad, far outside its limits, -1.5 ... 1.5 rad"):
             bring(tmp_path / "log.npz", ["q.lift=q.1[rad]"])
 
-    def test_names_of_joints_are_no_units(self, make_arm, tmp_path):
-        """KUKA's joints are called A1, A2, ...; effort is not in ampere for that."""
+    def test_joint_names_are_not_read_as_units(self, make_arm, tmp_path):
+        """KUKA's joints are named A1, A2, ...; this does not mean that effort is in ampere."""
         header = "t,position.joint_a1,position.joint_a2,effort.joint_a1,effort.joint_a2"
         (tmp_path / "log.csv").write_text(header + "\n" + "".join(f"{k / 100},0.1,0.1,0.1,0.1\n" for k in range(5)))
         arm = make_arm()
@@ -148,19 +148,19 @@ class TestGuesses:
         assert found["tau.turn"].unit == "Nm"
 
     @pytest.mark.parametrize("name", ["Time (sec)", "time [seconds]", "time_secs"])
-    def test_seconds_in_all_spellings(self, bring, tmp_path, name):
+    def test_spellings_of_seconds(self, bring, tmp_path, name):
         np.savetxt(tmp_path / "log.csv", np.column_stack((T, Q, TAU)), delimiter=",", comments="", fmt="%.17g",
                    header=f"{name},q1,q2,tau1,tau2")
         assert_is_the_log(bring(tmp_path / "log.csv"))
 
     @pytest.mark.parametrize("at", [0, 512])
-    def test_a_file_of_version_7_3_is_told_by_its_head(self, tmp_path, at):
+    def test_matlab_7_3_is_detected_by_its_header(self, tmp_path, at):
         head = b"MATLAB 5.0 MAT-file, Platform: GLNXA64".ljust(at)[:at] + b"\x89HDF\r\n\x1a\n"
         (tmp_path / "log.mat").write_bytes(head + bytes(2000))
-        with pytest.raises(InputError, match="not an HDF5 file that can be read"):
+        with pytest.raises(InputError, match="cannot be read as an HDF5 file"):
             open_log(tmp_path / "log.mat")
 
-    def test_an_unknown_unit_of_time_is_refused_with_a_remedy_that_works(self, bring, tmp_path):
+    def test_an_unknown_unit_of_time_is_refused_with_a_working_example(self, bring, tmp_path):
         np.savetxt(tmp_path / "log.csv", np.column_stack((100.0 * T, Q, TAU)), delimiter=",", header="time [cs],q1,q2,tau1,tau2",
                    comments="", fmt="%.17g")
         with pytest.raises(InputError, match=r'--column "t=time\[1.5 s/cs\]"'):
@@ -168,7 +168,7 @@ class TestGuesses:
         assert_is_the_log(bring(tmp_path / "log.csv", ["t=time[0.01 s/cs]"]))
 
     @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "timedelta64[ms]"])
-    def test_dates_of_numpy_are_times(self, cli, arm, tmp_path, kind):
+    def test_numpy_dates_are_times(self, cli, arm, tmp_path, kind):
         t = (np.round(1e9 * T).astype(np.int64) + (1_760_000_000_000_000_000 if kind.startswith("date") else 0)).astype(
             f"{kind[:kind.index('6')]}64[ns]").astype(kind)
         np.savez(tmp_path / "log.npz", stamp=t, q=Q, tau=TAU)
@@ -178,7 +178,7 @@ class TestGuesses:
         run = load_run(find_runs(tmp_path / "out")[0], ("t", "q"))
         np.testing.assert_allclose(run.t - run.t[0], T - T[0], atol=1e-6)
 
-    def test_they_are_shown_before_they_are_used(self, cli, arm, tmp_path):
+    def test_guesses_are_printed_before_they_are_used(self, cli, arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes")
         assert outcome.code == 0
@@ -186,8 +186,8 @@ class TestGuesses:
             assert f"guess     {line}  (name" in outcome.out
         assert outcome.out.index("guess") < outcome.out.index("wrote")
 
-    def test_without_a_terminal_they_are_not_used_unseen(self, cli, arm, tmp_path):
-        """But shown as options that can be pasted, after which nothing is guessed."""
+    def test_guesses_need_yes_without_a_terminal(self, cli, arm, tmp_path):
+        """The refusal lists the guesses as options; with these options nothing is guessed."""
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, "-o", tmp_path / "out")
         assert refused.code == 2
@@ -202,14 +202,14 @@ class TestGuesses:
 
     @pytest.mark.parametrize(("given", "guess"), [
         (("--torque-signal", "motor current"), "--column \"t=t[s]\""), (("--column", "t=t"), "--torque-signal 'motor current'")])
-    def test_one_guess_is_enough_to_refuse(self, cli, arm, tmp_path, given, guess):
+    def test_a_single_guess_is_refused_without_a_terminal(self, cli, arm, tmp_path, given, guess):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         columns = [part for entry in ("q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
                    for part in ("--column", entry)]
         refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, *columns, *given)
         assert (refused.code, refused.err.rstrip().endswith(f"of {guess}")) == (2, True), refused.err
 
-    def test_what_the_arm_file_says_is_no_guess(self, cli, make_arm, tmp_path):
+    def test_the_torque_signal_of_the_arm_file_is_not_a_guess(self, cli, make_arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         columns = [part for entry in ("t=t", "q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
                    for part in ("--column", entry)]
@@ -242,8 +242,8 @@ class TestGuesses:
         return path
 
     @HEADS
-    def test_what_is_shown_can_be_given_and_means_the_same(self, cli, arm, tmp_path, header):
-        """Copied into a shell, or into a map."""
+    def test_printed_guesses_work_as_options_and_in_a_map_file(self, cli, arm, tmp_path, header):
+        """They give the same run as the guesses."""
         log = self.log_in_units(tmp_path / "log.csv", header)
         outcome = cli("import", log, "--arm", arm.path, "--yes", "-o", tmp_path / "guessed")
         assert outcome.code == 0, outcome.err
@@ -267,7 +267,7 @@ class TestGuesses:
                 np.testing.assert_array_equal(run.signals[signal], values)
 
     @pytest.mark.parametrize("answer", ["y", "n"])
-    def test_on_a_terminal_they_are_agreed_to(self, cli, arm, tmp_path, monkeypatch, answer):
+    def test_guesses_are_confirmed_on_a_terminal(self, cli, arm, tmp_path, monkeypatch, answer):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         monkeypatch.setattr("sys.stdin", Terminal(f"\n{answer}\n"))
         outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "-o", tmp_path / "out")
@@ -276,7 +276,7 @@ class TestGuesses:
 
 
 class Terminal(io.StringIO):
-    """Standard input with somebody at it."""
+    """Standard input of a terminal."""
 
     def isatty(self):
         return True

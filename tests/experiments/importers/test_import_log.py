@@ -1,4 +1,4 @@
-"""Foreign logs: values arrive as they were but for their unit, and what cannot be right is refused before anything is written."""
+"""Import of foreign logs: only units change, and implausible logs are refused before any file is written."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ COLUMN_NAMES = ("t", "q1", "q2", "tau1", "tau2")
 
 
 def csv(path, header=("t", "q1", "q2", "tau1", "tau2"), values=None, separator=",", before="", after="", decimal="."):
-    """A CSV file of the log, every number to its last digit."""
+    """Write the log as a CSV file with all digits."""
     values = np.column_stack((T, Q, TAU)) if values is None else values
     rows = [[repr(float(value)).replace(".", decimal) for value in row] for row in values]
     lines = [separator.join(row) for row in (header, *rows)]
@@ -44,7 +44,7 @@ def arm(make_arm):
 
 @pytest.fixture
 def bring(arm, tmp_path):
-    """Imports a log and loads the run."""
+    """Import a log and load the run."""
     def run(path, columns=COLUMNS):
         columns = parse_columns(list(columns), NAMES)
         return load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign", "a note"), SIGNALS)
@@ -59,7 +59,7 @@ def assert_is_the_log(run):
 
 class TestReading:
     @pytest.mark.parametrize("separator", [",", ";", "\t", " ", " , ", ";  ", "   "])
-    def test_the_separator_is_found(self, bring, tmp_path, separator):
+    def test_the_separator_is_detected(self, bring, tmp_path, separator):
         assert_is_the_log(bring(csv(tmp_path / "log.csv", separator=separator)))
 
     def test_comments_and_empty_lines_are_skipped(self, bring, tmp_path):
@@ -67,7 +67,7 @@ class TestReading:
         assert_is_the_log(bring(csv(tmp_path / "log.csv", before=before, after="# the end\n\n")))
 
     @pytest.mark.parametrize("suffix", [".csv", ".txt", ".log", ".dat", ".CSV"])
-    def test_the_suffix_tells_the_kind(self, bring, tmp_path, suffix):
+    def test_suffixes_of_text_tables(self, bring, tmp_path, suffix):
         assert_is_the_log(bring(csv(tmp_path / f"log{suffix}")))
 
     def test_times_may_be_dates(self, bring, tmp_path):
@@ -86,12 +86,12 @@ class TestReading:
 
     @pytest.mark.parametrize("before", ["\ufeff", ""])
     def test_files_from_spreadsheets(self, bring, tmp_path, before):
-        """A byte order mark in front, carriage returns behind."""
+        """With a byte order mark and carriage returns."""
         path = csv(tmp_path / "log.csv", before=before)
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         assert_is_the_log(bring(path))
 
-    def test_a_degree_sign_as_spreadsheets_write_it(self, bring, tmp_path):
+    def test_a_degree_sign_in_windows_1252(self, bring, tmp_path):
         values = np.column_stack((T, np.degrees(Q[:, 0]), Q[:, 1], TAU))
         path = csv(tmp_path / "log.csv", ("t", "q1 [°]", "q2", "tau1", "tau2"), values)
         path.write_bytes(path.read_text(encoding="utf-8").encode("cp1252"))
@@ -108,25 +108,25 @@ class TestReading:
         assert run.record["import"]["notes"] == []
 
     @pytest.mark.parametrize("first", ["0;0;0;0;0", "0;0,5;0;0;0"])
-    def test_the_decimal_mark_may_come_late(self, bring, tmp_path, first):
+    def test_the_first_row_may_have_no_decimal_mark(self, bring, tmp_path, first):
         path = csv(tmp_path / "log.csv", separator=";", decimal=",")
         head, _, *rest = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([head, first, *rest]), encoding="utf-8")
         np.testing.assert_array_equal(bring(path).signals["q"][1:], Q[1:])
 
-    def test_positions_that_leap_to_nowhere_are_refused(self, bring, tmp_path):
-        """A counter that was set anew in the midst of a motion is no wrap; a single damaged row is left out with a note."""
+    def test_position_jumps_are_refused(self, bring, tmp_path):
+        """A counter that is reset during a motion is not a wrap-around; a single damaged row is left out with a note."""
         t = np.arange(2000) / 100.0
         q = np.sin(t)
         np.savez(tmp_path / "log.npz", t=t, q1=q, q2=np.where(t > 7.0, q + 5.0, q), tau1=np.cos(t), tau2=np.cos(t))
-        with pytest.raises(InputError, match=r"position of lift leaps by 5\.0\d+ rad after row 700 .*--from and --to"):
+        with pytest.raises(InputError, match=r"position of lift jumps by 5\.0\d+ rad after row 700 .*--from and --to"):
             bring(tmp_path / "log.npz")
         damaged = np.where(np.arange(len(t)) == 600, q + 5.0, q)
         np.savez(tmp_path / "log.npz", t=t, q1=q, q2=damaged, tau1=np.cos(t), tau2=np.cos(t))
-        assert any("row 600, hold a position far from" in note for note in bring(tmp_path / "log.npz").record["import"]["notes"])
+        assert any("row 600, have a position far from" in note for note in bring(tmp_path / "log.npz").record["import"]["notes"])
 
-    def test_numbers_with_marks_between_thousands_are_not_left_out(self, bring, tmp_path):
-        """As if the log had an incomplete end."""
+    def test_numbers_with_thousands_separators_are_refused(self, bring, tmp_path):
+        """Their rows must not be left out like an incomplete end of the log."""
         path = csv(tmp_path / "log.csv", separator=";")
         head, *rows = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([head, *rows[:9], *(f"1,00{row}" for row in rows[9:])]), encoding="utf-8")
@@ -134,7 +134,7 @@ class TestReading:
             bring(path)
 
     @pytest.mark.parametrize(("unit", "rate"), [("us", "1e+08"), ("min", "0.0167")])
-    def test_a_rate_that_no_log_has_is_refused(self, bring, tmp_path, unit, rate):
+    def test_an_implausible_sampling_rate_is_refused(self, bring, tmp_path, unit, rate):
         times = T if unit == "us" else 100.0 * T
         path = csv(tmp_path / "log.csv", values=np.column_stack((times, Q, TAU)))
         with pytest.raises(InputError, match=rf"40 rows in .* {re.escape(rate)}\d* Hz; .*check the unit of time"):
@@ -142,7 +142,7 @@ class TestReading:
 
     @pytest.mark.parametrize(("name", "factor"), [
         ("t [µs]", 1e6), ("t [μs]", 1e6), ("t (usec)", 1e6), ("t [min]", 1.0 / 60.0), ("Zeit [Sekunden]", 1.0)])
-    def test_units_of_time_as_people_write_them(self, arm, tmp_path, name, factor):
+    def test_common_spellings_of_time_units(self, arm, tmp_path, name, factor):
         path = csv(tmp_path / "log.csv", (name, *COLUMN_NAMES[1:]), np.column_stack((factor * T, Q, TAU)))
         columns = guess_columns(open_log(path), (), arm, load_mechanism(arm))
         run = load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign"), ("t", "q"))
@@ -150,11 +150,11 @@ class TestReading:
 
     @pytest.mark.parametrize(("unit", "factor"), [("°/s", np.pi / 180.0), ("deg/sec", np.pi / 180.0), ("1/min", np.pi / 30.0),
                                                   ("U/min", np.pi / 30.0), ("min⁻¹", np.pi / 30.0), ("mrad/s", 1e-3)])
-    def test_units_of_speed_as_people_write_them(self, unit, factor):
+    def test_common_spellings_of_speed_units(self, unit, factor):
         assert parse_columns([f"dq.turn=speed[{unit}]"], NAMES)[0].factor == pytest.approx(factor)
 
-    def test_a_few_bad_rows_are_left_out_and_told(self, bring, tmp_path):
-        """A log of 400 rows in which a sample is missing, one was written twice, and one was cut."""
+    def test_a_few_bad_rows_are_left_out_with_a_note(self, bring, tmp_path):
+        """A log of 400 rows with a missing value, an infinite value and a repeated row."""
         t = np.arange(400) / 100.0
         q = np.column_stack((np.sin(t), np.cos(t)))
         values = np.column_stack((t, q, 3.0 * q))
@@ -164,10 +164,10 @@ class TestReading:
         np.testing.assert_array_equal(run.signals["q"], np.delete(q, [50, 100, 201], axis=0))
         assert run.record["import"]["notes"][:2] == [
             "2 row(s), the first of them row 50, are incomplete and are left out",
-            "1 row(s), the first of them row 201, repeat the stamp of the row before and are left out"]
+            "1 row(s), the first of them row 201, repeat the time stamp of the previous row and are left out"]
 
-    def test_positions_out_of_nowhere_are_left_out_and_told(self, bring, tmp_path):
-        """Damaged messages: one row, and three in sequence, in which a joint is elsewhere."""
+    def test_damaged_positions_are_left_out_with_a_note(self, bring, tmp_path):
+        """One damaged row, and three damaged rows in sequence."""
         t = np.arange(400) / 100.0
         q = np.column_stack((np.sin(t), np.cos(t)))
         spoilt = np.column_stack((t, q, 3.0 * q))
@@ -176,38 +176,39 @@ class TestReading:
         run = bring(csv(tmp_path / "log.csv", values=spoilt))
         np.testing.assert_array_equal(run.signals["q"], np.delete(q, [120, 300, 301, 302], axis=0))
         assert run.record["import"]["notes"][0] == (
-            "4 row(s), the first of them row 120, hold a position far from those before and after and are left out")
+            "4 row(s), the first of them row 120, have a position far from the positions before and after and are left out")
 
-    def test_nor_do_they_tell_a_unit(self, arm, tmp_path):
-        """Else a damaged message would turn radians into degrees."""
+    def test_damaged_positions_do_not_change_the_guessed_unit(self, arm, tmp_path):
+        """A single huge position must not change the guess from radians to degrees."""
         t = np.arange(400) / 100.0
         values = np.column_stack((t, np.sin(t), np.cos(t), 3.0 * np.sin(t), 3.0 * np.cos(t)))
         path = csv(tmp_path / "log.csv", ("t", "q1", "q2", "tau1", "tau2"), put(values, 100, 2, 1e300))
         found = {entry.target: entry.unit for entry in guess_columns(open_log(path), (), arm, load_mechanism(arm))}
         assert (found["q.turn"], found["q.lift"]) == ("rad", "rad")
 
-    def test_joints_in_different_units_are_asked_for(self, arm, tmp_path):
+    def test_joints_that_seem_to_have_different_units_are_refused(self, arm, tmp_path):
         t = np.arange(400) / 100.0
         values = np.column_stack((t, np.degrees(np.sin(t)), np.cos(t), 3.0 * np.sin(t), 3.0 * np.cos(t)))
         path = csv(tmp_path / "log.csv", ("t", "q1", "q2", "tau1", "tau2"), values)
-        with pytest.raises(InputError, match=r'positions of turn look like deg, those of lift, .* --column "q.lift=q2\[rad\]"'):
+        words = r'positions of turn look like deg, positions of lift .* --column "q.lift=q2\[rad\]"'
+        with pytest.raises(InputError, match=words):
             guess_columns(open_log(path), (), arm, load_mechanism(arm))
 
-    def test_torques_beyond_all_reason_are_left_out_and_told(self, bring, tmp_path):
+    def test_implausible_torques_are_left_out_with_a_note(self, bring, tmp_path):
         t = np.arange(400) / 100.0
         q = np.column_stack((np.sin(t), np.cos(t)))
         run = bring(csv(tmp_path / "log.csv", values=put(np.column_stack((t, q, 3.0 * q)), 250, 3, 1e6)))
         np.testing.assert_array_equal(run.signals["tau"], np.delete(3.0 * q, 250, axis=0))
         assert run.record["import"]["notes"][0] == (
-            "1 row(s), the first of them row 250, hold a torque far beyond the arm's limit and are left out")
+            "1 row(s), the first of them row 250, have a torque far beyond the arm's limit and are left out")
 
-    def test_a_joint_that_hardly_ever_moves_keeps_its_motion(self, bring, tmp_path):
+    def test_a_short_motion_of_a_resting_joint_is_kept(self, bring, tmp_path):
         t = np.arange(4000) / 100.0
         q = np.column_stack((np.clip(2.0 * (t - 20.0), 0.0, 0.08), np.cos(t)))
         run = bring(csv(tmp_path / "log.csv", values=np.column_stack((t, q, 3.0 * q))))
         np.testing.assert_array_equal(run.signals["q"], q)
 
-    def test_a_hole_parts_the_log(self, bring, tmp_path):
+    def test_a_gap_splits_the_log_into_segments(self, bring, tmp_path):
         run = bring(csv(tmp_path / "log.csv", values=np.column_stack((np.where(np.arange(ROWS) < 20, T, T + 5.0), Q, TAU))))
         np.testing.assert_array_equal(np.diff(run.segment), np.arange(1, ROWS) == 20)
         assert run.record["import"]["notes"][0].startswith("1 gap(s), the longest of 5.010 s after row 19 (t = 0.190 s)")
@@ -225,7 +226,7 @@ class TestReading:
                                                                      "tau.turn=effort[1][Nm]", "tau.lift=effort[2][Nm]")),
         (("t", "q[1].x", "q[2].x", "effort[%]", "tau2"), ("t=t", "q.turn=q[1].x", "q.lift=q[2].x", "tau.turn=effort[1.0 Nm/%]",
                                                           "tau.lift=tau2"))])
-    def test_an_index_is_no_unit(self, bring, tmp_path, header, columns):
+    def test_an_index_in_brackets_is_not_a_unit(self, bring, tmp_path, header, columns):
         assert_is_the_log(bring(csv(tmp_path / "log.csv", header), columns))
 
     def test_the_last_bracket_may_be_a_factor(self, bring, tmp_path):
@@ -238,21 +239,21 @@ class TestReading:
     @pytest.mark.parametrize("name", ["Pos [deg] {}", "Pos (deg) {}", "Pos [0] [deg] {}", "[deg] {}", "{} Pos (deg)",
                                       "[{}] [deg] Pos"])
     def test_a_unit_within_a_name(self, bring, tmp_path, name, behind):
-        """It holds where none is given."""
+        """The unit within the name applies if the entry has no other unit."""
         header = ("t", name.format("turn"), name.format("lift"), "tau1", "tau2")
         path = csv(tmp_path / "log.csv", header, np.column_stack((T, np.degrees(Q), TAU)))
         run = bring(path, ("t=t", f"q.turn={header[1]}{behind}", f"q.lift={header[2]}{behind}", *COLUMNS[3:]))
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-12)
 
-    def test_an_unknown_unit_within_a_name_is_not_passed_over(self):
+    def test_an_unknown_unit_within_a_name_is_refused(self):
         with pytest.raises(InputError, match="unknown unit '%'"):
             parse_columns(["tau.turn=Torque [%] turn"], NAMES)
         (entry,) = parse_columns(["tau.turn=Torque [%] turn[1.5 Nm/%]"], NAMES)
         assert (entry.column, entry.factor) == ("Torque [%] turn", 1.5)
 
     @pytest.mark.parametrize(("stated", "unit"), [("[deg]", "deg"), ("(mNm)", None), ("[turns]", None)])
-    def test_a_unit_within_a_name_is_guessed_by(self, arm, tmp_path, stated, unit):
-        """Degrees even where the numbers could be radians; what is no unit of a position is refused."""
+    def test_a_unit_within_a_name_decides_the_guess(self, arm, tmp_path, stated, unit):
+        """Degrees are read as degrees even if the numbers could be radians; units of other quantities are refused."""
         table = open_log(csv(tmp_path / "log.csv", ("t", f"Pos {stated} turn", f"Pos {stated} lift", "tau1", "tau2")))
         if unit is None:
             with pytest.raises(InputError, match=rf"Pos .{stated[1:-1]}. turn': unknown unit '{stated[1:-1]}'"):
@@ -261,20 +262,21 @@ class TestReading:
         found = {entry.target: entry.unit for entry in guess_columns(table, (), arm, load_mechanism(arm))}
         assert found["q.turn"] == found["q.lift"] == unit
 
-    def test_a_name_that_is_there_twice_is_told(self, bring, cli, arm, tmp_path):
+    def test_a_repeated_column_name_is_renamed_with_a_note(self, bring, cli, arm, tmp_path):
         path = csv(tmp_path / "log.csv", ("t", "q1", "q1", "tau1", "tau2"))
         outcome = cli("import", path, "--arm", arm.path)
         assert outcome.code == 2
-        note = "column 'q1' is there twice; the second is called 'q1.2' (give it as such)"
+        note = "two columns are named 'q1'; the second is renamed 'q1.2' (use this name in --column)"
         assert "no column is given for q.turn" in outcome.err
         assert note in " ".join(outcome.err.split())
         run = bring(path, ("t=t", "q.turn=q1", "q.lift=q1.2", *COLUMNS[3:]))
         assert_is_the_log(run)
         assert run.record["import"]["notes"] == [note]
 
-    def test_or_thrice(self, tmp_path):
+    def test_a_column_name_with_three_occurrences(self, tmp_path):
         table = open_log(csv(tmp_path / "log.csv", ("t", "q", "q", "q", "tau")))
-        assert table.notes == ("column 'q' is there 3 times; the others are called 'q.2' to 'q.3' (give them as such)",)
+        assert table.notes == (
+            "3 columns are named 'q'; all but the first are renamed 'q.2' to 'q.3' (use these names in --column)",)
 
     def test_indices_are_guessed_as_joints(self, arm, tmp_path):
         table = open_log(csv(tmp_path / "log.csv", ("t", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]")))
@@ -287,21 +289,21 @@ class TestReading:
         (("t", "q_1", "q_2", "torque_1 [%]", "torque_2 [%]"), r"torque_1 \[%\].*unknown unit '%'.*torque_1\[1.5 Nm/%\]"),
         *((("t", "q_1", "q_2", f"torque_1 [{unit}]", "torque_2"), f"unknown unit '{unit}'")
           for unit in ("%Nm", "µNm", "N/m", "Nm²", "m/A", "1/Nm"))])
-    def test_a_unit_that_is_stated_and_not_known_is_not_guessed_over(self, arm, tmp_path, header, words):
+    def test_an_unknown_unit_in_brackets_is_refused(self, arm, tmp_path, header, words):
         table = open_log(csv(tmp_path / "log.csv", header))
         with pytest.raises(InputError, match=words):
             guess_columns(table, (), arm, load_mechanism(arm))
 
     @pytest.mark.parametrize("unit", ["percent", "pct", "counts", "%"])
-    def test_a_unit_at_the_end_of_a_name_is_not_guessed_over(self, arm, tmp_path, unit):
+    def test_a_unit_without_factor_at_the_end_of_a_name_is_refused(self, arm, tmp_path, unit):
         path = csv(tmp_path / "log.csv", ("t", "q1", "q2", *(f"j{k}_torque_{unit}" for k in (1, 2))))
-        with pytest.raises(InputError, match=rf"unknown unit '{unit}'.*state the column's unit"):
+        with pytest.raises(InputError, match=rf"unknown unit '{unit}'.*state the unit"):
             guess_columns(open_log(path), (), arm, load_mechanism(arm))
 
     @pytest.mark.parametrize(("stamp", "whole"), [
         (("header.stamp.sec", "header.stamp.nanosec"), "header.stamp"), (("secs", "nsecs"), "stamp")])
     def test_seconds_and_nanoseconds_in_two_columns(self, bring, arm, tmp_path, stamp, whole):
-        """As ROS messages have them."""
+        """As in ROS messages."""
         nanoseconds = np.round(1e9 * T).astype(np.int64) + 1_700_000_000_750_000_000
         values = np.column_stack((nanoseconds // 10**9, nanoseconds % 10**9, Q, TAU))
         path = csv(tmp_path / "log.csv", (*stamp, "q1", "q2", "tau1", "tau2"), values)
@@ -310,12 +312,12 @@ class TestReading:
         run = bring(path, (f"t={whole}", *COLUMNS[1:]))
         np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-7)
 
-    def test_times_that_cannot_be_read(self, bring, tmp_path):
+    def test_unreadable_times_are_refused(self, bring, tmp_path):
         path = csv(tmp_path / "log.csv")
         lines = path.read_text(encoding="utf-8").splitlines()
         path.write_text("\n".join([lines[0], *(f"11/22/2026 10:59:{k:02d},{line.partition(',')[2]}"
                                                for k, line in enumerate(lines[1:]))]), encoding="utf-8")
-        assert_refused(bring, path, tmp_path, "column 't' holds no times that can be read", "ISO 8601")
+        assert_refused(bring, path, tmp_path, "column 't' holds no readable times", "ISO 8601")
 
     def test_a_single_column_is_one_column(self, tmp_path):
         (tmp_path / "log.csv").write_text("time\n0\n1\n", encoding="utf-8")
@@ -327,7 +329,7 @@ class TestReading:
                                        "text": "rig 3", "matrix": np.ones((ROWS, 3)), "scalar": 4.0, "more": {"a": 1.0}})
         assert_is_the_log(bring(tmp_path / "log.mat"))
         names = {"t", "q1", "q2", "tau1", "tau2", "matrix.0", "matrix.1", "matrix.2"}
-        assert set(open_log(tmp_path / "log.mat").names) == names         # a scalar or a text is no column
+        assert set(open_log(tmp_path / "log.mat").names) == names         # scalars and texts are not columns
 
 
 class TestUnits:
@@ -335,7 +337,7 @@ class TestUnits:
         ("t", "ms", 1e-3), ("t", "us", 1e-6), ("t", "ns", 1e-9), ("q.turn", "deg", np.pi / 180.0), ("q.turn", "rev", 2.0 * np.pi),
         ("dq.turn", "rpm", 2.0 * np.pi / 60.0), ("dq.turn", "deg/s", np.pi / 180.0), ("tau.turn", "mNm", 1e-3),
         ("tau.turn", "0.089 N·m/A", 0.089), ("tau.turn", "-1", -1.0), ("temperature.turn", "°C", 1.0), ("q.turn", None, 1.0)])
-    def test_values_are_multiplied_to_si(self, signal, unit, factor):
+    def test_factors_to_si(self, signal, unit, factor):
         bracket = "" if unit is None else f"[{unit}]"
         entries = [entry for entry in COLUMNS if not entry.startswith(f"{signal}=")] + [f"{signal}=x{bracket}"]
         (found,) = [entry for entry in parse_columns(entries, NAMES) if entry.column == "x"]
@@ -352,35 +354,35 @@ class TestUnits:
         np.testing.assert_allclose(run.signals["tau"], TAU, rtol=1e-12)
         np.testing.assert_allclose(run.signals["dq"][:, 1], 2.0 * np.pi / 60.0)
         np.testing.assert_allclose(run.signals["temperature"][:, 0], 40.0 + T)
-        assert np.isnan(run.signals["dq"][:, 0]).all()             # what the log does not have is unknown, not zero
+        assert np.isnan(run.signals["dq"][:, 0]).all()             # missing signals are nan, not zero
         assert np.isnan(run.signals["temperature"][:, 1]).all()
         assert np.isnan(run.signals["dq_cmd"]).all()
 
     @pytest.mark.parametrize(("entry", "unit"), [("q.turn=q1[mm]", "mm"), ("dq.turn=q1[m/s]", "m/s"), ("tau.turn=tau1[N]", "N")])
-    def test_units_of_a_slide_are_none_of_a_joint_that_turns(self, bring, tmp_path, entry, unit):
+    def test_units_of_prismatic_joints_are_refused_for_revolute_joints(self, bring, tmp_path, entry, unit):
         columns = [*(column for column in COLUMNS if column.partition("=")[0] != entry.partition("=")[0]), entry]
-        with pytest.raises(InputError, match=f"turn turns, {unit} is a unit of a joint that slides"):
+        with pytest.raises(InputError, match=f"turn is revolute, but {unit} is a unit of prismatic joints"):
             bring(csv(tmp_path / "log.csv"), columns)
 
     @pytest.mark.parametrize(("entry", "words"), [
         ("q.turn=q1[degr]", ["unknown unit 'degr'", "did you mean 'deg'"]),
-        ("q.turn=q1[Grad]", ["unknown unit 'Grad'; if it means deg, say so: [deg]"]),      # or a gon
-        ("tau.turn=tau1[V]", ["unknown unit 'V'", "[35.15 N/V]"]),          # volts are no torque: a constant is needed
+        ("q.turn=q1[Grad]", ["unknown unit 'Grad'; if the unit is deg, write [deg]"]),      # or a gon
+        ("tau.turn=tau1[V]", ["unknown unit 'V'", "[35.15 N/V]"]),          # volts need a factor
         ("q.turn=q1[Nm]", ["unknown unit 'Nm'", "rad, deg"]),
         ("t=t[deg]", ["unknown unit 'deg'", "s, ms"]),
         ("tau.turn=tau1[rad/s]", ["unknown unit 'rad/s'"]),
-        ("q.turn=q1[0.0]", ["a factor of 0 cannot be right"]),
-        ("q.turn=q1[nan]", ["a factor of nan cannot be right"]),
-        ("q.turn=q1[inf]", ["a factor of inf cannot be right"]),
+        ("q.turn=q1[0.0]", ["the factor is 0; it must be finite and not 0"]),
+        ("q.turn=q1[nan]", ["the factor is nan; it must be finite and not 0"]),
+        ("q.turn=q1[inf]", ["the factor is inf; it must be finite and not 0"]),
         ("q.trn=q1", ["unknown joint 'trn'", "did you mean 'turn'", "turn, lift"]),
         ("q=q1", ["unknown joint ''", "turn, lift"]),
         ("torque.turn=tau1", ["unknown signal 'torque'", "tau"]),
-        ("t.turn=t", ["time is one for all joints; write t=column[unit]"]),
+        ("t.turn=t", ["time has no joint; write t=column[unit]"]),
         ("q.turn", ["q.turn", "signal.joint=column[unit]"]),
         ("q.turn=", ["signal.joint=column[unit]"]),
         ("=q1", ["signal.joint=column[unit]"]),
         ("", ["signal.joint=column[unit]"]),
-        ("q.turn=q2", ["twice"]),
+        ("q.turn=q2", ["two columns for one signal"]),
     ])
     def test_an_impossible_column_map_is_refused(self, entry, words):
         entries = [*COLUMNS, entry] if entry == "q.turn=q2" else [entry, *COLUMNS[1:]] if entry.startswith("t=") else [
@@ -395,13 +397,13 @@ class TestUnits:
         ((*COLUMNS[:4], "tau.lift=q2"), ["column 'q2'", "for q.lift and for tau.lift"]),
         ((*COLUMNS[:4], "tau.lift=t"), ["column 't'", "for t and for tau.lift"]),
         ((*COLUMNS[:3], "tau.turn=tau2 [Nm]", "tau.lift=tau2[Nm]"), ["column 'tau2'", "for tau.turn and for tau.lift"])])
-    def test_one_column_for_two_signals(self, bring, cli, arm, tmp_path, columns, words):
+    def test_one_column_for_two_signals_is_refused(self, bring, cli, arm, tmp_path, columns, words):
         path = csv(tmp_path / "log.csv")
-        assert_refused(lambda path: bring(path, columns), path, tmp_path, *words, "give each its own column")
+        assert_refused(lambda path: bring(path, columns), path, tmp_path, *words, "give each signal its own column")
         outcome = cli("import", path, "--arm", arm.path, *(part for entry in columns for part in ("--column", entry)))
-        assert (outcome.code, "give each its own column" in " ".join(outcome.err.split())) == (2, True)
+        assert (outcome.code, "give each signal its own column" in " ".join(outcome.err.split())) == (2, True)
 
-    def test_joints_may_share_a_thermometer(self, bring, tmp_path):
+    def test_joints_may_share_a_temperature_column(self, bring, tmp_path):
         path = csv(tmp_path / "log.csv", ("t", "q1", "q2", "tau1", "tau2", "case"), np.column_stack((T, Q, TAU, 40.0 + T)))
         run = bring(path, (*COLUMNS, "temperature.turn=case[°C]", "temperature.lift=case[°C]"))
         np.testing.assert_array_equal(run.signals["temperature"], np.column_stack((40.0 + T, 40.0 + T)))
@@ -417,20 +419,20 @@ class TestUnits:
 class TestRefusals:
     @pytest.mark.parametrize(("damage", "words"), [
         (lambda v: np.vstack((v[:20], np.full(5, np.nan), v[20:])), ["time is not a finite number in row 20"]),
-        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a finite number in row 20", "t = 0.200 s", "leave those rows out"]),
+        (lambda v: put(v, 20, 2, np.nan), ["q of lift is not a finite number in row 20", "t = 0.200 s", "delete these rows"]),
         (lambda v: put(v, 20, 3, np.inf), ["tau of turn is not a finite number in row 20"]),
         (lambda v: v[::-1], ["time must increase", "after row 0"]),
-        (lambda v: np.vstack((v[:20], v[19:])), ["time must increase", "after row 19", "t = 0.19 s", "stamp repeats"]),
+        (lambda v: np.vstack((v[:20], v[19:])), ["time must increase", "after row 19", "t = 0.19 s", "repeated time stamp"]),
         (lambda v: put(v, 20, 0, 0.05), ["time must increase", "after row 19"]),
         (lambda v: np.vstack((v[:20], v[20:] + 1e6 * np.eye(5)[0])), ["a gap of 1e+06 s after row 19", "the clock was set"]),
         (lambda v: v[:1], ["fewer than two samples"]),
         (lambda v: v[:0], ["fewer than two samples"]),
     ])
-    def test_numbers_that_cannot_be_a_log(self, bring, tmp_path, damage, words):
+    def test_invalid_numbers_are_refused(self, bring, tmp_path, damage, words):
         path = csv(tmp_path / "log.csv", values=damage(np.column_stack((T, Q, TAU))))
         assert_refused(bring, path, tmp_path, str(path), *words)
 
-    def test_text_among_the_numbers(self, bring, tmp_path):
+    def test_text_in_a_numeric_column_is_refused(self, bring, tmp_path):
         path = csv(tmp_path / "log.csv")
         lines = path.read_text(encoding="utf-8").splitlines()
         lines[11] = lines[11].replace(lines[11].split(",")[4], "overload")
@@ -444,53 +446,53 @@ class TestRefusals:
         path = csv(tmp_path / "log.csv", ("t", "q1", "position_2", "tau1", "tau2"))
         assert_refused(bring, path, tmp_path, "unknown column 'q2'", "t, q1, position_2, tau1, tau2")
 
-    def test_a_unit_in_the_header_is_not_passed_over(self, bring, tmp_path):
-        """A column in degrees is not taken for radians because nobody said so."""
+    def test_an_entry_without_the_unit_of_the_header_is_refused(self, bring, tmp_path):
+        """A column in degrees must not be read as radians."""
         path = csv(tmp_path / "log.csv", ("t", "q1 [deg]", "q2", "tau1", "tau2"))
         assert_refused(bring, path, tmp_path, "unknown column 'q1'", "q1 [deg]")
 
-    def test_columns_of_different_lengths(self, bring, tmp_path):
+    def test_columns_of_different_lengths_are_refused(self, bring, tmp_path):
         savemat(tmp_path / "log.mat", {"t": T, "q1": Q[:-1, 0], "q2": Q[:, 1], "tau1": TAU[:, 0], "tau2": TAU[:, 1]})
         assert_refused(bring, tmp_path / "log.mat", tmp_path, "columns of different lengths (39, 40 rows)")
 
     @pytest.mark.parametrize(("name", "content", "words"), [
-        ("log.csv", b"", ["not a CSV table"]),
-        ("log.csv", b"\n\n", ["not a CSV table"]),
-        ("log.csv", b"# only\n# comments\n", ["not a CSV table"]),
+        ("log.csv", b"", ["cannot be read as a CSV table"]),
+        ("log.csv", b"\n\n", ["cannot be read as a CSV table"]),
+        ("log.csv", b"# only\n# comments\n", ["cannot be read as a CSV table"]),
         ("log.csv", b"t,q1,q2,tau1,tau2\n", ["fewer than two samples"]),
-        ("log.csv", b"t,q1,q2,tau1,tau2\n0,1,2,3,4\n0,1,2,3,4,5,6\n", ["not a CSV table", "line 3", "saw 7"]),
-        ("log.csv", bytes(range(256)) * 8, ["not a CSV table"]),
-        ("log.csv", "t,q°\n0,1\n\0\n".encode("latin-1"), ["not a CSV table: it is no text"]),
-        ("log.mat", b"", ["not a MAT file"]),
-        ("log.mat", b"nonsense" * 100, ["not a MAT file"]),
-        ("log.mat", b"MATLAB 5.0 MAT-file" + bytes(200), ["not a MAT file"]),
+        ("log.csv", b"t,q1,q2,tau1,tau2\n0,1,2,3,4\n0,1,2,3,4,5,6\n", ["cannot be read as a CSV table", "line 3", "saw 7"]),
+        ("log.csv", bytes(range(256)) * 8, ["cannot be read as a CSV table"]),
+        ("log.csv", "t,q°\n0,1\n\0\n".encode("latin-1"), ["cannot be read as a CSV table: the file is not text"]),
+        ("log.mat", b"", ["cannot be read as a MAT file"]),
+        ("log.mat", b"nonsense" * 100, ["cannot be read as a MAT file"]),
+        ("log.mat", b"MATLAB 5.0 MAT-file" + bytes(200), ["cannot be read as a MAT file"]),
         ("log.xlsx", b"x", ["unknown kind of log '.xlsx'", ".csv, .tsv, .txt, .log, .dat, .mat, .npz, .parquet, .db3, .mcap"]),
         ("log", b"x", ["unknown kind of log ''"]),
     ])
-    def test_files_that_hold_no_log(self, bring, tmp_path, name, content, words):
+    def test_files_without_a_log_are_refused(self, bring, tmp_path, name, content, words):
         (tmp_path / name).write_bytes(content)
         assert_refused(bring, tmp_path / name, tmp_path, name, *words)
 
     @pytest.mark.parametrize("part", [0.02, 0.1, 0.5, 0.99])
-    def test_a_mat_file_that_was_cut_off(self, bring, tmp_path, part):
+    def test_a_truncated_mat_file_is_refused(self, bring, tmp_path, part):
         path = tmp_path / "log.mat"
         savemat(path, {"t": T, "q1": Q[:, 0], "q2": Q[:, 1], "tau1": TAU[:, 0], "tau2": TAU[:, 1]})
         whole = path.read_bytes()
         path.write_bytes(whole[: int(part * len(whole))])
         assert_refused(bring, path, tmp_path, "log.mat")
 
-    def test_a_file_that_is_not_there(self, bring, tmp_path):
+    def test_a_missing_file_is_refused(self, bring, tmp_path):
         assert_refused(bring, tmp_path / "log.csv", tmp_path, "log.csv: no such file")
 
-    def test_a_short_hole_is_kept_and_left_to_the_health_check(self, bring, tmp_path):
-        """Three missed samples are no reason to refuse a log; they are not filled either."""
+    def test_a_short_gap_is_accepted(self, bring, tmp_path):
+        """Three missing samples are neither a reason to refuse a log nor filled in; the health check reports them."""
         keep = np.r_[0:20, 23:ROWS]
         run = bring(csv(tmp_path / "log.csv", values=np.column_stack((T, Q, TAU))[keep]))
         np.testing.assert_array_equal(run.t, T[keep])
 
 
 class TestRun:
-    def test_an_imported_log_is_a_run_like_any_other(self, bring, tmp_path):
+    def test_the_run_record_of_an_imported_log(self, bring, tmp_path):
         run = bring(csv(tmp_path / "log.csv"))
         assert run.closed["reason"] == "done"
         assert run.record["note"] == "a note"
@@ -499,7 +501,7 @@ class TestRun:
         assert set(run.segment) == {0}
         np.testing.assert_array_equal(run.signals["t"], np.tile(T, (2, 1)).T)
 
-    def test_the_log_itself_is_left_alone(self, bring, tmp_path):
+    def test_the_log_file_is_unchanged(self, bring, tmp_path):
         path = csv(tmp_path / "log.csv")
         before = path.read_bytes()
         bring(path)
@@ -508,7 +510,7 @@ class TestRun:
 
 @pytest.mark.skipif(not EMPS.is_file(), reason="the measured EMPS log is not part of the project; it is missing beside it")
 class TestEmps:
-    """A real drive with published results, against an independent reduction of its constant-speed strokes."""
+    """A real drive with published results, compared with an independent evaluation of its constant-speed strokes."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -523,7 +525,7 @@ class TestEmps:
         return out / "fit", Calibration.load(out / "fit")
 
     @pytest.mark.parametrize(("speed", "force"), [(0.042, 29.9), (0.083, 37.4)])
-    def test_half_differences_are_those_of_an_independent_reduction(self, fitted, speed, force):
+    def test_half_differences_equal_an_independent_evaluation(self, fitted, speed, force):
         import pandas as pd
 
         points = pd.read_csv(fitted[0] / "points.csv")
@@ -537,7 +539,7 @@ class TestEmps:
         assert "stribeck_velocity" not in joint.values
         assert joint.parameters["coulomb"].unit == "N"
 
-    def test_nor_by_general_motion_which_says_where_it_differs(self, fitted, tmp_path, capsys):
+    def test_general_motion_reports_its_differences_from_round_trips(self, fitted, tmp_path, capsys):
         from stribeck.experiments.cli.app import run
         from stribeck.ident.calibration.calibration import Calibration
 
@@ -547,7 +549,7 @@ class TestEmps:
         joint = Calibration.load(tmp_path / "fit").joints["carriage"]
         assert joint.law == "coulomb-viscous"
         assert joint.values["coulomb"] == pytest.approx(20.39, rel=0.01)
-        assert re.search(r"they differ beyond their intervals in (coulomb, )?viscous", out)       # friction is curved
+        assert re.search(r"they differ beyond their intervals in (coulomb, )?viscous", out)       # nonlinear friction
         forward, backward = map(float, re.search(r"friction is ([\d.]+) forward and ([\d.]+) N·s/m backward", out).groups())
         assert (forward, backward) == pytest.approx((166.7061, 240.4236), rel=0.01)      # as published, see its README
 
@@ -565,7 +567,7 @@ def assert_one_sentence(error, *words):
 
 
 def assert_refused(bring, path, tmp_path, *words):
-    """Refused in a sentence with these words, and nothing was written."""
+    """Check that the import is refused in one sentence with these words, and that no file was written."""
     with pytest.raises(InputError) as caught:
         bring(path)
     assert_one_sentence(caught.value, *words)
@@ -573,7 +575,7 @@ def assert_refused(bring, path, tmp_path, *words):
 
 
 class TestPlausibility:
-    """A wrong unit is off by a factor that no arm can explain; it is refused before it becomes a wrong calibration."""
+    """Values with a wrong unit exceed the limits of the arm by far, and are refused."""
 
     DQ = np.column_stack((np.cos(T), -0.9 * np.sin(3.0 * T)))
 
@@ -585,17 +587,17 @@ class TestPlausibility:
     def test_a_consistent_log_passes(self, bring, tmp_path):
         np.testing.assert_array_equal(bring(self.log(tmp_path), self.COLUMNS).signals["dq"], self.DQ)
 
-    def test_noise_of_encoder_and_tachometer_does_not_matter(self, bring, tmp_path):
+    def test_noise_of_encoder_and_tachometer_is_accepted(self, bring, tmp_path):
         noise = np.random.default_rng(0).standard_normal
         bring(self.log(tmp_path, Q + 1e-3 * noise(Q.shape), self.DQ + 0.05 * noise(Q.shape)), self.COLUMNS)
 
     @pytest.mark.parametrize("factor", [180.0 / np.pi, -1.0, 1.0 / 60.0, 0.5])
-    def test_velocity_that_is_not_the_derivative_of_position(self, bring, tmp_path, factor):
+    def test_velocity_that_is_not_the_derivative_of_position_is_refused(self, bring, tmp_path, factor):
         with pytest.raises(InputError, match=r"velocity of lift is -?[\d.]+ times the derivative of its position; check unit"):
             bring(self.log(tmp_path, dq=self.DQ * [1.0, factor]), self.COLUMNS)
 
-    def test_a_hole_in_time_is_no_contradiction(self, bring, tmp_path):
-        """The lift sinks by 0.3 m in ten seconds without a row, and goes on at the speed that it had before."""
+    def test_velocity_is_not_compared_across_a_gap(self, bring, tmp_path):
+        """The lift sinks by 0.3 m during a gap of ten seconds, and has the same speed before and after the gap."""
         t, q = T.copy(), 0.02 * Q + [0.0, 0.3]
         t[len(T) // 2:] += 10.0
         q[len(T) // 2:, 1] -= 0.3
@@ -604,7 +606,7 @@ class TestPlausibility:
         run = bring(path, self.COLUMNS)
         assert run.segment[-1] == run.segment[0] + 1
 
-    def test_positions_that_wrap_go_on_and_the_note_says_so(self, tmp_path):
+    def test_wrapped_positions_are_unwrapped_with_a_note(self, tmp_path):
         (tmp_path / "wheel.urdf").write_text(ONE.replace("revolute", "continuous").replace('lower="-2" upper="2" ', ""))
         (tmp_path / "wheel.toml").write_text('schema = 1\nname = "wheel"\nmodel = "wheel.urdf"\n')
         t = np.arange(1000) / 100.0
@@ -614,22 +616,22 @@ class TestPlausibility:
         columns = parse_columns(["t=t", "q.j1=q1", "dq.j1=dq1", "tau.j1=tau1"], ("j1",))
         run = load_run(import_log(open_log(path), load_arm(tmp_path / "wheel.toml"), columns, tmp_path / "campaign"), SIGNALS)
         np.testing.assert_allclose(run.signals["q"][:, 0] - run.signals["q"][0, 0], turned, atol=1e-9)
-        assert run.record["import"]["notes"][0] == ("the position of j1 begins anew 4 time(s) after a range of 6.283 rad; it is "
-                                                    "taken to go on there")
+        assert run.record["import"]["notes"][0] == ("the position of j1 wraps around 4 time(s), by a range of 6.283 rad; the "
+                                                    "wraps are removed")
 
     @pytest.mark.filterwarnings("error")
-    def test_joints_that_turn_without_end_give_no_warning(self, tmp_path):
+    def test_continuous_joints_give_no_warning(self, tmp_path):
         (tmp_path / "wheel.urdf").write_text(ONE.replace("revolute", "continuous").replace('lower="-2" upper="2" ', ""))
         (tmp_path / "wheel.toml").write_text('schema = 1\nname = "wheel"\nmodel = "wheel.urdf"\n')
         path = csv(tmp_path / "log.csv", ("t", "q1", "tau1"), np.column_stack((T, 40.0 * Q[:, :1], TAU[:, :1])))
         columns = parse_columns(["t=t", "q.j1=q1", "tau.j1=tau1"], ("j1",))
         import_log(open_log(path), load_arm(tmp_path / "wheel.toml"), columns, tmp_path / "campaign")
 
-    def test_degrees_read_as_radians(self, bring, tmp_path):
+    def test_degrees_that_are_declared_as_radians_are_refused(self, bring, tmp_path):
         with pytest.raises(InputError, match=r"position of turn spans 21\.\d+ rad, the arm file allows 5 rad; check the unit"):
             bring(csv(tmp_path / "log.csv", values=np.column_stack((T, np.rad2deg(Q), TAU))))
 
-    def test_millinewtonmetres_read_as_newtonmetres(self, bring, tmp_path):
+    def test_mnm_that_are_declared_as_nm_are_refused(self, bring, tmp_path):
         with pytest.raises(InputError, match=r"torque of turn reaches 4000 N·m, the arm file allows 60 N·m; check the unit"):
             bring(csv(tmp_path / "log.csv", values=np.column_stack((T, Q, 1000.0 * TAU))))
 
@@ -641,12 +643,12 @@ ONE = """<robot name="one"><link name="base"/><link name="link">
 
 
 class TestPage:
-    """docs/logs.md: what it shows works, and what it lists is what there is."""
+    """The commands in docs/logs.md work, and its lists are complete."""
 
     page = (DOCS / "logs.md").read_text(encoding="utf-8")
 
-    def test_its_command_imports_its_log(self, cli):
-        """In milliseconds, degrees and amperes, of an arm that turns about one axis."""
+    def test_the_import_command_works(self, cli):
+        """For a log in milliseconds, degrees and amperes, of an arm with one revolute joint."""
         Path("one.urdf").write_text(ONE, encoding="utf-8")
         Path("my_arm.toml").write_text('schema = 1\nname = "one"\nmodel = "one.urdf"\n', encoding="utf-8")
         t = np.arange(400) / 100.0
@@ -659,49 +661,49 @@ class TestPage:
         np.testing.assert_allclose(run.signals["tau"][:, 0], tau, atol=1e-9)
         np.testing.assert_allclose(run.signals["q"][:, 0], q, atol=1e-12)
 
-    def test_units(self):
+    def test_all_units_are_listed(self):
         listed = re.search(r"holds a unit \((.*?)\) or a factor", self.page, flags=re.DOTALL)[1]
         known = {unit for units in UNITS.values() for unit in units} | {"A", "mA"}
         assert known - {"N·m", "N.m", "degC"} == set(re.split(r"[`,\s]+", listed.strip("`")))
 
-    def test_kinds_of_logs_and_of_torque(self):
+    def test_all_formats_and_torque_signals_are_listed(self):
         for suffix in set(READERS) - {".tsv", ".txt", ".log", ".dat", ".db3", ".mcap"}:
             assert f"log{suffix}" in self.page
         assert all(signal in self.page for signal in TORQUE_SIGNALS)
 
-    def test_links(self):
+    def test_links_exist(self):
         for target in re.findall(r"\]\(([^)#]+)\)", self.page):
             assert (DOCS / target).exists(), target
 
 
 def told(folder):
-    """A log with references beside the positions, one of them in degrees."""
+    """Write a log with position references, one of them in degrees."""
     return csv(folder / "log.csv", (*COLUMN_NAMES, "told1", "told2"),
                np.column_stack((T, Q, TAU, np.degrees(Q[:, 0] + 0.1), Q[:, 1])))
 
 
 class TestReferences:
-    """Commanded positions, which are named and never guessed."""
+    """Position references (`q_cmd`), which are never guessed."""
 
-    def test_they_have_unit_sign_and_zero_of_the_positions(self, make_arm, tmp_path):
+    def test_references_get_unit_sign_and_zero_like_positions(self, make_arm, tmp_path):
         arm = make_arm({"joints": {"turn": {"direction": -1, "zero_offset": 0.2}}})
         columns = parse_columns([*COLUMNS, "q_cmd.turn=told1[deg]", "q_cmd.lift=told2"], NAMES)
         run = load_run(import_log(open_log(told(tmp_path)), arm, columns, tmp_path / "campaign"), SIGNALS)
         np.testing.assert_allclose(run.signals["q_cmd"] - run.signals["q"], np.tile([-0.1, 0.0], (ROWS, 1)), atol=1e-14)
         assert run.record["import"]["columns"]["q_cmd.turn"]["unit"] == "deg"
 
-    def test_without_them_there_are_none(self, bring, tmp_path):
+    def test_a_log_without_references_has_nan_references(self, bring, tmp_path):
         assert np.isnan(bring(csv(tmp_path / "log.csv")).signals["q_cmd"]).all()
 
-    def test_a_joint_that_turns_is_not_told_in_mm(self, bring, tmp_path):
-        with pytest.raises(InputError, match=r"'told2': lift turns, mm is a unit of a joint that slides"):
+    def test_references_in_mm_are_refused_for_revolute_joints(self, bring, tmp_path):
+        with pytest.raises(InputError, match=r"'told2': lift is revolute, but mm is a unit of prismatic joints"):
             bring(told(tmp_path), (*COLUMNS, "q_cmd.lift=told2[mm]"))
 
 
 class TestMotors:
-    """Columns of motors that move several joints."""
+    """Columns of motors that move several joints (`--motors`)."""
 
-    def test_they_become_those_of_the_joints(self, make_arm, tmp_path):
+    def test_motor_signals_become_joint_signals(self, make_arm, tmp_path):
         arm = make_arm({"transmission": {"lift": {"turn": 0.5}}})
         values = np.column_stack((T, Q[:, 0], Q[:, 1] + 0.5 * Q[:, 0], TAU[:, 0] - 0.5 * TAU[:, 1], TAU[:, 1]))
         path = csv(tmp_path / "log.csv", values=values)
@@ -711,16 +713,16 @@ class TestMotors:
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-14)
         assert run.record["import"]["at_motors"]
 
-    def test_so_do_their_references(self, make_arm, tmp_path):
+    def test_motor_references_become_joint_references(self, make_arm, tmp_path):
         arm = make_arm({"transmission": {"lift": {"turn": 0.5}}})
         columns = parse_columns([*COLUMNS, "q_cmd.turn=told1[deg]", "q_cmd.lift=told2"], NAMES)
         run = load_run(import_log(open_log(told(tmp_path)), arm, columns, tmp_path / "campaign", at_motors=True), SIGNALS)
         np.testing.assert_allclose(run.signals["q_cmd"], np.column_stack((Q[:, 0] + 0.1, Q[:, 1] - 0.5 * (Q[:, 0] + 0.1))),
                                    atol=1e-14)
 
-    def test_without_a_transmission_there_are_none(self, arm, tmp_path):
+    def test_motors_without_transmission_are_refused(self, arm, tmp_path):
         path = csv(tmp_path / "log.csv")
         columns = parse_columns(["t=t", "q.turn=q1", "q.lift=q2", "tau.turn=tau1", "tau.lift=tau2"], NAMES)
-        with pytest.raises(InputError, match=r"--motors needs \[transmission\] in the arm file"):
+        with pytest.raises(InputError, match=r"--motors needs a table \[transmission\] in the arm file"):
             import_log(open_log(path), arm, columns, tmp_path / "campaign", at_motors=True)
         assert not (tmp_path / "campaign").exists()

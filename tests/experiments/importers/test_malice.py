@@ -1,4 +1,4 @@
-"""Files that claim or unpack to more than they should, and names that lead out of their folder."""
+"""Malicious files: huge or executable content, and paths that lead out of their folder."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def read_all(path):
 
 
 class TestMalice:
-    """Files that claim or unpack to more than they should, or that would run something; the bounds are a twentieth here."""
+    """Files with huge or executable content; the limits are reduced for these tests."""
 
     @pytest.fixture(autouse=True)
     def _memory(self, monkeypatch):
@@ -75,23 +75,23 @@ class TestMalice:
         data = b"".join([*(pack.compress(part) for part in parts), pack.flush()])
         head = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
         (tmp_path / "log.mat").write_bytes(head + struct.pack("<II", 15, len(data)) + data)
-        with pytest.raises(InputError, match="unpacks to more than"):
+        with pytest.raises(InputError, match="the content exceeds the"):
             open_log(tmp_path / "log.mat")
 
     def test_mat_that_crashes_its_reader(self, tmp_path):
-        """Numbers of no type."""
+        """An array with an invalid number type."""
         savemat(tmp_path / "log.mat", {"t": np.arange(9.0)})
         whole = (tmp_path / "log.mat").read_bytes()
         (tmp_path / "log.mat").write_bytes(whole.replace(struct.pack("<II", 9, 72), struct.pack("<II", 0, 72)))
-        with pytest.raises(InputError, match="damaged, so much that reading it would end this program"):
+        with pytest.raises(InputError, match="the file is damaged and would crash the reader"):
             open_log(tmp_path / "log.mat")
 
     @pytest.mark.parametrize("packed", [False, True])
     @pytest.mark.parametrize(("old", "new", "words"), [
-        (struct.pack("<2i", 9, 1), struct.pack("<2i", 9, 1 << 28), "a matrix of 9 x 268435456 in"),
-        (struct.pack("<II", 9, 72), struct.pack("<II", 9, 1 << 30), "a part of an element is longer")])
+        (struct.pack("<2i", 9, 1), struct.pack("<2i", 9, 1 << 28), "a matrix claims 9 x 268435456 elements in"),
+        (struct.pack("<II", 9, 72), struct.pack("<II", 9, 1 << 30), "a part is longer than its data element")])
     def test_mat_that_claims_more_than_it_has(self, tmp_path, packed, old, new, words):
-        """SciPy would make room for it first."""
+        """SciPy would allocate the claimed memory first."""
         savemat(tmp_path / "log.mat", {"t": np.arange(9.0)[:, None]})
         whole = (tmp_path / "log.mat").read_bytes()
         assert whole.count(old) == 1
@@ -105,7 +105,7 @@ class TestMalice:
 
     @pytest.mark.parametrize("mode", ["WAL", "PERSIST"])
     def test_a_bag_that_its_recorder_did_not_close(self, bring, tmp_path, mode):
-        """What was recorded last stands in a file beside it, or the file beside it says what to take back."""
+        """The journal file contains the last messages (WAL), or the changes to revert (PERSIST)."""
         folder = write_bag(tmp_path / "bag", "SQLITE3", states())
         (file,) = folder.glob("*.db3")
         with closing(sqlite3.connect(file)) as whole:
@@ -114,37 +114,37 @@ class TestMalice:
             whole.commit()
         writer = sqlite3.connect(file)
         writer.execute(f"PRAGMA journal_mode = {mode}")
-        writer.execute("PRAGMA cache_size = 1")             # it writes at once
+        writer.execute("PRAGMA cache_size = 1")             # write immediately
         writer.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows[250:])
         if mode == "WAL":
             writer.commit()
         left = tmp_path / "left"
-        shutil.copytree(folder, left)                       # as a recorder that was killed leaves it
+        shutil.copytree(folder, left)                       # state after the recorder was killed
         writer.close()
         before = {path.name: path.read_bytes() for path in left.iterdir()}
         run = bring(left)
         np.testing.assert_array_equal(run.signals["q"], Q if mode == "WAL" else Q[:250])
         assert {path.name: path.read_bytes() for path in left.iterdir()} == before
         beside = f"{file.name}-{'wal' if mode == 'WAL' else 'journal'}"
-        assert f"{file.name} was not closed by its recorder; what stands in {beside} was read with it" in \
+        assert f"{file.name} was not closed by its recorder; messages in {beside} were read, too" in \
             run.record["import"]["notes"]
 
     @pytest.mark.parametrize(("name", "words"), [
-        ("bag/log_0.db3.zstd", r"log_0.db3.zstd: the file is compressed as a whole; unpack it with zstd -d and import log_0.db3"),
+        ("bag/log_0.db3.zstd", r"log_0.db3.zstd: the file is compressed; unpack it with zstd -d and import log_0.db3"),
         ("log.csv.gz", "unpack it with gunzip -k and import log.csv"), ("notes.zip", "unknown kind of log '.zip'")])
-    def test_what_is_packed_is_to_be_unpacked(self, tmp_path, name, words):
+    def test_compressed_files_are_refused_with_the_command_to_decompress_them(self, tmp_path, name, words):
         (tmp_path / "bag").mkdir()
         (tmp_path / name).write_bytes(b"\x28\xb5\x2f\xfd")
         with pytest.raises(InputError, match=words):
             open_log((tmp_path / name).parent if name.startswith("bag") else tmp_path / name)
 
-    def test_sqlite_whose_schema_is_no_text(self, tmp_path):
+    def test_sqlite_with_an_invalid_schema(self, tmp_path):
         with sqlite3.connect(tmp_path / "log.db3") as bag:
             bag.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
         bag.close()
         whole = (tmp_path / "log.db3").read_bytes()
         (tmp_path / "log.db3").write_bytes(whole.replace(b"CREATE TABLE topics(id", b"CREATE \xff\xfe\xff TABLE(id"))
-        with pytest.raises(InputError, match="not a ROS 2 bag that can be read"):
+        with pytest.raises(InputError, match="cannot be read as a ROS 2 bag"):
             open_log(tmp_path / "log.db3")
 
     def test_mcap(self, tmp_path):
@@ -158,12 +158,12 @@ class TestMalice:
         Header("ros2", "").write(builder)
         Chunk("zstd", data, 0, 0, 0, 100 << 20).write(builder)
         (tmp_path / "log.mcap").write_bytes(b"\x89MCAP0\r\n" + builder.end())
-        with pytest.raises(InputError, match="a chunk unpacks to more than"):
+        with pytest.raises(InputError, match="a chunk exceeds"):
             open_log(tmp_path / "log.mcap")
 
     @pytest.mark.parametrize("view", ["CREATE VIEW messages AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
                                       "SELECT x AS id, 1 AS topic_id, x AS timestamp, x'00' AS data FROM n", None])
-    def test_sqlite_that_computes_for_ever(self, tmp_path, view):
+    def test_sqlite_with_an_endless_view(self, tmp_path, view):
         with sqlite3.connect(tmp_path / "log.db3") as bag:
             bag.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
             bag.execute("INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr')")
@@ -174,10 +174,10 @@ class TestMalice:
             open_log(tmp_path / "log.db3")
 
     def test_parquet_that_claims_many_rows(self, tmp_path):
-        """Runs of one value pack a hundred million rows into nothing."""
+        """Compression stores millions of equal values in a tiny file."""
         pq.write_table(pa.table({"t": np.zeros(3_000_000), "q": np.zeros(3_000_000)}), tmp_path / "log.parquet")
         assert (tmp_path / "log.parquet").stat().st_size < 100_000
-        with pytest.raises(InputError, match="3000000 rows of 2 columns are more than"):
+        with pytest.raises(InputError, match="3000000 rows of 2 columns exceed"):
             open_log(tmp_path / "log.parquet").read(["t", "q"])
 
     def test_a_line_without_end(self, tmp_path):
@@ -187,10 +187,10 @@ class TestMalice:
 
 
 class TestPaths:
-    """What a file names lies in its own folder."""
+    """Paths in files must stay within the folder of the file."""
 
     @pytest.mark.parametrize("model", ["../secret.urdf", "/etc/passwd", "sub/../../secret.urdf", "link.urdf", "a\0b"])
-    def test_a_model_elsewhere(self, make_arm, tmp_path, model):
+    def test_a_model_outside_the_folder_is_refused(self, make_arm, tmp_path, model):
         from stribeck.ident.arm.arm_file import load_arm
 
         arm = make_arm()
@@ -201,7 +201,7 @@ class TestPaths:
         with pytest.raises(InputError, match=r"model = "):
             load_arm(arm.path)
 
-    def test_a_model_in_a_folder_below(self, make_arm):
+    def test_a_model_in_a_subfolder_is_accepted(self, make_arm):
         from stribeck.ident.arm.arm_file import load_arm
 
         arm = make_arm()
@@ -210,7 +210,7 @@ class TestPaths:
         arm.path.write_text(arm.path.read_text().replace('"pair.urdf"', '"sub/pair.urdf"'))
         assert load_arm(arm.path).model.is_file()
 
-    def test_an_include_elsewhere(self, tmp_path):
+    def test_an_include_outside_the_folder_is_refused(self, tmp_path):
         body = '<body><joint name="a"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body>'
         (tmp_path / "model").mkdir()
         (tmp_path / "secret.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
@@ -221,7 +221,7 @@ class TestPaths:
                 load_mechanism(tmp_path / "model" / "arm.xml")
 
     @pytest.mark.parametrize("stated", ["../../secret.toml", "/etc/passwd", ".."])
-    def test_the_arm_file_of_a_run(self, bring, tmp_path, stated):
+    def test_an_arm_file_outside_the_run_is_refused(self, bring, tmp_path, stated):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         run = bring(tmp_path / "log.npz")
         (tmp_path / "secret.toml").write_bytes(run.arm.path.read_bytes())
@@ -230,7 +230,7 @@ class TestPaths:
         with pytest.raises(InputError):
             load_run(run.path)
 
-    def test_the_model_of_a_calibration(self, tmp_path):
+    def test_a_model_outside_the_calibration_is_refused(self, tmp_path):
         from stribeck.ident.calibration.calibration import Calibration
 
         (tmp_path / "in").mkdir()

@@ -1,4 +1,4 @@
-"""Logs of any motion: what they allow is said after the import, what they cannot show is said or refused."""
+"""The import says which fit a log allows, and which data are missing."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ GOLDEN = DATA / "golden"
 
 @pytest.fixture(scope="module")
 def general():
-    """A minute of general motion of the pair, with known friction: time, positions, torques."""
+    """Time, positions and torques of a minute of general motion of the pair, with known friction."""
     from stribeck.ident.arm.arm_file import load_arm
 
     arm = load_arm(TEST_ARMS / "pair.toml")
@@ -34,8 +34,8 @@ def general():
 
 
 class TestGeneralMotion:
-    def test_positions_and_currents_are_enough(self, cli, make_arm, general, tmp_path):
-        """No velocity in the log, one torque constant from gravity: the fit that the import names finds the friction."""
+    def test_a_log_of_positions_and_currents_can_be_fitted(self, cli, make_arm, general, tmp_path):
+        """The log has no velocity, and one torque constant comes from gravity; the advised fit finds the friction."""
         from stribeck.ident.calibration.calibration import Calibration
 
         t, q, tau = general
@@ -45,7 +45,7 @@ class TestGeneralMotion:
                       "-o", "campaign")
         assert outcome.code == 0, outcome.err
         assert "next      stribeck fit campaign --motion model\n" in outcome.out
-        assert "velocity is not in the log: it is differentiated" in outcome.out
+        assert "the log has no velocity: it is computed" in outcome.out
         assert "turn: 4 N·m/A at the joint (arm file)" in outcome.out
         record = load_run(next(Path("campaign/runs").iterdir())).record
         lift = record["import"]["torque_constants"]["lift"]
@@ -60,7 +60,7 @@ class TestGeneralMotion:
 
     @pytest.mark.parametrize("motion", ["model", "none"])
     def test_a_joint_without_gravity_does_not_stop_the_others(self, cli, arm, general, tmp_path, motion):
-        """Its own torque is left out; both ways in fit the other one, and validation judges it."""
+        """The torque of this joint is left out. Both kinds of fit and the validation use the other joint."""
         from stribeck.ident.calibration.calibration import Calibration
 
         t, q, tau = general
@@ -73,14 +73,15 @@ class TestGeneralMotion:
                       "-o", "campaign")
         assert outcome.code == 0, outcome.err
         said = " ".join(outcome.out.split())
-        assert "note turn: its torque is in A and gravity cannot tell its torque constant (its gravity hardly varies)" in said
+        assert ("note turn: the torque is in A and the torque constant cannot be fitted to gravity (the gravity torque hardly "
+                "varies)") in said
         assert "State joints.turn.torque_constant in the arm file" in said
-        assert "never changes" not in said
+        assert "the torque is constant" not in said
         assert "note lift: fewer" not in said or motion == "model"
         imported = load_run(next(Path("campaign/runs").iterdir()), SIGNALS)
         assert np.isnan(imported.signals["tau"][:, 0]).all()
         assert imported.record["import"]["torque_constants"].keys() == {"lift"}
-        np.testing.assert_allclose(imported.signals["raw"], tau / 4.0)              # nothing of the log is lost
+        np.testing.assert_allclose(imported.signals["raw"], tau / 4.0)              # the currents are kept
         fitted = cli("fit", "campaign", "--motion", motion, "--law", "coulomb-viscous", "-o", "out")
         assert fitted.code == 0, fitted.err
         assert "the torque of turn was not recorded" in " ".join(fitted.out.split())
@@ -108,7 +109,7 @@ class TestGeneralMotion:
         assert "lift" in outcome.err
         assert not (tmp_path / "out").exists()
 
-    def test_round_trips_are_found_and_still_joints_named(self, cli, tmp_path):
+    def test_round_trips_and_joints_at_rest_are_detected(self, cli, tmp_path):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
         outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
@@ -122,18 +123,18 @@ class TestGeneralMotion:
         assert "next      stribeck fit right\n" in outcome.out
         np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
         outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "still")
-        assert "hinge: no motion, so no friction" in outcome.out
+        assert "hinge: no motion in this log; not calibrated" in outcome.out
         assert "nothing can be fitted" in outcome.out
 
     @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity: is it in amperes"),
                                                    (-1.0, "hinge: torque opposes motion in 100% of the points")])
-    def test_a_torque_in_another_unit_or_direction_is_said_at_once(self, cli, tmp_path, factor, words):
+    def test_a_wrong_unit_or_sign_of_torque_is_reported_by_the_import(self, cli, tmp_path, factor, words):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=factor * run.signals["tau"])
         outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
         assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
 
-    def test_a_single_speed_is_said_to_be_too_few(self, arm, bring, tmp_path):
+    def test_round_trips_at_a_single_speed_are_reported_as_too_few(self, arm, bring, tmp_path):
         t = np.arange(0.0, 40.0, 0.01)
         way = np.abs((t % 4.0) - 2.0)
         tau = np.sign(np.gradient(way))[:, None] * [3.0, 2.0]
@@ -142,7 +143,7 @@ class TestGeneralMotion:
         assert seen.options == " --motion model"
         assert any("turn, lift: round trips at fewer than 3 speeds" in sentence for sentence in seen.sentences)
 
-    def test_a_joint_that_only_goes_to_a_posture_leaves_the_fit_as_it_is(self, arm, bring, tmp_path):
+    def test_a_joint_that_only_moves_to_a_posture_does_not_change_the_advised_fit(self, arm, bring, tmp_path):
         t, (way, tau), leg = np.arange(0.0, 42.0, 0.01), np.zeros((2, 4200)), 200
         for k, speed in enumerate(np.repeat(np.geomspace(0.1, 0.5, 10), 2)):
             rows, sign = slice(k * leg, (k + 1) * leg), (-1.0) ** k
@@ -152,6 +153,6 @@ class TestGeneralMotion:
         np.savez(tmp_path / "log.npz", t=t, q=q, tau=np.column_stack((tau, tau)))
         seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
         assert seen.options == ""
-        assert any(sentence.startswith("lift: fewer than 4 round trips") and "--motion model would" in sentence
+        assert any(sentence.startswith("lift: fewer than 4 round trips") and "--motion model fits" in sentence
                    for sentence in seen.sentences)
-        assert not any("too slow" in sentence or "masses" in sentence for sentence in seen.sentences)
+        assert not any("is low for" in sentence or "masses" in sentence for sentence in seen.sentences)

@@ -1,4 +1,4 @@
-"""Tables of other programs: the same motion in every format gives the same run."""
+"""Readers of binary formats: the same motion in every format gives the same run."""
 
 import json
 
@@ -25,8 +25,8 @@ class TestTables:
     @pytest.mark.parametrize(("labels", "named"), [
         (("pos_1", "pos_2", "tau_1", "tau_2"), ("pos_1", "tau_2")), (("x",) * 4, ("0", "3")), (("",) * 4, ("0", "3")),
         (("pos1 [deg]", "pos2 [deg]", "tau1 [Nm]", "tau2 [Nm]"), ("pos1 [deg]",))])
-    def test_what_a_simulink_scope_saved(self, bring, tmp_path, labels, named):
-        """"Structure with time": the time, and a list of signals."""
+    def test_simulink_scope(self, bring, tmp_path, labels, named):
+        """"Structure with time": the time and a list of signals."""
         signals = np.zeros(4, dtype=[("values", object), ("dimensions", object), ("label", object)])
         q = np.degrees(Q) if "deg" in labels[0] else Q
         for k, (values, label) in enumerate(zip((*q.T, *TAU.T), labels, strict=True)):
@@ -52,14 +52,14 @@ class TestTables:
     @pytest.mark.parametrize("as_text", [
         lambda: pa.array(STAMPS, pa.timestamp("ns")), lambda: [f"{date}Z" for date in STAMPS.astype("M8[ns]")],
         lambda: [str(date).replace("T", " ") for date in STAMPS.astype("M8[ns]")]], ids=["stamps", "dates", "dates with a blank"])
-    def test_parquet_says_times_whatever_the_column_is_called(self, bring, tmp_path, as_text, named):
+    def test_parquet_time_columns_with_any_name(self, bring, tmp_path, as_text, named):
         pq.write_table(pa.table({named: as_text(), "q": list(Q), "effort": list(TAU), "mode": ["x"] * ROWS}),
                        tmp_path / "log.parquet")
         run = bring(tmp_path / "log.parquet")
         np.testing.assert_allclose(run.t - run.t[0], T, atol=1e-6)
         assert "mode" not in open_log(tmp_path / "log.parquet").names
 
-    def test_dates_that_begin_late(self, tmp_path):
+    def test_dates_after_missing_values(self, tmp_path):
         texts = [None, None, *(f"{date}Z" for date in STAMPS.astype("M8[ns]")[2:])]
         pq.write_table(pa.table({"time": texts, "q": list(Q)}), tmp_path / "log.parquet")
         found = open_log(tmp_path / "log.parquet").read(["time"])["time"]
@@ -75,8 +75,8 @@ class TestTables:
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-8)
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-8)
 
-    def test_what_is_not_asked_for_may_be_odd(self, bring, tmp_path):
-        """Texts in an NPZ, lists that come late in a Parquet file."""
+    def test_unused_columns_may_have_any_content(self, bring, tmp_path):
+        """Texts in an NPZ, missing lists in a Parquet file."""
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU, mode=np.array(["auto"] * ROWS, dtype=object))
         assert_is_the_log(bring(tmp_path / "log.npz"))
         pq.write_table(pa.table({"t": T, "q": list(Q), "tau": list(TAU), "camera": [None, *([[1.0, 2.0]] * (ROWS - 1))]}),
@@ -91,7 +91,7 @@ class TestTables:
 
     @pytest.mark.parametrize("names", [["turn.pos", "lift.pos"], {"motors": ["turn", "lift"]}, None])
     def test_lerobot_episodes_follow_each_other(self, bring, tmp_path, names):
-        """Each starts its time anew; together they are one run of as many pieces."""
+        """The time restarts in each episode; each episode becomes a segment of one run."""
         folder = tmp_path / "dataset"
         for part in ("meta", "data/chunk-000"):
             (folder / part).mkdir(parents=True)
@@ -109,8 +109,8 @@ class TestTables:
         assert (np.diff(run.t) > 0.0).all()
 
     @pytest.mark.parametrize("elsewhere", ["../somewhere/list.parquet", "/{}/somewhere/list.parquet"])
-    def test_a_dataset_names_no_files_elsewhere(self, bring, tmp_path, elsewhere):
-        """What is in ``data/`` is read, whatever path its description states."""
+    def test_a_dataset_cannot_refer_to_files_outside_its_folder(self, bring, tmp_path, elsewhere):
+        """Only files in ``data/`` are read, whatever path the description states."""
         folder = tmp_path / "dataset"
         (folder / "meta").mkdir(parents=True)
         (tmp_path / "somewhere").mkdir()
@@ -119,15 +119,15 @@ class TestTables:
             "codebase_version": "v3.0", "data_path": path, "video_path": path, "features": {"q": {"names": None}}}))
         columns = {"timestamp": T, "q": list(Q), "tau": list(TAU)}
         pq.write_table(pa.table(columns | {"secret": T, "q": list(2.0 * Q)}), tmp_path / "somewhere/list.parquet")
-        with pytest.raises(InputError, match=r"a LeRobot dataset without data/"):
+        with pytest.raises(InputError, match=r"the LeRobot dataset has no file data/"):
             open_log(folder)
         (folder / "data").mkdir()
         pq.write_table(pa.table(columns), folder / "data/file-000.parquet")
         assert "secret" not in open_log(folder).names
         assert_is_the_log(bring(folder))
 
-    def test_one_file_of_a_dataset_has_its_episodes(self, bring, tmp_path):
-        """Whose time starts anew each time."""
+    def test_a_single_file_of_a_dataset_is_split_into_episodes(self, bring, tmp_path):
+        """The time restarts in each episode."""
         pq.write_table(pa.table({"timestamp": np.concatenate((T[:150], T[150:] - T[150])), "observation.state": list(Q),
                                  "observation.effort": list(TAU), "episode_index": np.repeat([0, 1], [150, ROWS - 150])}),
                        tmp_path / "file-000.parquet")
@@ -136,16 +136,16 @@ class TestTables:
 
     @pytest.mark.parametrize("names", [("turn", "lift"), ("joint_1", "joint_2")])
     def test_two_arms_in_one_log_are_not_guessed(self, cli, arm, tmp_path, names):
-        """Whatever their joints are called, the left one is no better than the right one."""
+        """With any joint names, the left and the right arm fit equally well."""
         sides = {f"{side}_{name}.{what}": values[:, k] for side in ("left", "right") for k, name in enumerate(names)
                  for what, values in (("pos", Q), ("torque", TAU))}
         pq.write_table(pa.table({"timestamp": T, **sides}), tmp_path / "log.parquet")
         outcome = cli("import", tmp_path / "log.parquet", "--arm", arm.path, "--yes", "--out", tmp_path / "runs")
         assert outcome.code == 2
-        assert (f"left_{names[0]}.pos and right_{names[0]}.pos fit turn equally well, and others like them: give those of one arm"
-                in outcome.err.replace("\n", " "))
+        assert (f"left_{names[0]}.pos and right_{names[0]}.pos fit turn equally well, and so do other columns: give the columns "
+                "of one arm" in outcome.err.replace("\n", " "))
 
-    def test_which_torque_it_is_when_nobody_says(self, cli, make_arm, tmp_path):
+    def test_the_default_torque_signal_is_printed(self, cli, make_arm, tmp_path):
         pq.write_table(pa.table({"t": T, "q": list(Q), "tau": list(TAU)}), tmp_path / "log.parquet")
         for k, (changes, words) in enumerate((({}, "motor current (by default: the arm file has no torque_signal;"),
                                               ({"torque_signal": "motor current"}, "motor current (as the arm file says;"))):
@@ -153,7 +153,7 @@ class TestTables:
             outcome = cli("import", tmp_path / "log.parquet", "--arm", arm.path, "--yes", "--out", tmp_path / str(k))
             assert words in outcome.out.replace("\n          ", " "), outcome.err
 
-    def test_a_dataset_without_torque_says_what_is_missing(self, cli, arm, tmp_path):
+    def test_a_dataset_without_torque_is_refused(self, cli, arm, tmp_path):
         folder = tmp_path / "dataset"
         (folder / "meta").mkdir(parents=True)
         (folder / "data").mkdir()

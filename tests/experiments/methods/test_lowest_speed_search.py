@@ -98,7 +98,7 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
     arm = make_arm()
     plan = make_plan(arm)
     run = load_run(drive_plan(arm, plan, tmp_path, 1))
-    with pytest.raises(InputError, match="no strokes at planned speeds"):
+    with pytest.raises(InputError, match="no strokes with planned speeds"):
         lowest_speeds(replace(run, record={**run.record, "plan": None}))
 
 

@@ -252,7 +252,7 @@ class TestCommand:
     def test_a_campaign_without_validation_run_is_refused(self, cli):
         outcome = cli("validate", GOLDEN, GOLDEN)
         assert outcome.code == 2
-        assert "holds runs for fit only" in outcome.err
+        assert "the campaign only has runs for fit" in outcome.err
 
     def test_run_records_it_and_a_fit_leaves_it_out(self, cli, make_arm):
         outcome = cli("run", make_arm().path, "--experiment", "validation", "-o", "campaign")
@@ -260,7 +260,7 @@ class TestCommand:
         (folder,) = find_runs(Path("campaign"))
         assert folder.name.endswith("_validation")
         assert "stribeck validate campaign" in outcome.out
-        with pytest.raises(InputError, match="holds runs for validation only"):
+        with pytest.raises(InputError, match="the campaign only has runs for validation"):
             find_runs(Path("campaign"), FITTED)
         outcome = cli("fit", "campaign")
         assert outcome.code == 2

@@ -1,4 +1,4 @@
-"""Windows over bins of a stroke: mean accelerations by parts, against what a drive that settles truly does."""
+"""Windows over bins of a stroke: mean accelerations are compared with the true accelerations of a settling drive."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from stribeck.ident.log.strokes import Stroke
 
 T = np.arange(60) * 0.004
 BINS = [np.arange(5, 20), np.arange(20, 35), np.arange(35, 55)]
-TAU = 0.02              # s, of a drive that settles
+TAU = 0.02              # s, time constant of a settling drive
 
 
 def settling(t):
@@ -22,7 +22,7 @@ def windows(rows=T, bins=BINS):
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.04])
-def test_of_a_drive_that_settles_however_quickly(shift):
+def test_mean_acceleration_of_a_settling_drive(shift):
     x, acceleration = settling(T + shift)
     own = windows()
     found, _ = own.accelerations(T, x[:, None])
@@ -30,7 +30,7 @@ def test_of_a_drive_that_settles_however_quickly(shift):
     np.testing.assert_allclose(found[:, 0], expected, rtol=0.02, atol=1e-3 * abs(expected[0]))
 
 
-def test_of_uneven_samples():
+def test_mean_acceleration_of_uneven_samples():
     t = T + 0.0005 * np.sin(np.arange(60))
     x, acceleration = settling(t)
     own = windows()
@@ -38,20 +38,20 @@ def test_of_uneven_samples():
     assert found[0, 0] == pytest.approx(own.mean(acceleration[own.rows])[0], rel=0.05)
 
 
-def test_error_is_that_of_the_positions():
+def test_sensitivity_to_position_errors():
     rng, own = np.random.default_rng(1), windows()
     found = [own.accelerations(T, 0.3 * T[:, None] + rng.normal(0.0, 1e-4, (len(T), 1))) for _ in range(800)]
     np.testing.assert_allclose(np.std([mean[:, 0] for mean, _ in found], axis=0), 1e-4 * found[0][1], rtol=0.1)
 
 
-def test_windows_stay_within_the_stroke_and_share_samples_where_bins_meet():
+def test_windows_stay_within_the_stroke_and_overlap_at_bin_edges():
     own = windows()
     parts = np.split(own.rows, own.starts[1:])
-    assert (parts[0][0], parts[-1][-1]) == (3, 57)                     # half a taper beyond the bins' ends, where there is room
+    assert (parts[0][0], parts[-1][-1]) == (3, 57)                     # half a taper beyond the bins, within the stroke
     assert parts[0][-1] > parts[1][0]
     assert {float(own.weight.min()), float(own.weight.max())} == {0.0, 1.0}
 
 
-def test_bins_of_three_samples_are_not_tapered_away():
+def test_bins_of_three_samples_keep_a_weight():
     own = windows(bins=[np.arange(10, 13), np.arange(13, 15)])
     np.testing.assert_allclose(own.mean(np.ones((len(own.rows), 2))), 1.0)

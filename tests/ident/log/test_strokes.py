@@ -1,4 +1,4 @@
-"""Strokes and round trips found in synthetic logs of a crane whose gravity and friction are written out here."""
+"""Strokes and round trips in synthetic logs of a crane; this file computes its gravity and friction."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ from stribeck.ident.model.mechanism import Mechanism
 RATE, G = 250.0, 9.81
 NAMES = ("turn", "lift", "slide")        # a mast about z, a boom about y, a trolley along the boom
 DRY, VISCOUS = np.array([5.0, 6.0, 40.0]), np.array([3.0, 4.0, 25.0])
-INERTIA = np.array([2.0, 1.5, 3.0])      # as the drives feel it in the ramps
+INERTIA = np.array([2.0, 1.5, 3.0])      # at the drives, during ramps
 SPEEDS = (0.01, 0.05, 0.2, 0.5)
 
 
@@ -34,7 +34,7 @@ def crane() -> Mechanism:
 
 
 def gravity(q: np.ndarray) -> np.ndarray:
-    """Torque of turn and lift [N·m], force of slide [N]: m g times lever, worked by hand."""
+    """Gravity torque of turn and lift [N·m] and force of slide [N], derived by hand."""
     lift = -(4.0 * 0.3 + 1.0 * (0.5 + q[:, 2])) * G * np.cos(q[:, 1])
     return np.column_stack([np.zeros(len(q)), lift, -1.0 * G * np.sin(q[:, 1])])
 
@@ -43,8 +43,8 @@ def friction(joint: np.ndarray | int, speed: np.ndarray | float) -> np.ndarray:
     return DRY[joint] * np.sign(speed) + VISCOUS[joint] * speed
 
 
-def test_bins_hold_samples_enough_and_whole_revolutions() -> None:
-    """Of 12 samples at 25 Hz along nine motor revolutions three bins can be made, of 2 samples one."""
+def test_bins_have_enough_samples_and_whole_revolutions() -> None:
+    """Along nine motor revolutions, 12 samples give three bins, and 2 samples give one bin."""
     turn = 2.0 * np.pi / 100.0
     assert bins_of(9.5 * turn, turn, 500.0) == (5, pytest.approx(5.0 * turn))
     assert bins_of(9.5 * turn, turn, 12.0) == (3, pytest.approx(9.0 * turn))
@@ -53,7 +53,7 @@ def test_bins_hold_samples_enough_and_whole_revolutions() -> None:
 
 
 class Log:
-    """A log under construction: motions one after the other, at 250 Hz."""
+    """Builder of a log at 250 Hz from successive motions."""
 
     def __init__(self) -> None:
         self.q, self.dq, self.ddq = ([np.zeros((1, 3))] for _ in range(3))
@@ -64,14 +64,14 @@ class Log:
         return self._add(np.zeros((k, 3)), np.zeros((k, 3)), segment)
 
     def move(self, segment: int | None = None, acceleration: float = 2.0, **targets: tuple[float, float]) -> Self:
-        """Joints to their targets at their speeds, together, each on a trapezoid of its own."""
+        """Move joints simultaneously to their targets at their speeds, each with a trapezoidal speed."""
         ends = {NAMES.index(name): (target - self.q[-1][-1, NAMES.index(name)], speed)
                 for name, (target, speed) in targets.items()}
         profiles = {}
         for j, (way, speed) in ends.items():
             cruise = max(0.0, abs(way) / speed - speed / acceleration)
             profile = trapezoid(min(speed, np.sqrt(abs(way) * acceleration)), acceleration, cruise)
-            profiles[j] = profile * way * RATE / profile.sum()          # to the target in a whole number of samples
+            profiles[j] = profile * way * RATE / profile.sum()          # reaches the target in a whole number of samples
         longest = max(len(profile) for profile in profiles.values())
         dq = np.zeros((longest, 3))
         for j, profile in profiles.items():
@@ -79,7 +79,7 @@ class Log:
         return self._add(dq, np.gradient(dq, 1.0 / RATE, axis=0), self._next(segment))
 
     def stages(self, name: str, speeds: tuple[float, ...], way: float, segment: int | None = None) -> Self:
-        """One joint through several speeds without stopping, `way` at each; backwards if `way` is negative."""
+        """Move one joint at several speeds without stopping, over the distance `way` at each; backwards if `way` is negative."""
         pieces, last = [], 0.0
         for speed in (*speeds, 0.0):
             ramp = np.linspace(last, speed, max(2, round(abs(speed - last) / 2.0 * RATE)))
@@ -93,7 +93,7 @@ class Log:
         return self.move(**{name: (high, speed)}).rest(0.15).move(**{name: (low, speed)}).rest(0.15)
 
     def back(self) -> Self:
-        """A rest, then the last motion with time reversed, and a rest."""
+        """Add a rest, the last motion with reversed time, and a rest."""
         there = self.dq[-1]
         return self.rest(0.2)._add(-there[::-1], np.gradient(-there[::-1], 1.0 / RATE, axis=0), self._next(None)).rest(0.2)
 
@@ -116,7 +116,7 @@ class Log:
     def run(self, encoder: float = 1e-5, jitter: float = 0.0, noise: float = 0.05, gear: float = 100.0,
             segments: bool = True, plan: list[dict[str, Any]] | None = None, temperature: float | None = None,
             extra: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Run:
-        """What a recorder would have written: noisy torques, positions in encoder steps."""
+        """The run that a recorder would write: noisy torques, positions in encoder steps."""
         rng = np.random.default_rng(0)
         q, dq, ddq, segment = map(np.concatenate, (self.q, self.dq, self.ddq, self.segment))
         tau = gravity(q) + friction(np.arange(3), dq) + INERTIA * ddq + noise * rng.standard_normal(q.shape)
@@ -140,7 +140,7 @@ def trapezoid(speed: float, acceleration: float, cruise: float) -> np.ndarray:
 
 
 def sweep() -> Log:
-    """Every joint there and back at every speed."""
+    """A round trip of each joint at each speed."""
     log = Log()
     for name, far in (("turn", 0.9), ("lift", 0.9), ("slide", 0.6)):
         for speed in SPEEDS:
@@ -149,7 +149,7 @@ def sweep() -> Log:
 
 
 def round_trips(reduction: Reduction) -> pd.DataFrame:
-    """One row per round trip, with its true friction."""
+    """Table with one row for each round trip, and its true friction."""
     points = reduction.points
     trips = points.groupby(["joint", "segment"], sort=False).agg(
         speed=("speed", "mean"), odd=("odd", "mean"), n=("n", "sum"), spread=("speed", np.ptp)).reset_index()
@@ -158,7 +158,7 @@ def round_trips(reduction: Reduction) -> pd.DataFrame:
 
 
 def assert_complete(reduction: Reduction, wanted: list[tuple[str, float]]) -> None:
-    """One round trip for every joint and speed that was driven, with that speed and the true friction."""
+    """Check that there is one round trip for each driven joint and speed, with this speed and the true friction."""
     trips = round_trips(reduction)
     assert [(row.joint, pytest.approx(row.speed, rel=0.01)) for row in trips.itertuples()] == wanted
     np.testing.assert_allclose(trips["odd"], trips["friction"], rtol=0.005)
@@ -176,13 +176,13 @@ def test_every_round_trip_is_found_with_its_speed_and_friction() -> None:
 
 
 @pytest.mark.parametrize("encoder", [1e-6, 1e-4, 2.0 * np.pi / 4096.0])
-def test_encoder_steps_cost_no_strokes(encoder: float) -> None:
-    """22, 16 and 12 bits a turn; the last is a common servo."""
+def test_encoder_steps_lose_no_strokes(encoder: float) -> None:
+    """22, 16 and 12 bits per turn; common servos have 12 bits."""
     assert_complete(reduce_run(sweep().run(encoder=encoder), crane()), WHOLE_SWEEP)
 
 
 def test_short_strokes_of_a_servo_are_found() -> None:
-    """A second long, 60 to 150 steps of a servo's encoder, read up to 6 ms late: the time of a cell is hardly sure within 5 %."""
+    """Strokes of a second, with 60 to 150 encoder steps, read up to 6 ms late: the time of a cell is uncertain by about 5 %."""
     step, log, speeds = 2.0 * np.pi / 4096.0, Log(), np.linspace(0.09, 0.23, 30)
     for speed in speeds:
         log.trip("turn", 0.0, float(speed), float(speed))
@@ -190,23 +190,23 @@ def test_short_strokes_of_a_servo_are_found() -> None:
     read = run.t - np.random.default_rng(0).uniform(0.0, 6e-3, len(run.t))
     q = np.round(np.column_stack([np.interp(read, run.t, x) for x in run.signals["q"].T]) / step) * step
     strokes = [stroke for stroke in find_strokes(run.t, q, run.segment) if stroke.joint == 0]
-    assert len(strokes) > 55           # of 60; with no more room than for finer cells 53
+    assert len(strokes) > 55           # of 60; the tolerance for finer cells would find 53
     driven = [speeds[stroke.segment // 2] for stroke in strokes]
     np.testing.assert_allclose([stroke.speed for stroke in strokes], driven, rtol=0.03)
 
 
 @pytest.mark.parametrize("jitter", [1e-6, 1e-5, 5e-5, 2e-4])
-def test_noise_of_the_position_costs_no_strokes(jitter: float) -> None:
+def test_position_noise_loses_no_strokes(jitter: float) -> None:
     run = sweep().run(encoder=0.0, jitter=jitter)
     reduction = reduce_run(run, crane())
     assert_complete(reduction, WHOLE_SWEEP)
     assert reduction.left_out == ()
-    assert len(find_strokes(run.t, run.signals["q"], run.segment)) == 2 * len(WHOLE_SWEEP)       # none in pieces
+    assert len(find_strokes(run.t, run.signals["q"], run.segment)) == 2 * len(WHOLE_SWEEP)       # no stroke is split
 
 
 @pytest.mark.parametrize("gear", [100.0, 1.0])
-def test_a_log_without_segments_reduces_like_one_with(gear: float) -> None:
-    """Logs from elsewhere are one long stream in which one joint moves after the other."""
+def test_a_log_without_segments_gives_the_same_points(gear: float) -> None:
+    """Imported logs are one long stream in which one joint moves after the other."""
     assert_complete(reduce_run(sweep().run(segments=False, gear=gear), crane()), WHOLE_SWEEP)
 
 
@@ -216,13 +216,13 @@ def test_gravity_goes_to_the_even_part_and_matches_the_model() -> None:
         posture = np.zeros((1, 3))
         posture[0, NAMES.index(row.joint)] = row.position
         expected = gravity(posture)[0, NAMES.index(row.joint)]
-        assert row.gravity == pytest.approx(expected, rel=2e-3, abs=1e-6)       # a mean over the bin
+        assert row.gravity == pytest.approx(expected, rel=2e-3, abs=1e-6)       # mean over the bin
         assert row.even == pytest.approx(expected, abs=0.06)
     lift = points[points["joint"] == "lift"]
     assert np.ptp(lift["even"]) > 3.0
 
 
-def test_loads_at_the_points_by_hand() -> None:
+def test_loads_at_the_points_agree_with_hand_calculations() -> None:
     points = reduce_run(sweep().run(), crane()).points
     lever = (1.2 + 0.5) * G
     turn, lift, slide = (points[points["joint"] == name] for name in NAMES)
@@ -230,17 +230,17 @@ def test_loads_at_the_points_by_hand() -> None:
     slow = turn["speed"] < 0.1
     np.testing.assert_allclose(turn["bending"][slow], lever, rtol=1e-3)
     np.testing.assert_allclose(turn["torque"], 0.0, atol=1e-9)
-    np.testing.assert_allclose(lift["torque"], lever * np.cos(lift["position"]), rtol=1e-3)      # but for the bins' width
+    np.testing.assert_allclose(lift["torque"], lever * np.cos(lift["position"]), rtol=1e-3)      # except for bin width
     outwards = (1.2 + 0.5) * lift["speed"] ** 2
     down = 5.0 * G + outwards * np.sin(lift["position"])
     np.testing.assert_allclose(lift["radial"], np.hypot(down, outwards * np.cos(lift["position"])), rtol=1e-3)
     np.testing.assert_allclose(slide["radial"], G, rtol=1e-9)
     np.testing.assert_allclose(lift["gravity_rate"], lever * np.sin(lift["position"]) * lift["speed"], rtol=1e-3)
-    assert points["normal"].isna().all(), "no bearing is known"
+    assert points["normal"].isna().all(), "no bearing is stated"
 
 
-def test_friction_by_load_is_right_on_long_strokes_on_which_the_torque_changes_its_sign() -> None:
-    """Its magnitude has a kink there, so that its mean over a bin is not that at the bin's centre."""
+def test_load_coefficient_on_long_strokes_with_a_change_of_sign_of_the_torque() -> None:
+    """The magnitude of the torque has a kink at zero, so its mean over a bin differs from its value at the centre."""
     log = Log()
     for speed in (0.05, 0.1, 0.2, 0.5):
         log.trip("lift", 0.0, 2.6, speed)
@@ -254,7 +254,7 @@ def test_friction_by_load_is_right_on_long_strokes_on_which_the_torque_changes_i
     np.testing.assert_allclose(found, [DRY[1], VISCOUS[1], 0.1], rtol=2e-3)
 
 
-def test_ramps_are_left_out_and_most_of_the_rest_is_used() -> None:
+def test_strokes_exclude_ramps_and_include_most_other_samples() -> None:
     log = sweep()
     run, velocity = log.run(), log.velocity
     every = find_strokes(run.t, run.signals["q"], run.segment)
@@ -272,15 +272,15 @@ def test_ramps_are_left_out_and_most_of_the_rest_is_used() -> None:
             assert (stroke.low, stroke.high) == pytest.approx((x.min(), x.max()), abs=2e-3)
 
 
-def test_an_offset_of_the_torque_does_not_reach_friction() -> None:
+def test_a_torque_offset_does_not_change_friction() -> None:
     log = Log().trip("lift", 0.0, 0.9, 0.1)
     points = reduce_run(log.run(extra=lambda q, dq: np.array([0.0, 1.7, 0.0])), crane()).points
     np.testing.assert_allclose(points["odd"], friction(1, 0.1), rtol=0.005)
     np.testing.assert_allclose(points["even"] - points["gravity"], 1.7, atol=0.06)
 
 
-def test_gear_ripple_averages_out_over_whole_motor_turns() -> None:
-    """0.6 N·m once a motor turn: a tenth of friction, gone where the gear ratio is known."""
+def test_gear_ripple_averages_out_over_whole_motor_revolutions() -> None:
+    """0.6 N·m with one period per motor revolution (a tenth of friction) averages out if the gear ratio is known."""
     log = Log()
     for speed in (0.02, 0.1, 0.4):
         log.trip("lift", 0.0, 0.9, speed)
@@ -302,7 +302,7 @@ def test_scatter_and_counts_describe_the_samples() -> None:
     assert points["t"].between(run.t[0], run.t[-1]).all()
 
 
-def test_what_the_plan_and_the_drive_know_goes_along() -> None:
+def test_posture_reference_and_temperature_of_the_points() -> None:
     plan = [{"id": 0, "kind": "stroke", "joint": "lift", "posture": 3, "reference": True},
             {"id": 1, "kind": "stroke", "joint": "lift", "posture": 3, "reference": True}]
     points = reduce_run(Log().trip("lift", 0.0, 0.9, 0.1).run(plan=plan, temperature=31.5), crane()).points
@@ -314,18 +314,18 @@ def test_what_the_plan_and_the_drive_know_goes_along() -> None:
     assert not bare["reference"].any()
 
 
-# what is a round trip
+# definition of a round trip
 
 @pytest.mark.parametrize("segments", [True, False])
-def test_staged_speeds_are_round_trips_of_their_own(segments: bool) -> None:
-    """Through several speeds without stopping, and back: the estimator must see three round trips, not one."""
+def test_each_staged_speed_is_a_round_trip(segments: bool) -> None:
+    """Three speeds without stopping, and back, are three round trips."""
     log = Log().stages("lift", (0.05, 0.1, 0.2), 0.3).rest(0.2).stages("lift", (0.2, 0.1, 0.05), -0.3)
     trips = round_trips(reduce_run(log.run(segments=segments), crane()))
     assert sorted(trips["speed"]) == pytest.approx([0.05, 0.1, 0.2], rel=0.01)
     np.testing.assert_allclose(trips["odd"], trips["friction"], rtol=0.005)
 
 
-def test_repeated_round_trips_keep_apart() -> None:
+def test_repeated_round_trips_are_separate() -> None:
     log = Log()
     for _ in range(3):
         log.trip("lift", 0.0, 0.9, 0.1)
@@ -333,18 +333,18 @@ def test_repeated_round_trips_keep_apart() -> None:
         assert len(round_trips(reduce_run(log.run(segments=segments), crane()))) == 3
 
 
-def test_one_direction_only_is_left_out_with_its_reason() -> None:
+def test_strokes_in_one_direction_are_excluded_with_a_reason() -> None:
     log = Log()
     for k, speed in enumerate((0.05, 0.1, 0.2)):
         log.move(turn=(0.3 * (k + 1), speed)).rest(0.2)
     reduction = reduce_run(log.run(), crane())
     assert reduction.points.empty
     assert {(joint, segment) for joint, segment, _ in reduction.left_out} == {("turn", 0), ("turn", 1), ("turn", 2)}
-    assert all("back" in reason for _, _, reason in reduction.left_out)
+    assert all("no return stroke" in reason for _, _, reason in reduction.left_out)
 
 
-def test_a_stroke_that_never_got_steady_is_left_out_with_its_reason() -> None:
-    """0.02 rad at a wish of 1 rad/s is all ramp."""
+def test_a_stroke_without_constant_speed_is_excluded_with_a_reason() -> None:
+    """A stroke of 0.02 rad at a planned 1 rad/s only consists of ramps."""
     plan = [{"id": k, "kind": "stroke", "joint": "turn"} for k in range(2)]
     reduction = reduce_run(Log().trip("turn", 0.0, 0.02, 1.0).run(plan=plan), crane())
     assert reduction.points.empty
@@ -353,14 +353,14 @@ def test_a_stroke_that_never_got_steady_is_left_out_with_its_reason() -> None:
 
 @pytest.mark.parametrize("noise", [{"encoder": 1e-5}, {"encoder": 1e-4, "jitter": 1e-4},
                                    {"encoder": 0.0, "jitter": 1e-4}])
-def test_a_joint_that_never_moved_has_no_points(noise: dict[str, float]) -> None:
+def test_a_resting_joint_has_no_points(noise: dict[str, float]) -> None:
     log = Log().trip("lift", 0.0, 0.9, 0.05).trip("lift", 0.0, 0.9, 0.1).rest(30.0)
     assert set(reduce_run(log.run(**noise), crane()).points["joint"]) == {"lift"}
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.1])
-def test_joints_that_move_together_and_retrace_their_way_show_friction_of_each(ratio: float) -> None:
-    """Whatever their torques hold of each other's motion is the same both ways."""
+def test_joints_that_move_simultaneously_give_the_friction_of_each_joint(ratio: float) -> None:
+    """Coupling torques are equal in both directions."""
     log = Log()
     for speed in (0.1, 0.2, 0.4):
         log.move(turn=(0.8, speed), lift=(ratio * 0.8, ratio * speed), slide=(0.4, 0.5 * speed)).back()
@@ -373,8 +373,8 @@ def test_joints_that_move_together_and_retrace_their_way_show_friction_of_each(r
     np.testing.assert_allclose(trips["odd"], trips["friction"], rtol=0.005)
 
 
-def test_a_short_plateau_in_a_ramp_is_no_stroke() -> None:
-    """As of a joint that rings behind its gear while it speeds up; the drive's torque there is mostly inertia."""
+def test_a_short_constant_speed_in_a_ramp_is_not_a_stroke() -> None:
+    """As for a joint that oscillates behind its gear during acceleration; the torque of the drive is mostly inertia."""
     def ramp(first: float, last: float) -> np.ndarray:
         return np.linspace(first, last, 40)
 
@@ -389,8 +389,8 @@ def test_a_short_plateau_in_a_ramp_is_no_stroke() -> None:
     np.testing.assert_allclose(trips["speed"], 0.6, rtol=0.01)
 
 
-def test_a_planned_stroke_pairs_only_with_the_one_that_retraces_it() -> None:
-    """Both ways and back once more at one speed: a third pairing would be as near."""
+def test_a_planned_stroke_pairs_only_with_its_planned_partner() -> None:
+    """Two round trips at one speed: a wrong pair would be equally close."""
     log = Log().trip("lift", 0.0, 0.9, 0.1).trip("lift", 0.0, 0.9, 0.1)
     plan = [{"id": k, "kind": "stroke", "joint": "lift", "speed": 0.1, "target": [0.0, 0.9 * (k % 2 == 0), 0.0],
              **({"mirror_of": k - 3} if k == 3 else {})} for k in range(4)]
@@ -399,8 +399,8 @@ def test_a_planned_stroke_pairs_only_with_the_one_that_retraces_it() -> None:
     assert {segment for _, segment, _ in reduction.left_out} == {1, 2}
 
 
-def test_a_way_back_that_another_joint_does_not_retrace_is_none() -> None:
-    """The lift comes back by the same positions, the slide is elsewhere meanwhile."""
+def test_a_return_with_another_joint_elsewhere_is_not_paired() -> None:
+    """The lift returns through the same positions, but the slide has other positions."""
     log = Log().move(lift=(0.8, 0.2), slide=(0.4, 0.1)).rest(0.2).move(slide=(0.2, 0.1)).rest(0.2)
     log.move(lift=(0.0, 0.2), slide=(0.0, 0.05)).rest(0.2)
     reduction = reduce_run(log.run(), crane())
@@ -408,8 +408,8 @@ def test_a_way_back_that_another_joint_does_not_retrace_is_none() -> None:
     assert {"lift", "slide"} == {joint for joint, *_ in reduction.left_out}
 
 
-def test_a_lag_that_differs_between_joints_is_taken_out_by_the_model() -> None:
-    """The boom is 8 ms behind, the trolley on time: at equal places of the boom the trolley's weight is elsewhere each way."""
+def test_different_lags_of_joints_are_corrected_with_the_model() -> None:
+    """The boom lags by 8 ms, the trolley does not: at equal boom positions, the trolley is at different positions."""
     log = Log()
     for speed in (0.2, 0.4):
         log.move(lift=(0.8, speed), slide=(0.6, 0.75 * speed)).back()
@@ -420,22 +420,22 @@ def test_a_lag_that_differs_between_joints_is_taken_out_by_the_model() -> None:
     np.testing.assert_allclose(lift["odd"], lift["friction"], rtol=1e-3)
 
 
-def test_a_return_at_another_speed_is_no_partner() -> None:
-    """12 % slower: the half difference would belong to no speed."""
+def test_a_return_at_another_speed_is_not_paired() -> None:
+    """The return is 12 % slower, so a half difference would not belong to one speed."""
     log = Log().move(lift=(0.9, 0.1)).rest(0.2).move(lift=(0.0, 0.088))
     reduction = reduce_run(log.run(), crane())
     assert reduction.points.empty
     assert len(reduction.left_out) == 2
 
 
-def test_a_return_in_another_posture_is_no_partner() -> None:
-    """The trolley has moved out: gravity of the way there and the way back differ."""
+def test_a_return_in_another_posture_is_not_paired() -> None:
+    """The trolley has moved, so gravity differs between both strokes."""
     log = Log().move(lift=(0.9, 0.1)).rest(0.2).move(slide=(0.3, 0.5)).rest(0.2).move(lift=(0.0, 0.1))
     assert "lift" not in set(reduce_run(log.run(), crane()).points["joint"])
 
 
-def test_strokes_at_other_places_pair_only_where_gravity_is_the_same() -> None:
-    """A full turn may go on in one direction and come back elsewhere; a boom may not."""
+def test_strokes_at_different_positions_pair_only_with_equal_gravity() -> None:
+    """A mast about the vertical may return at other positions; a boom may not."""
     mast = Log().move(turn=(1.0, 0.1)).rest(0.2).move(turn=(3.0, 0.8)).rest(0.2).move(turn=(2.0, 0.1))
     (trip,) = round_trips(reduce_run(mast.run(), crane())).itertuples()
     assert trip.odd == pytest.approx(friction(0, 0.1), rel=0.005)
@@ -443,8 +443,8 @@ def test_strokes_at_other_places_pair_only_where_gravity_is_the_same() -> None:
     assert reduce_run(boom.run(), crane()).points.empty
 
 
-def test_a_stop_in_mid_stroke_is_not_averaged_in() -> None:
-    """Stick-slip or a pause: friction at rest is not sliding friction."""
+def test_a_stop_during_a_stroke_is_excluded() -> None:
+    """Friction at rest, as in stick-slip or a pause, is not sliding friction."""
     log = Log().move(segment=0, lift=(0.4, 0.1)).rest(1.0, 0).move(segment=0, lift=(0.9, 0.1)).rest(0.2)
     log.move(segment=1, lift=(0.0, 0.1))
     points = reduce_run(log.run(), crane()).points
@@ -453,7 +453,7 @@ def test_a_stop_in_mid_stroke_is_not_averaged_in() -> None:
     np.testing.assert_allclose(points["speed"], 0.1, rtol=0.005)
 
 
-def test_lost_samples_and_an_unsteady_clock_do_not_matter() -> None:
+def test_lost_samples_and_jitter_change_nothing() -> None:
     log = Log()
     for speed in (0.05, 0.1, 0.2):
         log.trip("lift", 0.0, 0.9, speed)
@@ -467,13 +467,13 @@ def test_lost_samples_and_an_unsteady_clock_do_not_matter() -> None:
         assert_complete(reduce_run(log_, crane()), [("lift", 0.05), ("lift", 0.1), ("lift", 0.2)])
 
 
-def test_a_log_at_rest_yields_an_empty_table_with_its_columns() -> None:
+def test_a_log_at_rest_gives_an_empty_table_with_columns() -> None:
     reduction = reduce_run(Log().rest(5.0).run(), crane())
     assert reduction.points.empty
     assert {"joint", "segment", "speed", "odd", "even", "gravity", "normal", "n", "std", "t"} <= set(reduction.points)
 
 
-def test_the_log_is_left_as_it_was() -> None:
+def test_reduction_does_not_change_the_log() -> None:
     run = Log().trip("lift", 0.0, 0.9, 0.1).run()
     before = {name: signal.copy() for name, signal in run.signals.items()}
     reduce_run(run, crane())
@@ -481,8 +481,8 @@ def test_the_log_is_left_as_it_was() -> None:
         np.testing.assert_array_equal(signal, before[name])
 
 
-def test_ways_between_round_trips_are_no_strokes_left_out() -> None:
-    """From rest to a place of round trips, by way of another to the next, and home: no plan says that they only lead there."""
+def test_motions_between_round_trips_are_not_reported_as_excluded() -> None:
+    """Motions to the first round trip, between round trips and home, in a log without a plan."""
     log = Log().rest(1.0).move(turn=(0.4, 0.3), lift=(0.3, 0.3)).rest(0.5)
     log.move(lift=(0.9, 0.1)).back().rest(0.5)
     log.move(lift=(0.1, 0.3), turn=(0.1, 0.4)).rest(0.5).move(turn=(0.9, 0.5), slide=(0.3, 0.2)).rest(0.5)
@@ -494,8 +494,8 @@ def test_ways_between_round_trips_are_no_strokes_left_out() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_round_trip_that_fails_between_others_is_left_out(place: int) -> None:
-    """Back at another speed, or not at all as the log ends in the midst of it."""
+def test_an_incomplete_round_trip_between_others_is_reported(place: int) -> None:
+    """The return has another speed, or the log ends before the return."""
     log = Log()
     for k in range(3):
         log.move(lift=(0.9, 0.1)).rest(0.5)

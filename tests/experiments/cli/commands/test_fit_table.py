@@ -125,7 +125,7 @@ class TestAdvice:
     def test_a_table_without_numbers(self, cli, table, rows):
         refused = cli("fit", "--table", table("speed [rpm],torque [Nm]", rows))
         assert refused.code == 2
-        assert "no line of numbers below its header" in refused.err
+        assert "no line of numbers below the header" in refused.err
 
     """The command that a refusal names is run on the very table that was refused."""
 

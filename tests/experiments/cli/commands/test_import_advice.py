@@ -55,7 +55,7 @@ def test_a_rate_beside_a_time(bring):
 def test_a_stretch(bring):
     run = recorded(bring(HEADER, COLUMNS, "--from", "1", "--to", "2"))
     np.testing.assert_allclose(run.signals["tau"], TAU[100:201], atol=1e-6)
-    assert "--from 1 --to 2: 101 of 400 rows" in run.record["import"]["notes"]
+    assert "--from 1 --to 2: 101 of 400 rows are used" in run.record["import"]["notes"]
 
 
 def test_a_column_that_is_not_what_it_looks_like(bring):

@@ -245,7 +245,7 @@ class TestFixedJoints:
     @pytest.mark.parametrize(("joints", "out", "words"), [
         ("shoulder,elbow", "cell/arm.toml", "unknown joint 'elbow'"),
         ("shoulder,elbow", None, "unknown joint 'elbow'"),
-        ("shoulder,other", "cell/arm.toml", "joint other follows finger; name that one"),
+        ("shoulder,other", "cell/arm.toml", "joint other follows finger; give finger instead"),
         ("shoulder", None, "name another arm file, as --out g-arm.toml")])
     def test_what_cannot_be_is_said_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""HDF5 files, and MATLAB files of version 7.3, which are HDF5 behind a header of 512 bytes."""
+"""HDF5 files, and MATLAB 7.3 files (HDF5 behind a header of 512 bytes)."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ from tests.experiments.importers.logged_motion import TAU, Q, T, assert_is_the_l
 
 
 def matlab(path):
-    """A file as MATLAB saves it with -v7.3: a user block, and arrays transposed."""
+    """Create a file like MATLAB with -v7.3: with a user block and transposed arrays."""
     return h5py.File(path, "w", userblock_size=512)
 
 
@@ -32,7 +32,7 @@ def label(file, name, text):
 def test_groups_and_tables(bring, tmp_path):
     with h5py.File(tmp_path / "log.h5", "w") as file:
         file["arm/q"] = Q
-        file["arm/note"] = "a text is no column"
+        file["arm/note"] = "a text is not a column"
         file["records"] = np.rec.fromarrays([T, *TAU.T, [b"x"] * len(T)], names="t,tau_1,tau_2,mode")
     assert set(open_log(tmp_path / "log.h5").names) == {"arm.q.0", "arm.q.1", "records.t", "records.tau_1", "records.tau_2"}
     assert_is_the_log(bring(tmp_path / "log.h5"))
@@ -48,8 +48,8 @@ def test_matlab_structures(bring, tmp_path):
 
 
 @pytest.mark.parametrize("labels", [("pos_1", "pos_2", "tau_1", "tau_2"), ("",) * 4])
-def test_what_a_simulink_scope_saved(bring, tmp_path, labels):
-    """"Structure with time": the fields of the list of signals refer to values elsewhere."""
+def test_simulink_scope(bring, tmp_path, labels):
+    """"Structure with time": the fields of the signal list are references."""
     file = matlab(path := tmp_path / "log.mat")
     file["out/time"] = T[None]
     for k, (values, text) in enumerate(zip((*Q.T, *TAU.T), labels, strict=True)):
@@ -66,8 +66,8 @@ def test_what_a_simulink_scope_saved(bring, tmp_path, labels):
     assert_is_the_log(bring(path, () if labels[0] else given))
 
 
-def test_what_points_elsewhere_is_not_read(tmp_path):
-    """Another file, or back to where one came from."""
+def test_links_to_other_files_and_cycles_are_not_followed(tmp_path):
+    """External links, virtual and external datasets, broken links, and groups that contain each other."""
     with h5py.File(tmp_path / "secret.h5", "w") as file:
         file["key"] = np.arange(9.0)
     with h5py.File(tmp_path / "log.h5", "w") as file:
@@ -85,14 +85,14 @@ def test_what_points_elsewhere_is_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89HDF\r\n\x1a\n" + bytes(500)])
-def test_damage_is_one_sentence(tmp_path, content):
+def test_a_damaged_file_is_refused(tmp_path, content):
     (tmp_path / "log.h5").write_bytes(content)
-    with pytest.raises(InputError, match=r"log\.h5: not an HDF5 file"):
+    with pytest.raises(InputError, match=r"log\.h5: cannot be read as an HDF5 file"):
         open_log(tmp_path / "log.h5")
 
 
-def test_more_than_an_import_keeps_is_refused_before_it_is_read(tmp_path):
+def test_a_too_large_dataset_is_refused_before_it_is_read(tmp_path):
     with h5py.File(tmp_path / "log.h5", "w") as file:
         file.create_dataset("t", (10**11,), "f8", chunks=(10**6,))
-    with pytest.raises(InputError, match="more than the"):
+    with pytest.raises(InputError, match="rows of 1 columns exceed the"):
         open_log(tmp_path / "log.h5").read(["t"])

@@ -1,4 +1,4 @@
-"""JSON of any of the usual shapes gives the same run; what is no table is refused in one sentence."""
+"""The usual forms of JSON logs give the same run; other JSON files are refused."""
 
 import json
 
@@ -18,31 +18,31 @@ LISTS = {"times": T.tolist(), "q": Q.tolist(), "tau": TAU.tolist(), "robot": "tw
 
 @pytest.mark.parametrize("content", [RECORDS, {"robot": "two", "dt": 0.01, "entries": RECORDS}, LISTS,
                                      {"log": {key: LISTS[key] for key in ("times", "q", "tau")}}])
-def test_shapes(bring, tmp_path, content):
+def test_records_and_lists(bring, tmp_path, content):
     path = tmp_path / "log.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     assert_is_the_log(bring(path))
 
 
-def test_a_record_a_line(bring, tmp_path):
+def test_json_lines(bring, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join(map(json.dumps, RECORDS)), encoding="utf-8")
     assert_is_the_log(bring(path))
 
 
-def test_what_the_log_says_of_itself_is_kept(bring, tmp_path):
+def test_metadata_are_kept_in_a_note(bring, tmp_path):
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"robot": "two", "dt": 0.01, "entries": RECORDS}), encoding="utf-8")
     assert any("robot = two, dt = 0.01" in note for note in bring(path).record["import"]["notes"])
 
 
-def test_truths_and_words_are_no_columns(tmp_path):
+def test_booleans_and_texts_are_not_columns(tmp_path):
     path = tmp_path / "log.json"
     path.write_text(json.dumps(RECORDS), encoding="utf-8")
     assert set(open_log(path).names) == {"timestamp", "position.turn", "position.lift", "torque.0", "torque.1"}
 
 
-def test_what_a_record_lacks_is_unknown(tmp_path):
+def test_missing_entries_are_nan(tmp_path):
     path = tmp_path / "log.json"
     path.write_text(json.dumps([{"t": 0.0, "q": 1.0}, {"t": 0.1}, {"t": 0.2, "q": None}]), encoding="utf-8")
     np.testing.assert_array_equal(open_log(path).read(["q"])["q"], [1.0, np.nan, np.nan])
@@ -50,16 +50,16 @@ def test_what_a_record_lacks_is_unknown(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", "3", "[]", "[1, 2]", "{}", '{"a": "b"}', '[{"t": "x"}]', "[" * 100_000, '{"a": [1]}',
                                   '[{"t": 1}, 2]'])
-def test_what_is_no_table(tmp_path, text):
+def test_json_without_a_table_is_refused(tmp_path, text):
     path = tmp_path / "log.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="not a table in JSON"):
+    with pytest.raises(InputError, match="cannot be read as a JSON table"):
         open_log(path)
 
 
-@pytest.mark.skipif(not (SHARED / "xl330").is_dir(), reason="the XL330 logs are not on this computer")
+@pytest.mark.skipif(not (SHARED / "xl330").is_dir(), reason="the measured XL330 logs are not part of the project")
 def test_a_servo_on_a_pendulum(cli, tmp_path):
-    """Its load is pulse width and no torque: said, and the factor that the message names is taken."""
+    """The servo's load is a pulse width, not a torque; import says so and accepts a factor."""
     arm = tmp_path / "arm.toml"
     arm.write_text('schema = 1\nname = "servo"\nmodel = "servo.urdf"\n', encoding="utf-8")
     (tmp_path / "servo.urdf").write_text(

@@ -1,4 +1,4 @@
-"""Files of torch.save, made here as torch makes them: an archive of numbers, and a pickle that describes them."""
+"""Files in the format of torch.save: an archive of numbers with a pickle that describes them."""
 
 import struct
 import zipfile
@@ -26,7 +26,7 @@ def numbers(values):
 
 
 def tensor(key, values, first=0, apart=None, count=None):
-    """The call that makes a tensor of a storage."""
+    """Pickle instructions that build a tensor from a storage."""
     apart = [part // values.itemsize for part in values.strides] if apart is None else apart
     storage = (b"(" + word("storage") + b"ctorch\n" + KINDS[values.dtype.str[1:]].encode() + b"\n" + word(key) + word("cpu")
                + number(values.size if count is None else count) + b"tQ")
@@ -48,7 +48,7 @@ def dictionary(entries):
 
 
 def test_tensors_by_name(bring, tmp_path):
-    """One of them a transposed view, one within another dictionary; what is no tensor of numbers is passed over."""
+    """With a transposed view and a nested dictionary; complex tensors and texts are skipped."""
     members = {"0": T, "1": np.asfortranarray(Q), "2": TAU, "3": T.astype("c16")}
     described = dictionary({"t": tensor("0", T), "q": tensor("1", np.asfortranarray(Q)), "robot": word("arm"),
                             "wave": tensor("3", T.astype("c16")), "arm": dictionary({"tau": tensor("2", TAU)})})
@@ -58,7 +58,7 @@ def test_tensors_by_name(bring, tmp_path):
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_small_types_and_the_order_of_bytes(tmp_path, order):
+def test_small_types_and_byte_orders(tmp_path, order):
     short = (np.arange(5.0, dtype=np.float32).view(np.uint32) >> 16).astype("u2")
     path = archive(tmp_path / "log.pth", {"0": short.astype(f"{order}u2"), "1": np.arange(5, dtype=f"{order}i8")},
                    dictionary({"a": tensor("0", short), "b": tensor("1", np.arange(5, dtype="i8"))}),
@@ -68,8 +68,8 @@ def test_small_types_and_the_order_of_bytes(tmp_path, order):
     np.testing.assert_array_equal(found["b"], np.arange(5.0))
 
 
-def test_a_description_is_never_executed(tmp_path):
-    """What would run a program is a name that nobody calls."""
+def test_the_pickle_is_never_executed(tmp_path):
+    """A call of a program becomes a placeholder."""
     mark = tmp_path / "executed"
     call = b"cos\nsystem\n(" + word(f"touch {mark}") + b"tR"
     path = archive(tmp_path / "log.pt", {"0": T}, dictionary({"t": tensor("0", T), "x": call}))
@@ -82,21 +82,22 @@ def test_a_description_is_never_executed(tmp_path):
     dictionary({"t": tensor("0", T, apart=[-1], first=399)}), dictionary({"t": tensor("0", T, count=401, first=1)}),
     dictionary({"t": tensor("7", T)}), b"]", b"(", b"u", b"cos\nsystem\n", b"}q\x00h\x01", b"]" * 3 + b"\x93",
     dictionary({"t": b"]q\x00h\x00a"})])
-def test_what_does_not_hold_together_is_refused(tmp_path, described):
+def test_inconsistent_pickles_are_refused(tmp_path, described):
     path = archive(tmp_path / "log.pt", {"0": T}, described)
     with pytest.raises(InputError, match=r"log\.pt"):
         open_log(path).read(open_log(path).names)
 
 
-def test_lists_upon_lists_end(tmp_path):
-    """A list of the same two lists, each of the same two lists, ... would have more ends than there are atoms."""
+def test_nested_repeated_lists_are_read_in_finite_time(tmp_path):
+    """A list of twice the same list, 100 levels deep, has 2^100 leaves."""
     rounds = b"".join(b"]q" + bytes([k + 1]) + b"(h" + bytes([k]) + b"h" + bytes([k]) + b"e" for k in range(100))
     with pytest.raises(InputError, match="no numeric column"):
         open_log(archive(tmp_path / "log.pt", {}, b"]q\x00" + rounds))
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    (b"", "from version 1.6 on"), (b"\x80\x02}.", "from version 1.6 on"), (b"PK\x05\x06" + bytes(18), "no data.pkl in it")])
+    (b"", "of version 1.6 or later"), (b"\x80\x02}.", "of version 1.6 or later"),
+    (b"PK\x05\x06" + bytes(18), "the archive has no data.pkl")])
 def test_other_files_are_refused(tmp_path, content, words):
     (tmp_path / "log.pt").write_bytes(content)
     with pytest.raises(InputError, match=words):

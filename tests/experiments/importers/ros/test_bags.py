@@ -1,4 +1,4 @@
-"""ROS 2 bags: joint states in any order, late, doubled or cut off give the same run."""
+"""ROS 2 bags: reordered, late, repeated, split or truncated joint states give the same run."""
 
 import numpy as np
 import pytest
@@ -13,16 +13,17 @@ from tests.experiments.importers.ros.written_bags import add_temperatures, state
 @pytest.mark.parametrize("kind", ["SQLITE3", "MCAP"])
 class TestBags:
     @pytest.mark.parametrize("label", ["", "lift, turn"])
-    def test_temperatures_beside_them_hold_until_the_next(self, bring, tmp_path, kind, label):
+    def test_temperatures_are_held_until_the_next_message(self, bring, tmp_path, kind, label):
         run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 100, label))
         assert_is_the_log(run, 0.0)
         heard = (np.arange(ROWS) + 50) // 100 * 100.0 - 50.0
         expected = np.where(heard[:, None] < 0.0, np.nan, heard[:, None] + ([40.0, 30.0] if label else [30.0, 40.0]))
         np.testing.assert_array_equal(run.signals["temperature"], expected)
-        assert any("under /motors/temperature, 1 Hz, hold until the next" in note for note in run.record["import"]["notes"])
+        held = "values of /motors/temperature (1 Hz) are held until the next"
+        assert any(held in note for note in run.record["import"]["notes"])
 
-    def test_but_not_for_ever(self, bring, tmp_path, kind):
-        """The topic ended, or paused, in the middle of the log: its last values are none of what follows."""
+    def test_temperatures_are_held_for_three_periods_at_most(self, bring, tmp_path, kind):
+        """The topic ends in the middle of the log."""
         run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 10, last=200))
         known = np.flatnonzero(np.isfinite(run.signals["temperature"]).all(axis=1))
         assert (known[0], known[-1]) == (5, 195 + 30)
@@ -38,26 +39,26 @@ class TestBags:
         before = file.read_bytes()
         assert_is_the_log(bring(file), 0.0)
         assert file.read_bytes() == before
-        assert len(list(folder.iterdir())) == 2             # SQLite leaves nothing beside it
+        assert len(list(folder.iterdir())) == 2             # SQLite must not leave a journal
 
     @pytest.mark.parametrize("unset", [(0,), (0, 1, 2), range(0, ROWS, 2)])
-    def test_stamps_that_are_set_in_part(self, bring, tmp_path, kind, unset):
-        """A few are left out; where many are zero, messages were received in order all the same."""
+    def test_some_header_stamps_are_zero(self, bring, tmp_path, kind, unset):
+        """A few messages without stamp are left out; with many, the receipt stamps are used."""
         messages = [(receipt, 0 if k in unset else stamp, *rest) for k, (receipt, stamp, *rest) in enumerate(states())]
         run = bring(write_bag(tmp_path / "bag", kind, messages))
         few = len(unset) <= 0.01 * ROWS
         kept = np.delete(np.arange(ROWS), list(unset)) if few else np.arange(ROWS)
         np.testing.assert_array_equal(run.signals["q"], Q[kept])
         np.testing.assert_allclose(run.t - run.t[0], T[kept] - T[kept[0]], atol=1e-9)
-        (note,) = (note for note in run.record["import"]["notes"] if "not set" in note)
-        assert note.endswith(f"; {len(unset)} message(s) whose header stamp is not set are left out" if few else
+        (note,) = (note for note in run.record["import"]["notes"] if "time is the" in note)
+        assert note.endswith(f"; {len(unset)} message(s) without a header stamp are left out" if few else
                              f"; the header stamps are not set in {len(unset)} of {ROWS} messages")
 
-    def test_a_topic_is_known_without_its_slash(self, tmp_path, kind):
+    def test_a_topic_may_be_given_without_its_slash(self, tmp_path, kind):
         write_bag(tmp_path / "bag", kind, states(), topic="/left/joint_states")
         assert len(open_log(tmp_path / "bag", topic="left/joint_states").read(["t"])["t"]) == ROWS
 
-    def test_duplicates_late_messages_other_publishers_and_parts(self, bring, tmp_path, kind):
+    def test_repeated_late_and_split_messages_and_other_publishers(self, bring, tmp_path, kind):
         messages = list(states())
         messages[10], messages[11] = messages[11], messages[10]
         messages.insert(50, messages[49])
@@ -68,11 +69,11 @@ class TestBags:
         run = bring(write_bag(tmp_path / "bag", kind, messages))
         assert_is_the_log(run, 0.0)
         notes = " ".join(run.record["import"]["notes"])
-        assert "1 message(s) came out of order" in notes
-        assert "2 message(s) with the stamp of another were joined" in notes
-        assert "1 row(s) hold neither position nor torque of this arm" in notes
+        assert "1 message(s) were out of order" in notes
+        assert "2 message(s) with the time stamp of another message were joined" in notes
+        assert "1 row(s) contain neither position nor torque of this arm" in notes
 
-    def test_stamps_that_nobody_set(self, bring, tmp_path, kind):
+    def test_all_header_stamps_are_zero(self, bring, tmp_path, kind):
         run = bring(write_bag(tmp_path / "bag", kind, ((message[0], 0, *message[2:]) for message in states())))
         assert_is_the_log(run, 0.0)
         assert "the header stamps are not set" in run.record["import"]["notes"][0]
@@ -85,30 +86,30 @@ class TestBags:
         table = open_log(tmp_path / "bag", stamps="receipt")
         assert np.abs(np.diff(table.read(["t"])["t"]) - 0.01).max() > 1e-3
 
-    def test_a_joint_that_is_missing_is_named(self, bring, tmp_path, kind):
+    def test_a_joint_with_missing_messages_is_named(self, bring, tmp_path, kind):
         folder = write_bag(tmp_path / "bag", kind, states(lambda k: (0,) if 200 <= k < 220 else (0, 1)))
         with pytest.raises(InputError, match="q of lift is not a finite number in row 200"):
             bring(folder)
 
     def test_several_topics(self, bring, tmp_path, kind):
-        """Two arms in one bag: the topic has to be chosen, unless one has the usual name."""
+        """Two arms in one bag: the user must choose the topic."""
         folder = write_bag(tmp_path / "bag", kind, states(lambda k: (0, 1) if k % 2 else (1, 0)),
                            lambda names: f"/{names[0]}/joint_states")
         with pytest.raises(InputError, match="choose one with --topic"):
             open_log(folder)
         assert len(open_log(folder, topic="/turn/joint_states").read(["t"])["t"]) == ROWS // 2
-        with pytest.raises(InputError, match=r"no message of sensor_msgs/JointState under /x .*/lift/joint_states"):
+        with pytest.raises(InputError, match=r"no message of sensor_msgs/JointState under /x; it has /lift/joint_states"):
             open_log(folder, topic="/x")
 
-    def test_without_effort(self, cli, arm, tmp_path, kind):
+    def test_a_bag_without_effort_is_refused(self, cli, arm, tmp_path, kind):
         outcome = cli("import", write_bag(tmp_path / "bag", kind, states(effort=False)), "--arm", arm.path)
         assert outcome.code == 2
         assert "no column is given for tau.turn" in outcome.err
         assert "position.turn" in outcome.err
 
 
-def test_a_cut_off_mcap_gives_what_it_holds(bring, tmp_path):
-    """A recorder that was killed wrote neither the end nor the index."""
+def test_the_messages_of_a_truncated_mcap_file_are_read(bring, tmp_path):
+    """A killed recorder writes neither the end nor the index."""
     from mcap.writer import Writer
 
     file = tmp_path / "log.mcap"
@@ -129,12 +130,12 @@ def test_a_cut_off_mcap_gives_what_it_holds(bring, tmp_path):
 def bring_cut(bring, file, whole, part):
     file.write_bytes(whole[: int(part * len(whole))])
     run = bring(file)
-    assert "is cut off or damaged" in run.record["import"]["notes"][0]
+    assert "is truncated or damaged" in run.record["import"]["notes"][0]
     assert np.array_equal(run.signals["q"], Q[: len(run.t)])
     return run
 
 
-def test_the_encoder_of_the_benchmark_writes_what_ros_writes():
+def test_the_encoder_of_the_benchmark_agrees_with_ros():
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS2_HUMBLE)

@@ -1,4 +1,4 @@
-"""ROS 1 bags give the run that the same motion gives in every other format."""
+"""ROS 1 bags: the same motion gives the same run as in other formats."""
 
 import sys
 
@@ -11,26 +11,26 @@ from tests.experiments.importers.ros.written_bags import states, write_ros1_bag
 
 
 def test_joint_states(bring, tmp_path):
-    """The header's stamps, and the joints by name in whatever order messages have them."""
+    """With header stamps, and with another joint order in every second message."""
     path = write_ros1_bag(tmp_path / "log.bag", states(lambda k: (1, 0) if k % 2 else (0, 1)))
     assert_is_the_log(bring(path))
 
 
-def test_a_damaged_bag(tmp_path):
+def test_a_damaged_bag_is_refused(tmp_path):
     whole = write_ros1_bag(tmp_path / "log.bag", states()).read_bytes()
     for part in (b"", b"nonsense" * 50, whole[: len(whole) // 2]):
         (tmp_path / "torn.bag").write_bytes(part)
-        with pytest.raises(InputError, match="not a ROS 1 bag that can be read"):
+        with pytest.raises(InputError, match="cannot be read as a ROS 1 bag"):
             open_log(tmp_path / "torn.bag")
 
 
-def test_without_joint_states_it_says_what_is_there(tmp_path):
+def test_a_bag_without_joint_states_is_refused(tmp_path):
     path = write_ros1_bag(tmp_path / "log.bag", ())
     with pytest.raises(InputError, match="no message of sensor_msgs/JointState"):
         open_log(path)
 
 
-def test_the_package_that_is_missing_is_named(tmp_path, monkeypatch):
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
     path = write_ros1_bag(tmp_path / "log.bag", ())
     monkeypatch.setitem(sys.modules, "rosbags.rosbag1", None)
     with pytest.raises(InputError, match=r"pip install 'stribeck\[ros1\]'"):

@@ -1,4 +1,4 @@
-"""Bags with joint states and temperatures."""
+"""Bags with joint states and temperatures, for tests."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tests.experiments.importers.logged_motion import NAMES, ROWS, STAMPS, TAU, 
 
 
 def write_bag(folder, kind, messages, topic="/joint_states"):
-    """A bag by an independent implementation; messages are (receipt, stamp, names, position, velocity, effort)."""
+    """Write a bag with an independent implementation; messages are (receipt, stamp, names, position, velocity, effort)."""
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 
@@ -32,7 +32,7 @@ def states(order=lambda k: (0, 1), effort=True):
 
 
 def add_temperatures(folder, kind, every, label="", last=ROWS):
-    """Beside joint states a slow topic of the motors' temperatures, by the independent implementation; one value a second."""
+    """Add a slow topic with motor temperatures to a bag, with the independent implementation."""
     from rosbags.rosbag2 import Reader, StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 
@@ -52,7 +52,7 @@ def add_temperatures(folder, kind, every, label="", last=ROWS):
 
 
 def write_ros1_bag(path, messages, topic="/joint_states"):
-    """A ROS 1 bag by the same implementation, with a topic beside it that is not read."""
+    """Write a ROS 1 bag with the same implementation, and with another topic that is not imported."""
     from rosbags.rosbag1 import Writer
     from rosbags.typesys import Stores, get_typestore
 

@@ -1,4 +1,4 @@
-"""Tables of speed and torque as papers and spreadsheets print them: each form gives the same points."""
+"""Tables of speeds and torques in the forms of papers and spreadsheets; each form gives the same points."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def read(path, *given):
 
 @pytest.fixture
 def table(tmp_path):
-    """Writes a table, a text a row."""
+    """Write a table, one text for each row."""
     def write(header, rows, name="table.csv", encoding="utf-8"):
         path = tmp_path / name
         path.write_text("\n".join((*([header] if header else []), *rows)) + "\n", encoding=encoding)
@@ -44,7 +44,7 @@ def both_ways(form):
 
 
 class TestOneJoint:
-    def test_signed_speeds_lose_their_offset(self, table):
+    def test_signed_speeds_and_torques(self, table):
         found = read(table("velocity [rad/s],friction [Nm]", both_ways(lambda w, tau: f"{w:.6f},{tau:.6f}")))
         assert_friction(found)
         np.testing.assert_allclose(found.points["even"], OFFSET, atol=1e-5)
@@ -60,7 +60,7 @@ class TestOneJoint:
 
     @pytest.mark.parametrize("words", [("forward", "backward"), ("+", "-"), ("1", "-1"), ("ccw", "CW"), ("vor", "zurück")])
     @pytest.mark.parametrize("magnitudes", [True, False])
-    def test_a_column_of_directions(self, table, words, magnitudes):
+    def test_a_direction_column(self, table, words, magnitudes):
         rows = [f"{words[way]},{w:.6f},{(1 if magnitudes or not way else -1) * f:.6f}"
                 for way in (0, 1) for w, f in zip(W, FRICTION, strict=True)]
         assert_friction(read(table("direction,speed [rad/s],torque [Nm]", rows)))
@@ -69,26 +69,26 @@ class TestOneJoint:
         "speed [rad/s],torque forward [Nm],torque backward [Nm]", "v,tau+,tau-", "omega [rad/s],Torque_pos (Nm),Torque_neg (Nm)",
         "speed,forward friction,reverse friction"])
     @pytest.mark.parametrize("signed", [True, False])
-    def test_both_directions_as_columns(self, table, header, signed):
+    def test_two_torque_columns(self, table, header, signed):
         rows = [f"{w:.6f},{f:.6f},{-f if signed else f:.6f}" for w, f in zip(W, FRICTION, strict=True)]
         found = read(table(header, rows))
         assert_friction(found)
         assert any("magnitudes" in note for note in found.notes) is not signed
 
-    def test_one_direction_alone_is_said(self, table):
+    def test_a_single_direction_is_noted(self, table):
         found = read(table("speed [rad/s],torque [Nm]", [f"{-w:.6f},{-f:.6f}" for w, f in zip(W, FRICTION, strict=True)]))
         assert_friction(found)
         assert found.one_way == ("joint",)
         assert "one direction only" in found.notes[0]
 
-    def test_typeset_minus_signs_and_uncertainties(self, table):
+    def test_typographic_minus_signs_and_uncertainties(self, table):
         rows = both_ways(lambda w, tau: f"{w:.6f}\t{tau:.6f} ± 0.02".replace("-", "−"))
         assert_friction(read(table("speed [rad/s]\ttorque [Nm]", rows)))
 
-    def test_without_a_header_by_order(self, table):
+    def test_columns_without_a_header(self, table):
         assert_friction(read(table("", both_ways(lambda w, tau: f"{w:.6f} {tau:.6f}"))))
 
-    def test_repeats_become_round_trips_of_their_own(self, table):
+    def test_each_repeat_is_a_round_trip(self, table):
         rows = [f"{k},{s * w:.6f},{s * f * (1 + 0.1 * k):.6f}" for k in (1, 2) for s in (1, -1) for w, f in zip(W, FRICTION,
                                                                                                              strict=True)]
         found = read(table("run,speed [rad/s],torque [Nm]", rows)).points
@@ -103,7 +103,7 @@ class TestOneJoint:
         assert_friction(found)
         assert any("interpolated" in note for note in found.notes)
 
-    def test_load_and_temperature_come_along(self, table):
+    def test_load_and_temperature_columns(self, table):
         rows = [f"{s * w:.6f},{s * (f + 0.1 * load):.6f},{load},40" for load in (5, 20) for s in (1, -1)
                 for w, f in zip(W, FRICTION, strict=True)]
         points = read(table("speed [rad/s],torque [Nm],load [Nm],temperature [°C]", rows)).points
@@ -112,8 +112,8 @@ class TestOneJoint:
         assert (points["temperature"] == 40.0).all()
 
 
-def test_rows_of_one_speed_are_held_against_the_law_without_a_column_of_repeats(table, cli):
-    """No law of the table has a hump; the order of rows is no order of time that it could be put down to."""
+def test_rows_of_one_speed_reveal_a_lack_of_fit_without_a_repeat_column(table, cli):
+    """No friction law has a hump; the order of the rows is not time, so a drift cannot explain the hump."""
     rng = np.random.default_rng(0)
     w = np.repeat(np.geomspace(0.02, 2.0, 12), 3)
     torque = (2.0 + 0.7 * w + 0.6 * np.exp(-(np.log(w / 0.8) / 0.4) ** 2)) * (1.0 + 0.01 * rng.standard_normal(len(w)))
@@ -124,7 +124,7 @@ def test_rows_of_one_speed_are_held_against_the_law_without_a_column_of_repeats(
 
 
 class TestSeveralJoints:
-    def test_a_column_of_joints(self, table):
+    def test_a_joint_column(self, table):
         rows = [f"{name},{s},{w:.6f},{factor * f:.6f}" for name, factor in (("elbow", 1.0), ("wrist", 2.0))
                 for s in ("fwd", "bwd") for w, f in zip(W, FRICTION, strict=True)]
         found = read(table("joint,direction,speed [rad/s],torque [Nm]", rows))
@@ -133,13 +133,13 @@ class TestSeveralJoints:
 
     @pytest.mark.parametrize("header", ["speed [rad/s],torque_1 [Nm],torque_2 [Nm]", "v,tau1,tau2",
                                         "speed,friction joint 1 [Nm],friction joint 2 [Nm]"])
-    def test_a_column_of_torques_each(self, table, header):
+    def test_one_torque_column_for_each_joint(self, table, header):
         rows = [f"{s * w:.6f},{s * f:.6f},{s * 2 * f:.6f}" for s in (1, -1) for w, f in zip(W, FRICTION, strict=True)]
         found = read(table(header, rows))
         assert found.joints == ("j1", "j2")
         assert_friction(found, "j1")
 
-    def test_a_pair_of_columns_each(self, table):
+    def test_one_speed_and_torque_column_for_each_joint(self, table):
         rows = [f"{s * w:.6f},{s * f:.6f},{2 * s * w:.6f},{3 * s * f:.6f}" for s in (1, -1)
                 for w, f in zip(W, FRICTION, strict=True)]
         found = read(table("v_j1,tau_j1,v_j2,tau_j2", rows)).points
@@ -156,19 +156,19 @@ class TestOtherReaders:
 
 class TestRefusals:
     @pytest.mark.parametrize(("header", "row", "words"), [
-        ("speed [rad/s],x", "1,2", "no column of torque"), ("x,torque [Nm]", "1,2", "no column of speed"),
+        ("speed [rad/s],x", "1,2", "no torque column found"), ("x,torque [Nm]", "1,2", "no speed column found"),
         ("speed [rad/s],current [A]", "1,2", "torque=current[0.089 N·m/A]"), ("speed [furlong],torque", "1,2", "unknown unit"),
-        ("speed,torque,moment", "1,2,3", "may each be the torque"), ("speed,torque", "0,2", "no row holds"),
+        ("speed,torque,moment", "1,2,3", "may each be the torque"), ("speed,torque", "0,2", "no row has a number"),
         ("direction,speed,torque", "sideways,1,2", "'sideways'")])
-    def test_what_cannot_be_read_is_named(self, table, header, row, words):
+    def test_unreadable_columns_are_named(self, table, header, row, words):
         with pytest.raises(InputError, match=words.replace("[", r"\[")):
             read(table(header, [row] * 3))
 
     @pytest.mark.parametrize("size", [1e200, 1e-200])
-    def test_torques_of_a_size_that_no_machine_has_are_refused(self, table, size):
+    def test_implausibly_large_or_small_torques_are_refused(self, table, size):
         with pytest.raises(InputError, match="which no machine has"):
             read(table("speed [rad/s],torque [Nm]", both_ways(lambda w, tau: f"{w:.6f},{size * tau:.6g}")))
 
-    def test_a_log_of_samples_is_sent_to_import(self, table):
+    def test_a_log_of_samples_is_refused_with_the_import_command(self, table):
         with pytest.raises(InputError, match="stribeck import"):
             read(table("speed,torque", ["0.1,0.2"] * 20_001))

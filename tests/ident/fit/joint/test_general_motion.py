@@ -216,10 +216,10 @@ def noisy_rest(run: Run) -> Run:
 
 
 @pytest.mark.parametrize(("run", "words"), [
-    (swing(0.2), ("no stretch", "lasts longer than 0.4 s")),
+    (swing(0.2), ("no section", "is longer than 0.4 s")),
     (swing(1.0), ("pass(es) between reversals found, at least 3 are needed",)),
     (still(swing(20.0)), ("swing does not move",)),
-    (noisy_rest(swing(20.0)), ("swing does not move", "noise of its velocity")),
+    (noisy_rest(swing(20.0)), ("swing does not move", "velocity noise")),
     (swing(45.0, factor=-1.0), ("opposes the motion", "sign of the torque signal is wrong")),
 ], ids=["too short", "one pass", "no motion", "noise only", "torque opposite"])
 def test_what_cannot_be_fitted_is_refused_in_one_sentence(run: Run, words: tuple[str, ...]) -> None:

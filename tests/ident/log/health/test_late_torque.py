@@ -1,4 +1,4 @@
-"""A torque that lags its motion is told by how it rises where strokes begin; what only looks so is not."""
+"""Lags of the torque are found at the beginning of strokes; effects that only look like a lag are not reported."""
 
 import re
 from dataclasses import replace
@@ -28,16 +28,16 @@ def lagging(run: Run, lag: float) -> Run:
 
 
 @pytest.mark.parametrize("lag", [0.0, 0.01, 0.04, 0.1, 0.2])
-def test_the_golden_runs_torque_is_found_late_by_what_it_was_shifted(golden: Run, lag: float) -> None:
+def test_the_lag_of_a_shifted_torque_is_found(golden: Run, lag: float) -> None:
     findings = late_torques(lagging(golden, lag), find_strokes(golden.t, golden.signals["q"], golden.segment))
     assert len(findings) == (lag > LATE)
     for finding in findings:
-        (told,) = re.findall(r"torque of hinge comes (\d+) ms after", finding.text)
-        assert float(told) == pytest.approx(1e3 * lag, abs=15.0)             # a period of its samples
+        (told,) = re.findall(r"torque of hinge lags the motion by (\d+) ms", finding.text)
+        assert float(told) == pytest.approx(1e3 * lag, abs=15.0)             # a period of the samples
 
 
 def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
-    """Speed and lag of the starts of a joint that moves thus."""
+    """Speed and lag of the starts of a joint with this torque."""
     lags, swings = lags_of_starts(*moved(torque, lag, noise))
     assert not swings
     return lags
@@ -77,18 +77,18 @@ def test_a_lag_shows_in_slow_and_fast_strokes(torque, lag: float, noise: float) 
 
 
 @pytest.mark.parametrize("viscous", [5.0, 20.0])
-def test_much_viscous_friction_is_no_lag(viscous: float) -> None:
+def test_large_viscous_friction_is_not_a_lag(viscous: float) -> None:
     lags = strokes_of(slides(viscous))
-    assert np.median(lags[lags[:, 0] > 0.5, 1]) > LATE      # the ramps of fast strokes look like one
+    assert np.median(lags[lags[:, 0] > 0.5, 1]) > LATE      # the ramps of fast strokes look like a lag
     assert common_lag(lags) < LATE
 
 
-def test_torques_without_a_step_tell_nothing() -> None:
+def test_torques_without_a_step_give_no_lag() -> None:
     assert len(strokes_of(lambda x, dx, ddx: 0.0 * x, noise=1.0)) == 0
 
 
 @pytest.mark.parametrize("hertz", [10.0, 13.0, 30.0])
-def test_a_joint_on_a_spring_rings_and_is_not_late(hertz: float) -> None:
+def test_the_torque_of_an_elastic_joint_swings_and_does_not_lag(hertz: float) -> None:
     """Its link swings after every start, at a damping ratio of 0.1."""
     w, inertia = 2.0 * np.pi * hertz, 0.5
 

@@ -1,4 +1,4 @@
-"""Faulty logs of the crane, each with the joint and the time that the finding must name, beside healthy ones without it."""
+"""Faulty logs of the crane, whose findings must name joint and time, and healthy logs without findings."""
 
 import re
 from collections.abc import Callable
@@ -34,12 +34,12 @@ def everything(run: Run) -> tuple[Finding, ...]:
 
 
 def findings(run: Run) -> list[Finding]:
-    """All findings but the rate, that a log under construction has no end, and strokes without a partner."""
+    """All findings except rate, missing end of the log, and strokes without a partner."""
     return [finding for finding in everything(run) if finding.kind not in ("rate", "torn", "left out")]
 
 
 def only(run: Run) -> Finding:
-    """The one finding that a log gives."""
+    """The only finding of a log."""
     (finding,) = findings(run)
     return finding
 
@@ -49,7 +49,7 @@ def changed(run: Run, signal: str, values: np.ndarray) -> Run:
 
 
 def drive(log: Log, name: str, dq: np.ndarray) -> Log:
-    """Go on with one joint at given speeds, sample by sample."""
+    """Continue the log with one joint at the given speeds, sample by sample."""
     speeds = np.zeros((len(dq), 3))
     speeds[:, NAMES.index(name)] = dq
     return log._add(speeds, np.zeros_like(speeds), log._next(None))
@@ -71,8 +71,8 @@ def test_a_healthy_log_gives_no_finding(how: dict[str, float], segments: bool) -
     assert findings(changed(run, "dq_cmd", log.velocity)) == []
 
 
-def test_a_joint_that_rests_without_torque_may_flicker() -> None:
-    """A held joint without gravity and with torques in steps reads zero; one that moves so has no torque that was recorded."""
+def test_position_noise_of_a_resting_joint_without_torque_is_accepted() -> None:
+    """A resting joint without gravity and with a coarse torque reads zero; a moving joint with zero torque has a dead signal."""
     run = there_and_back().run()
     q, tau = run.signals["q"].copy(), run.signals["tau"].copy()
     other = NAMES.index("slide")
@@ -82,12 +82,12 @@ def test_a_joint_that_rests_without_torque_may_flicker() -> None:
     tau[:, LIFT] = 0.0
     dead = changed(run, "tau", tau)
     (found,) = (finding for finding in check_log(dead) if finding.kind == "dead torque")
-    assert (found.joint, "torque of lift never changes though it moves" in found.text) == ("lift", True)
+    assert (found.joint, "torque of lift is constant although the joint moves" in found.text) == ("lift", True)
     assert "lift" not in set(reduce_run(dead, crane()).points["joint"])
 
 
-def test_drift_is_that_within_a_run() -> None:
-    """Reference round trips of another run may lie elsewhere, under another load."""
+def test_drift_is_computed_within_each_run() -> None:
+    """Reference round trips of other runs may have other positions and loads."""
     table = pd.DataFrame([{"joint": "j", "run": run, "segment": k, "reference": True, "odd": odd}
                           for run, levels in (("one", (5.0, 5.1)), ("two", (6.0, 6.0)), ("three", (7.0,)))
                           for k, odd in enumerate(levels)])
@@ -96,21 +96,21 @@ def test_drift_is_that_within_a_run() -> None:
 
 # time
 
-def test_the_true_rate_is_held_against_the_claimed_one() -> None:
+def test_the_true_rate_is_compared_with_the_claimed_rate() -> None:
     run = there_and_back().run(plan=[])
     assert findings(replace(run, record={**run.record, "driver": {"rate": 252.0}})) == []
-    assert findings(replace(run, record={"plan": None, "driver": {"rate": 500.0}})) == [], "an imported log was promised none"
+    assert findings(replace(run, record={"plan": None, "driver": {"rate": 500.0}})) == [], "an imported log has no claimed rate"
     finding = only(replace(run, record={**run.record, "driver": {"rate": 500.0}}))
     assert finding.kind == "true rate"
-    assert "claims 500 Hz, the log runs at 250 Hz" in finding.text
+    assert "claims 500 Hz, but the log has 250 Hz" in finding.text
 
 
 @pytest.mark.parametrize(("changes", "joint", "words"), [
-    ({"missed": [9, 11]}, "lift", r"11 of 10000 replies of lift came too late or not at all \(0.11 %\); those samples repeat"),
-    ({"late": 101}, None, "101 of 10000 cycles began more than a period late: this computer was busy"),
-    ({"corrupt": 11}, None, "11 damaged replies in 10000 cycles; none of them was used"),
+    ({"missed": [9, 11]}, "lift", r"11 of 10000 replies of lift were late or missing \(0.11 %\); these samples repeat"),
+    ({"late": 101}, None, "101 of 10000 cycles began more than a period late, because the computer was busy"),
+    ({"corrupt": 11}, None, "11 damaged replies in 10000 cycles; they were not used"),
     ({"error_frames": 1}, None, r"1 error frame\(s\) on the bus: wiring, termination or bit rate")])
-def test_a_bus_that_loses_replies(changes: dict[str, Any], joint: str | None, words: str) -> None:
+def test_lost_replies_and_bus_errors(changes: dict[str, Any], joint: str | None, words: str) -> None:
     run = there_and_back().run()
     events = (*run.events, {"event": REPLIES, "cycles": 10_000, "late": 3, "missed": [2, 10], "error_frames": 0, **changes})
     finding = only(replace(run, events=events))
@@ -122,7 +122,7 @@ def test_a_bus_that_loses_replies(changes: dict[str, Any], joint: str | None, wo
     {"cycles": 10_000, "late": 100, "missed": [0, 10], "error_frames": 0, "corrupt": 10},
     {"cycles": 0, "late": 0, "missed": [0, 0], "error_frames": 0},
     {"cycles": 10_000, "late": None, "missed": [99, 99], "error_frames": 1}, {"missed": 7}, {}])
-def test_a_few_lost_replies_and_damaged_counts_are_no_finding(told: dict[str, Any]) -> None:
+def test_a_few_lost_replies_and_damaged_counts_are_not_reported(told: dict[str, Any]) -> None:
     run = there_and_back().run()
     assert findings(replace(run, events=(*run.events, {"event": REPLIES, **told}))) == []
 
@@ -137,11 +137,11 @@ def test_jitter_of_the_clock() -> None:
     assert finding.joint is None
     assert finding.t == pytest.approx(1000.0 / RATE, abs=2.0 / RATE)
     share = float(re.match(r"(\d+) %", finding.text)[1])
-    assert share == pytest.approx(100.0 * 0.875**2, abs=3.0), "of the difference of two even spreads of 0.2"
+    assert share == pytest.approx(100.0 * 0.875**2, abs=3.0), "difference of two uniform distributions of ±0.2"
 
 
-def test_gaps_are_counted_and_are_no_jitter() -> None:
-    """One of 100 ms, and every fortieth sample lost from 12 s on."""
+def test_gaps_are_counted_and_are_not_jitter() -> None:
+    """A gap of 100 ms, and every fortieth sample missing from 12 s on."""
     run = there_and_back().run()
     keep = np.ones(len(run.t), dtype=bool)
     keep[500:525] = keep[3000::40] = False
@@ -166,7 +166,7 @@ def test_a_sensor_slower_than_the_log() -> None:
 
 
 def test_a_log_ten_times_as_fast_as_its_sensor() -> None:
-    """Positions that mostly repeat themselves have no usual speed but zero; what was new still tells the strokes."""
+    """The median speed is zero, because most positions repeat; the new positions still give the strokes."""
     run = there_and_back(speeds=(0.2, 0.3, 0.4)).run()
     old = np.arange(len(run.t)) // 10 * 10
     slow = replace(run, signals={key: value[old] for key, value in run.signals.items()})
@@ -177,7 +177,7 @@ def test_a_log_ten_times_as_fast_as_its_sensor() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_a_sensor_that_froze_for_a_while(noise: float) -> None:
+def test_a_sensor_that_freezes_temporarily(noise: float) -> None:
     run = there_and_back().run(noise=noise)
     signals = {key: value.copy() for key, value in run.signals.items()}
     for values in signals.values():
@@ -185,10 +185,10 @@ def test_a_sensor_that_froze_for_a_while(noise: float) -> None:
     (finding,) = (found for found in findings(replace(run, signals=signals)) if found.kind == "repeated samples")
     assert finding.joint == "lift"
     assert finding.t == pytest.approx(1000 / RATE, abs=2.0 / RATE)
-    assert "longest 80 ms" in finding.text
+    assert "for up to 80 ms" in finding.text
 
 
-def test_only_what_repeats_in_position_and_torque_is_old() -> None:
+def test_samples_are_old_only_if_position_and_torque_repeat() -> None:
     """A coarse encoder repeats positions; a coarse torque repeats torques."""
     run = there_and_back().run(encoder=1e-3)
     assert findings(changed(run, "tau", np.round(run.signals["tau"] / 0.5) * 0.5)) == []
@@ -197,13 +197,13 @@ def test_only_what_repeats_in_position_and_torque_is_old() -> None:
 # motion
 
 def late(log: Log, run: Run, lag: np.ndarray) -> Run:
-    """With a command that the lift follows `lag` samples later."""
+    """Add a command that the lift follows `lag` samples later."""
     command = log.velocity.copy()
     command[:, LIFT] = command[np.minimum(np.arange(len(command)) + lag, len(command) - 1), LIFT]
     return changed(run, "dq_cmd", command)
 
 
-def test_a_late_answer() -> None:
+def test_a_constant_latency() -> None:
     log = there_and_back(speeds=(0.2, 0.3, 0.4))
     assert findings(late(log, log.run(), np.full(len(log.velocity), 2))) == []
     finding = only(late(log, log.run(), np.full(len(log.velocity), 43)))
@@ -212,12 +212,12 @@ def test_a_late_answer() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e-310, 5e-324])
-def test_commands_too_small_for_a_speed_tell_no_latency(scale: float) -> None:
+def test_too_small_commands_give_no_latency(scale: float) -> None:
     log = there_and_back(speeds=(0.2, 0.3, 0.4))
     assert findings(changed(log.run(), "dq_cmd", scale * log.velocity)) == []
 
 
-def test_an_answer_whose_lag_varies() -> None:
+def test_a_varying_latency() -> None:
     log = there_and_back(speeds=(0.2, 0.3, 0.4))
     lag = np.where(log.run().segment >= 4, 15, 0)
     lag[log.run().t > log.run().t[log.run().segment == 4][0] - 0.1] = 15
@@ -232,8 +232,8 @@ def planned(log: Log, targets: list[tuple[float, float, float]]) -> dict[str, ob
         {"id": k, "kind": "move", "target": list(target)} for k, target in enumerate(targets)]}}
 
 
-def test_a_joint_that_never_moved() -> None:
-    """The plan moves mast and boom; the boom's brake stays shut in the third segment."""
+def test_a_joint_that_does_not_follow_its_plan() -> None:
+    """The plan moves mast and boom; the boom's brake stays closed in the third segment."""
     log = Log().rest(1.0).move(turn=(0.4, 0.3), lift=(0.3, 0.3)).rest(0.2).move(lift=(0.0, 0.3)).rest(0.2).move(turn=(0.0, 0.3))
     targets = [(0.4, 0.3, 0.0), (0.4, 0.0, 0.0), (0.0, 0.0, 0.0)]
     assert [found.kind for found in findings(replace(log.run(), record=planned(log, targets)))] == []
@@ -245,12 +245,12 @@ def test_a_joint_that_never_moved() -> None:
     assert "of 0.5 rad" in finding.text
 
 
-def test_a_segment_that_the_end_of_the_run_cut_short_is_no_joint_that_never_moved() -> None:
+def test_an_unfinished_last_segment_is_not_reported() -> None:
     log = Log().move(turn=(0.4, 0.3)).rest(0.2).move(turn=(0.05, 0.3))
     assert findings(replace(log.run(), record=planned(log, [(0.4, 0.0, 0.0), (-0.9, 0.0, 0.0)]))) == []
 
 
-def test_stick_slip_names_the_highest_speed_at_which_it_happens() -> None:
+def test_stick_slip_names_its_highest_speed() -> None:
     log = Log().rest(1.0)
     for speed in (0.02, 0.05):
         wave = np.where(np.arange(2000) % 50 < 25, 0.0, 2.0 * speed)
@@ -265,15 +265,15 @@ def test_stick_slip_names_the_highest_speed_at_which_it_happens() -> None:
 
 
 @pytest.mark.parametrize(("step", "speed", "pause"), [(0.15, 0.05, 1.0), (0.15, 0.15, 0.2)])
-def test_pauses_are_no_stick_slip(step: float, speed: float, pause: float) -> None:
-    """Through several places in one segment, with a rest at each: slowly, and as fast as a joint may stick and slip."""
+def test_pauses_are_not_stick_slip(step: float, speed: float, pause: float) -> None:
+    """Several positions in one segment with a rest at each: with long pauses, and with pauses as short as in stick-slip."""
     log = Log()
     for k in range(6):
         log.move(segment=0, lift=(step * (k + 1), speed)).rest(pause, 0)
     assert findings(log.run()) == []
 
 
-def test_motions_too_short_for_a_constant_speed_may_pause_for_seconds() -> None:
+def test_short_motions_with_long_pauses_are_not_stick_slip() -> None:
     log = Log()
     for k in range(6):
         log.move(segment=0, lift=(0.05 * (k + 1), 1.0)).rest(2.5, 0)
@@ -281,8 +281,8 @@ def test_motions_too_short_for_a_constant_speed_may_pause_for_seconds() -> None:
 
 
 @pytest.mark.parametrize("frequency", [8.0, 40.0])
-def test_a_speed_that_is_not_constant(frequency: float) -> None:
-    """The slow ripple leaves no stretch at constant speed; the fast one hides within equal steps of position."""
+def test_speed_ripple(frequency: float) -> None:
+    """The slow ripple leaves no part at constant speed; the fast ripple is shorter than the steps of position."""
     log = there_and_back()
     at, first = len(log.velocity) / RATE, log.count
     wave = 0.2 * (1.0 + 0.3 * np.sin(2.0 * np.pi * frequency * np.arange(1000) / RATE))
@@ -295,22 +295,22 @@ def test_a_speed_that_is_not_constant(frequency: float) -> None:
     assert at - 0.1 < finding.t < at + 9.0
 
 
-def test_a_planned_stroke_that_never_became_steady() -> None:
+def test_a_planned_stroke_without_constant_speed() -> None:
     plan = [{"id": k, "kind": "stroke", "joint": "turn"} for k in range(2)]
     finding = only(Log().trip("turn", 0.0, 0.02, 1.0).run(plan=plan))
     assert (finding.joint, finding.kind) == ("turn", "speed not constant")
-    assert findings(Log().trip("turn", 0.0, 0.02, 1.0).run()) == [], "without a plan it may be a way to the next place"
+    assert findings(Log().trip("turn", 0.0, 0.02, 1.0).run()) == [], "without a plan it may be a move to the next position"
 
 
-def test_strokes_left_out_are_listed_with_their_time() -> None:
+def test_excluded_strokes_are_listed_with_their_time() -> None:
     log = Log().trip("lift", 0.0, 0.9, 0.1).move(lift=(0.5, 0.2)).rest(0.5).move(lift=(0.9, 0.3)).rest(0.5)
     (finding,) = (found for found in everything(log.run()) if found.kind == "left out")
     assert finding.joint == "lift"
-    assert "2 stroke(s) left out (no way back at the same place and speed; segments 2, 3" in finding.text
+    assert "2 stroke(s) are excluded from the fit (no return stroke at the same position and speed; segments 2, 3" in finding.text
     assert finding.t == pytest.approx(log.run().t[log.run().segment == 2][0])
     whole = [found for found in everything(log.run(segments=False)) if found.kind == "left out"]
     assert whole
-    assert not any("segments" in found.text for found in whole), "a log in one piece has no segments to name"
+    assert not any("segments" in found.text for found in whole), "a log without segments has no segments to name"
     assert all(found.kind != "left out" for found in everything(there_and_back().run()))
 
 
@@ -321,7 +321,7 @@ def limited(run: Run, torque: float) -> Run:
     return replace(run, arm=replace(run.arm, joints=joints))
 
 
-def test_a_torque_at_its_limit() -> None:
+def test_a_torque_at_its_stated_limit() -> None:
     run = there_and_back().run()
     tau = run.signals["tau"][:, LIFT]
     assert findings(limited(run, 1.1 * float(np.abs(tau).max()))) == []
@@ -334,23 +334,23 @@ def test_a_torque_at_its_limit() -> None:
 
 
 @pytest.mark.parametrize("sides", [(-1.0, 1.0), (-np.inf, 1.0), (-1.0, np.inf)])
-def test_a_torque_at_a_limit_that_nobody_stated(sides: tuple[float, float]) -> None:
+def test_a_torque_at_an_unstated_limit(sides: tuple[float, float]) -> None:
     run = there_and_back("turn").run()
     clipped, turn = run.signals["tau"].copy(), NAMES.index("turn")
     limit = float(np.quantile(np.abs(clipped[:, turn]), 0.9))
     clipped[:, turn] = np.clip(clipped[:, turn], sides[0] * limit, sides[1] * limit)
     found = findings(changed(run, "tau", clipped))
     assert [(finding.joint, finding.kind) for finding in found] == int(np.isfinite(sides).sum()) * [("turn", "saturation")]
-    assert all(f"{limit:.4g} and stands there" in finding.text for finding in found)
+    assert all(f"{limit:.4g} and equals it" in finding.text for finding in found)
 
 
 @pytest.mark.parametrize("step", [1e-6, 1e-3, 0.1, 2.0])
-def test_a_coarse_torque_is_no_limit(step: float) -> None:
+def test_a_coarse_torque_is_not_a_limit(step: float) -> None:
     run = there_and_back().run()
     assert findings(changed(run, "tau", step * np.round(run.signals["tau"] / step))) == []
 
 
-def test_a_joint_that_warmed_up() -> None:
+def test_a_joint_that_warms_up() -> None:
     run = there_and_back().run(temperature=30.0)
     warm = run.signals["temperature"].copy()
     warm[:, LIFT] += np.linspace(0.0, 10.0, len(run.t))
@@ -365,7 +365,7 @@ def test_a_joint_that_warmed_up() -> None:
 
 @pytest.mark.parametrize(("factor", "reversed_", "kind"), [
     (1.0, False, None), (0.8, False, None), (0.09, False, "torque unit"), (20.0, False, "torque unit"), (1.0, True, "direction")])
-def test_a_torque_in_another_unit_or_direction_shows_in_gravity(factor: float, reversed_: bool, kind: str | None) -> None:
+def test_a_wrong_torque_unit_or_direction_is_found_from_gravity(factor: float, reversed_: bool, kind: str | None) -> None:
     run = there_and_back(speeds=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4)).run()
     sign = -1.0 if reversed_ else 1.0
     signals = {"q": sign * run.signals["q"], "tau": sign * factor * run.signals["tau"]}
@@ -376,22 +376,22 @@ def test_a_torque_in_another_unit_or_direction_shows_in_gravity(factor: float, r
 
 
 @pytest.mark.parametrize("error", [0.0, 0.02, 0.5])
-def test_torque_that_is_read_at_one_moment_of_a_step_is_named_where_it_matters(error: float) -> None:
+def test_a_large_reading_error_of_the_torque_is_reported(error: float) -> None:
     run = there_and_back(speeds=(0.05, 0.1, 0.15, 0.2, 0.3, 0.4)).run()
     points = reduce_run(run, crane()).points
     points = points[points["joint"] == "lift"]
-    assert check_reading([run], points) == []                     # of a drive that has no such steps, or does not say
+    assert check_reading([run], points) == []                     # drives without position steps, or without a stated error
     driver = {"viscous_error": [0.0 if name != "lift" else error for name in run.names]}
     found = check_reading([run, replace(run, record={**run.record, "driver": driver})], points)
     share = error * 0.4 / float(np.median(points["odd"][points["speed"] > 0.39]))
     assert [finding.kind for finding in found] == (["reading"] if share > 0.02 else [])
     if found:
-        assert f"off by 0.5 N·m·s/rad, friction at 0.4 rad/s by {100 * share:.0f} %" in found[0].text
+        assert f"wrong by 0.5 N·m·s/rad, friction at 0.4 rad/s by {100 * share:.0f} %" in found[0].text
 
 
 # several runs
 
-def test_findings_say_which_of_several_runs_they_are_about() -> None:
+def test_findings_name_their_run() -> None:
     run = there_and_back().run()
     found, torn = check_log(run), Finding(None, "torn", "the recording was cut off")
     assert name_runs([run], [found])[0].text == "250.0 Hz, no gaps"
@@ -401,7 +401,7 @@ def test_findings_say_which_of_several_runs_they_are_about() -> None:
 
 # the page
 
-def test_every_kind_of_finding_is_on_its_page() -> None:
+def test_every_kind_of_finding_is_documented() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ident").rglob("*.py"))
     kinds = set(re.findall(r'Finding\([^"()]*(?:\([^"()]*\))?[^"()]*"([a-z -]+)"', source))
     assert {"rate", "stick-slip", "torque unit", "drift", "not calibrated"} <= kinds
@@ -413,7 +413,7 @@ def test_every_kind_of_finding_is_on_its_page() -> None:
 
 @pytest.fixture
 def recorded(make_arm: Callable[..., ArmFile], tmp_path: Path) -> Callable[..., Run]:
-    """A run of the pair: round trips of the lift, and what makes its drive a poor one."""
+    """A run of the pair with round trips of the lift, whose drive has the given faults."""
     def make(speeds: tuple[float, ...] = (0.3, 0.1, 0.8, 0.2, 0.5), **lift: float) -> Run:
         arm = make_arm({"simulation": {"torque_noise": 0.05, "encoder_step": 1e-5, "joints": {"lift": lift}}})
         segments = [Segment(0, "move", (0.2, 0.3), 1)]
@@ -426,27 +426,27 @@ def recorded(make_arm: Callable[..., ArmFile], tmp_path: Path) -> Callable[..., 
     return make
 
 
-def test_a_healthy_arm_gives_its_rate_and_no_more(recorded: Callable[..., Run]) -> None:
+def test_a_healthy_arm_gives_only_its_rate(recorded: Callable[..., Run]) -> None:
     result = identify([recorded()])
     assert [(finding.kind, finding.text) for finding in result.findings] == [("rate", "200.0 Hz, no gaps")]
 
 
-def test_a_soft_drive_sticks_and_slips(recorded: Callable[..., Run]) -> None:
-    """Twice as much friction at rest as in motion, and a velocity loop that is slow to build up the difference."""
+def test_a_soft_drive_shows_stick_slip(recorded: Callable[..., Run]) -> None:
+    """Static friction is twice sliding friction, and the velocity loop is too slow to compensate the difference."""
     result = identify([recorded((0.02, 0.2, 0.3, 0.5, 0.8), static=6.0, stribeck_velocity=0.03, bandwidth=4.0)])
     found = {finding.kind: finding for finding in result.findings if finding.joint == "lift"}
     assert "in 2 motion(s), at up to 0.02 rad/s" in found["stick-slip"].text
     assert "friction of lift up to 0.02 rad/s is not sliding friction" in found["stick-slip"].text
 
 
-def test_a_torque_whose_sign_is_wrong_is_refused_and_names_the_joint(recorded: Callable[..., Run]) -> None:
+def test_a_torque_of_the_wrong_sign_is_refused(recorded: Callable[..., Run]) -> None:
     run = recorded()
     with pytest.raises(FitError, match=r"lift is not calibrated: torque opposes motion.*sign of the torque signal is wrong"):
         identify([changed(run, "tau", -run.signals["tau"])])
 
 
-def test_a_slow_velocity_loop_answers_late(recorded: Callable[..., Run]) -> None:
-    """The command comes from disk, where the fit left it."""
+def test_a_slow_velocity_loop_has_a_latency(recorded: Callable[..., Run]) -> None:
+    """The command is read from disk, because the fit does not load it."""
     run = recorded((0.2, 0.3, 0.4, 0.5, 0.6), bandwidth=4.0)
     assert "dq_cmd" not in run.signals
     found = [finding for finding in identify([run]).findings if finding.kind == "latency"]

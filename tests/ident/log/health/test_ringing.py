@@ -1,4 +1,4 @@
-"""A swing at one frequency is named; ripple, noise, coarse encoders and motions that were asked for are not."""
+"""Ringing is found; gear ripple, noise, coarse encoders and commanded motions are not reported."""
 
 import re
 from pathlib import Path
@@ -26,25 +26,25 @@ def run(v, noise=1e-4, step=0.0, torque=None):
 
 @pytest.mark.parametrize("motion", [STAIRS, SINE], ids=["stairs", "sine"])
 @pytest.mark.parametrize("frequency", [17.0, 40.0])
-def test_a_swing_is_named_with_frequency_and_size(motion, frequency):
+def test_ringing_is_reported_with_frequency_and_amplitude(motion, frequency):
     (found,) = ringing(run(motion + 0.1 * np.sqrt(2.0) * np.sin(2.0 * np.pi * frequency * T)), 0, "rad/s")
     assert found.kind == "ringing"
-    assert f"swings at {frequency:.3g}" in found.text
+    assert f"oscillates at {frequency:.3g}" in found.text
     assert float(re.search(r"by (.*) rad/s rms", found.text)[1]) == pytest.approx(0.1, rel=0.1)
 
 
 @pytest.mark.parametrize("motion", [STAIRS, SINE], ids=["stairs", "sine"])
 @pytest.mark.parametrize("step", [0.0, 2.0 * np.pi / 4096.0])
-def test_clean_motion_is_not_said_to_ring(motion, step):
+def test_clean_motion_is_not_reported(motion, step):
     assert not ringing(run(motion, step=step), 0, "rad/s")
 
 
-def test_ripple_of_a_gear_is_none():
-    """It has another frequency at each speed."""
+def test_gear_ripple_is_not_reported():
+    """The frequency of gear ripple depends on speed."""
     q = np.cumsum(STAIRS) * 0.004
     assert not ringing(run(STAIRS * (1.0 + 0.1 * np.sin(60.0 * q))), 0, "rad/s")
 
 
-def test_a_multi_sine_that_was_asked_for_is_none():
+def test_a_commanded_multi_sine_is_not_reported():
     v = sum(np.cos(2.0 * np.pi * k * 0.5 * T + k * k) for k in range(1, 9))
     assert not ringing(run(v), 0, "rad/s")

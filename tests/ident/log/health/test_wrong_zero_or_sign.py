@@ -1,4 +1,4 @@
-"""One mistake about positions is named with what to write; MuJoCo says what the torques truly are."""
+"""A mistake about positions is named with its correction; MuJoCo computes the true torques."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
 from stribeck.ident.model.files.urdf_mjcf import model_spec
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
-POINTS, FRICTION, NOISE = 60, 3.0, 0.1          # of a joint [N·m]
+POINTS, FRICTION, NOISE = 60, 3.0, 0.1          # points, friction [N·m] and noise [N·m] of a joint
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def lab6() -> Any:
 
 
 def recorded(seed: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Random places of lab6, shape (N, 6), and the torques that hold it there."""
+    """Random postures of lab6, shape (N, 6), and the torques that hold it there."""
     model = model_spec(LAB6).compile()
     data, rng = mujoco.MjData(model), np.random.default_rng(seed)
     q = rng.uniform(0.7 * model.jnt_range[:, 0], 0.7 * model.jnt_range[:, 1], (6 * POINTS, model.nv))
@@ -38,7 +38,7 @@ def recorded(seed: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
 
 def findings(q: np.ndarray, tau: np.ndarray, mechanism: Any,
              tables: dict[str, JointTable] | None = None) -> list[tuple[Any, ...]]:
-    """Joint, kind and text; each joint has some of the points."""
+    """Joint, kind and text of each finding; each joint has a part of the points."""
     joint = np.tile(np.arange(6), POINTS)
     points = pd.DataFrame({"joint": [mechanism.names[j] for j in joint], "odd": FRICTION,
                            "even": tau[np.arange(len(q)), joint]})
@@ -49,7 +49,7 @@ def findings(q: np.ndarray, tau: np.ndarray, mechanism: Any,
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("joint", [1, 2])
 class TestMistakes:
-    def test_a_direction(self, lab6: Any, joint: int, seed: int) -> None:
+    def test_a_wrong_direction(self, lab6: Any, joint: int, seed: int) -> None:
         q, tau = recorded(seed)
         q[:, joint] *= -1.0
         tau[:, joint] *= -1.0
@@ -57,7 +57,7 @@ class TestMistakes:
         assert (name, kind) == (lab6.names[joint], "direction")
         assert f"write direction = -1 in joints.{name}" in text
 
-    def test_a_direction_about_a_zero_that_is_stated(self, lab6: Any, joint: int, seed: int) -> None:
+    def test_a_wrong_direction_with_a_stated_zero(self, lab6: Any, joint: int, seed: int) -> None:
         q, tau = recorded(seed)
         q[:, joint], tau[:, joint] = 0.4 - q[:, joint], -tau[:, joint]
         tables = {lab6.names[joint]: JointTable(zero_offset=0.2, direction=-1)}
@@ -66,7 +66,7 @@ class TestMistakes:
         assert f"write direction = 1 in joints.{name}" in text
 
     @pytest.mark.parametrize("shift", [-0.35, 0.1, 1.4])
-    def test_a_zero(self, lab6: Any, joint: int, seed: int, shift: float) -> None:
+    def test_a_wrong_zero(self, lab6: Any, joint: int, seed: int, shift: float) -> None:
         q, tau = recorded(seed, scale=0.93)
         q[:, joint] -= shift
         ((name, kind, text),) = findings(q, tau, lab6, {lab6.names[joint]: JointTable(zero_offset=0.5)})
@@ -77,7 +77,7 @@ class TestMistakes:
 
 @pytest.mark.parametrize("moved", [True, False], ids=["positions and torques", "torques"])
 @pytest.mark.parametrize("pair", [(1, 2), (2, 3), (0, 1)])
-def test_two_joints_exchanged(lab6: Any, pair: tuple[int, int], moved: bool) -> None:
+def test_two_exchanged_joints(lab6: Any, pair: tuple[int, int], moved: bool) -> None:
     q, tau = recorded(1)
     back = pair[::-1]
     tau[:, pair] = tau[:, back]
@@ -87,25 +87,25 @@ def test_two_joints_exchanged(lab6: Any, pair: tuple[int, int], moved: bool) -> 
     assert (name, kind) == (lab6.names[pair[0]], "order")
     what = "positions and torques" if moved else "torques"
     assert text.startswith(f"{name} and {lab6.names[pair[1]]}: ")
-    assert f"if the {what} of these two are exchanged" in text
+    assert f"if the {what} of these two joints are exchanged" in text
 
 
-def test_a_right_log_has_no_mistake(lab6: Any) -> None:
+def test_a_correct_log_has_no_finding(lab6: Any) -> None:
     assert all(findings(*recorded(seed, scale), lab6) == [] for seed, scale in ((0, 1.0), (1, 0.9), (2, 1.3)))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_wrist_that_pitches_the_other_way_may_be_one_that_is_rolled_by_half_a_turn(lab6: Any, seed: int) -> None:
+def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(lab6: Any, seed: int) -> None:
     q, tau = recorded(seed)
     q[:, 4] *= -1.0
     tau[:, 4] *= -1.0
     told = findings(q, tau, lab6)
     assert [one[:2] for one in told] in ([], [("j5", "direction")], [("j4", "zero")])
-    assert all(one[1] == "direction" or abs(abs(float(re.findall(r"at positions (\S+) rad", one[2])[0])) - np.pi) < 0.1
+    assert all(one[1] == "direction" or abs(abs(float(re.findall(r"are shifted by (\S+) rad", one[2])[0])) - np.pi) < 0.1
                for one in told)
 
 
-def test_two_mistakes_at_once_are_not_told_as_one(lab6: Any) -> None:
+def test_two_mistakes_are_not_explained_by_one(lab6: Any) -> None:
     q, tau = recorded(0)
     q[:, 1] += 0.8
     q[:, 2] *= -1.0
@@ -113,7 +113,7 @@ def test_two_mistakes_at_once_are_not_told_as_one(lab6: Any) -> None:
     assert findings(q, tau, lab6) == []
 
 
-def test_torques_of_another_arm_have_no_explanation(lab6: Any) -> None:
+def test_torques_of_another_arm_are_not_explained(lab6: Any) -> None:
     q, tau = recorded(0)
     tau[:, 1] = 20.0 * np.sin(3.0 * q[:, 4])
     assert findings(q, tau, lab6) == []

@@ -1,4 +1,4 @@
-"""The motion that follows from references: near the true one, and without the noise of the measured one."""
+"""Motion predicted from references: close to the true motion, and without the noise of the measured motion."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ _NOISE = 2e-4
 
 
 def followed(noise: float = _NOISE, **more: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """True motion of a joint that follows a reference late and through a first-order lag, its noise, and signals."""
+    """True motion of a joint that follows a reference with a delay and a first-order lag, the noise, and the signals."""
     t, told, *_ = multi_sine(40.0)
     a = np.exp(-1.0 / RATE / _LAG)
     late = np.interp(t - _DELAY, t, told)
@@ -29,7 +29,7 @@ def recorded(signals: dict[str, np.ndarray]):
     return filtered([log(t, signals)], [pendulum()], 20.0)
 
 
-def test_it_is_the_true_motion_without_the_noise_of_the_measured_one() -> None:
+def test_the_prediction_is_the_true_motion_without_measurement_noise() -> None:
     true, _, signals = followed()
     measured = recorded(signals)
     told, silent = commanded(measured), recorded(signals | {"q": true[:, None]})
@@ -38,11 +38,11 @@ def test_it_is_the_true_motion_without_the_noise_of_the_measured_one() -> None:
     ddq = [one.stretches[0].ddq[inner, 0] for one in (told, silent, measured)]
     assert np.std(ddq[0] - ddq[1]) < 0.05 * np.std(ddq[1])
     noise = ddq[2] - ddq[1]
-    assert np.std(noise) > 0.05 * np.std(ddq[1])                    # there is noise to be rid of
+    assert np.std(noise) > 0.05 * np.std(ddq[1])                    # the measured motion has noise
     assert abs(np.corrcoef(ddq[0] - ddq[1], noise)[0, 1]) < 0.05
 
 
-def test_it_does_not_know_the_velocity_that_was_sent() -> None:
+def test_the_prediction_ignores_the_velocity_set_point() -> None:
     true, off, signals = followed()
     sent = {"dq_cmd": (np.gradient(true) * RATE - 8.0 * off)[:, None]}
     one, other = commanded(recorded(signals)), commanded(recorded(signals | sent))
@@ -52,7 +52,7 @@ def test_it_does_not_know_the_velocity_that_was_sent() -> None:
 
 
 @pytest.mark.parametrize("told", [None, np.nan])
-def test_there_is_none_without_references(told: float | None) -> None:
+def test_there_is_no_prediction_without_references(told: float | None) -> None:
     _, _, signals = followed()
     if told is None:
         del signals["q_cmd"]
@@ -63,7 +63,7 @@ def test_there_is_none_without_references(told: float | None) -> None:
 
 
 @pytest.mark.parametrize("rate", [5.0, 25.0])
-def test_a_slow_log_is_no_trouble(rate: float) -> None:
+def test_a_slow_log_has_a_finite_prediction(rate: float) -> None:
     _, _, signals = followed()
     every = round(RATE / rate)
     t, slow = np.arange(len(signals["q"]))[::every] / RATE, {name: values[::every] for name, values in signals.items()}
@@ -72,7 +72,7 @@ def test_a_slow_log_is_no_trouble(rate: float) -> None:
     assert np.isfinite(told.stretches[0].ddq).all()
 
 
-def test_one_run_without_references_is_enough() -> None:
+def test_one_run_without_references_prevents_the_prediction() -> None:
     _, _, signals = followed()
     t = np.arange(len(signals["q"])) / RATE
     bare = {name: values for name, values in signals.items() if name != "q_cmd"}

@@ -1,6 +1,6 @@
-"""Rests, holes and twitches in general motion: what is no sliding friction reaches no point.
+"""Rests, gaps and twitches in general motion: only sliding friction reaches the points.
 
-The truth is Coulomb 1 N·m and viscous 0.5 N·m·s/rad on a wheel without gravity; torque and motion are written out here.
+The true friction is Coulomb 1 N·m and viscous 0.5 N·m·s/rad, on a wheel without gravity; this file computes torque and motion.
 """
 
 from contextlib import suppress
@@ -43,7 +43,7 @@ def reduced(t: np.ndarray, q: np.ndarray, tau: np.ndarray, encoder: float = 1e-5
 
 
 def moves_and_rests(rate: float, held: str, seed: int = 0, seconds: float = 60.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Moves at trapezoids of speed with rests between them, and the torque that is held at rest: "random", "zero" or "kept"."""
+    """Trapezoidal moves with rests between them; `held` is the torque at rest: "random", "zero" or "kept"."""
     rng, dt, acceleration = np.random.default_rng(seed), 1.0 / rate, 2.0
     q, dq, ddq, rest = [], [], [], []
     at = 0.0
@@ -78,7 +78,7 @@ def off(fit: FitResult) -> tuple[float, float]:
 @pytest.mark.parametrize("held", ["random", "zero", "kept"])
 @pytest.mark.parametrize(("rate", "encoder"), [(100.0, 1e-5), (250.0, 1e-5), (250.0, 2.0 * np.pi / 2**14)])
 def test_friction_is_not_biased_by_rests(rate: float, encoder: float, held: str) -> None:
-    """Whatever torque a rest holds: it was 4 % of Coulomb and 37 % of viscous friction at 100 Hz, and a phantom direction."""
+    """For any torque at rest; without the mask, the bias was 4 % of Coulomb and 37 % of viscous friction at 100 Hz."""
     t, q, tau = moves_and_rests(rate, held)
     chosen = fit_motion(reduced(t, q, tau, encoder))
     coulomb, viscous = off(chosen)
@@ -87,8 +87,8 @@ def test_friction_is_not_biased_by_rests(rate: float, encoder: float, held: str)
     assert abs(chosen.nuisance["offset"].value) < 0.003
 
 
-def test_what_a_rest_holds_reaches_no_point() -> None:
-    """Points of two logs that differ in their rests only are the same."""
+def test_torque_at_rest_does_not_reach_the_points() -> None:
+    """Two logs that differ only in their rests give the same points."""
     seen = []
     for held in ("random", "kept"):
         t, q, tau = moves_and_rests(250.0, held)
@@ -121,8 +121,8 @@ def swing(seconds: float = 60.0, rate: float = 50.0) -> tuple[np.ndarray, np.nda
     return t, np.sin(turn) @ a, INERTIA * ddq + COULOMB * np.sign(dq) + VISCOUS * dq
 
 
-def test_samples_interpolated_in_a_hole_reach_no_point() -> None:
-    """Holes of four periods at 50 Hz: as long as what the filter passes, too short to cut the log at each."""
+def test_samples_interpolated_in_a_gap_do_not_reach_the_points() -> None:
+    """Gaps of four periods at 50 Hz: within the filter's bandwidth, but too short to split the log."""
     t, q, tau = swing()
     keep = (np.arange(len(t)) % 40 < 37) | (np.arange(len(t)) < 10)
     whole, motion = reduced(t, q, tau), reduced(t[keep], q[keep], tau[keep])
@@ -137,7 +137,7 @@ def test_samples_interpolated_in_a_hole_reach_no_point() -> None:
 
 @pytest.mark.parametrize("lasts", [0.06, 0.08, 0.12, 0.2])
 def test_a_joint_that_only_twitches_is_fitted_or_refused(lasts: float) -> None:
-    """There and back by 20 mrad in a moment; without a point the search for loads stopped the program."""
+    """A short motion by 20 mrad and back, which may give no point."""
     t = np.arange(15000) / 250.0
     since = t % 6.0
     q = np.where(since < lasts, 0.02 * np.sin(np.pi * since / lasts) ** 2, 0.0)
@@ -146,7 +146,7 @@ def test_a_joint_that_only_twitches_is_fitted_or_refused(lasts: float) -> None:
         assert len(identify_motion(log, wheel(), "turn", Options(motion="model")).points)
 
 
-def test_points_without_one_direction_are_refused() -> None:
+def test_points_without_a_clear_direction_are_refused() -> None:
     t, q, tau = moves_and_rests(250.0, "zero")
     motion = reduced(t, q, tau)
     shaking = replace(motion, dq=np.abs(motion.dq) * (-1.0) ** np.arange(len(motion.dq)))
