@@ -216,7 +216,7 @@ def test_pins_that_rub_are_told_from_the_sliders(tmp_path: Path, small_plans: No
     pins = Calibration.load("out").model.passive.classes["pins"].parameters["coulomb_coefficient"]
     assert pins.low < 0.002 < pins.high
     assert pins.value == pytest.approx(0.002, rel=0.25)
-    assert "passive   pins, the joints link1, link2 and link3, which have no drive: " in outcome.out
+    assert "passive   pins (joints without a drive: link1, link2 and link3): " in outcome.out
     assert "Joints without a drive" in Path("out/report.html").read_text(encoding="utf-8")
     assert max(friction_errors(arm, Path("out")).values()) < 0.05
 

@@ -105,7 +105,8 @@ class TestPayload:
 
     def test_it_is_said(self, fitted):
         said = words.gravity_sentence(fitted.calibration)
-        found = re.search(r"An unknown tool on the last link explains the even parts: 1\.\d+ ± 0\.\d+ kg at \((0\.\d+), ", said)
+        found = re.search(r"An unknown tool on the last link explains the measured gravity torque: 1\.\d+ ± 0\.\d+ kg "
+                          r"at \((0\.\d+), ", said)
         assert found
         assert float(found[1]) == pytest.approx(PAYLOAD["com"][0], rel=0.1)
         assert "Unknown tool" in (fitted.calibration.folder / "report.html").read_text(encoding="utf-8")
@@ -202,12 +203,12 @@ class TestRepeats:
             one, two = (calibration.joints["lift"].values[name] for calibration in alone)
             assert parameters[name]["repeat_deviation"] == pytest.approx(abs(one - two) / np.sqrt(2.0), rel=0.02)
             assert all(calibration.joints["lift"].parameters[name].repeat_deviation is None for calibration in alone)
-        assert re.search(r"repeats +Estimates of 2 single runs deviate by at most", outcome.err)
+        assert re.search(r"repeats +Estimates of 2 single runs scatter with a standard deviation of at most", outcome.err)
         assert cli("fit", tmp_path / "out", "-o", tmp_path / "again").code == 0
         assert without_date(tmp_path / "again" / "calibration.toml") == without_date(tmp_path / "out" / "calibration.toml")
 
     @pytest.mark.parametrize(("deviation", "said"), [
-        (0.5, "no more than the intervals tell"), (10.0, "more than the intervals tell: viscous of j2")])
+        (0.5, "no more than their intervals predict"), (10.0, "more than their intervals predict: viscous of j2")])
     def test_runs_that_differ_by_more_than_chance_are_named(self, fitted, deviation, said):
         """By chance alone the estimates of two runs scatter by sqrt(2) standard errors of both together."""
         joint = fitted.calibration.joints["j2"]
