@@ -132,7 +132,7 @@ class TestPlan:
 
     def test_one_joint_alone_is_no_way_out_where_nothing_says_what_is_clear(self, make_arm):
         """It is measured in several postures, whichever joint."""
-        with pytest.raises(PlanError, match=r"what is clear; state workspace\.box$"):
+        with pytest.raises(PlanError, match=r"links in the model; state workspace\.box$"):
             plan_breakaway(make_arm({"driver": {"kind": "bench"}}), ("turn",))
 
     def test_no_room_names_the_joint(self, make_arm):
@@ -140,10 +140,10 @@ class TestPlan:
             plan_breakaway(make_arm({"joints": {"turn": {"position": [-0.04, 0.04]}}}))
 
     @pytest.mark.parametrize(("change", "words"), [
-        ({"rate": 0.0}, "a rate other than 0"), ({"rate": None}, "a ramp has a rate"),
-        ({"dwell": None}, "a dwell of more than 0 s"), ({"joint": "elbow"}, "unknown joint 'elbow'"),
-        ({"target": (0.5, 0.5)}, "the target where it starts"),
-        ({"kind": "move"}, "is a move; a ramp has a rate"), ({"rate": -31.0}, r"turn grows by 31 N·m/s, limit 30 N·m/s"),
+        ({"rate": 0.0}, "a rate other than 0"), ({"rate": None}, "a ramp needs a rate"),
+        ({"dwell": None}, "a dwell above 0 s"), ({"joint": "elbow"}, "unknown joint 'elbow'"),
+        ({"target": (0.5, 0.5)}, "a target equal to its start"),
+        ({"kind": "move"}, "is a move: a ramp needs a rate"), ({"rate": -31.0}, r"turn grows by 31 N·m/s, limit 30 N·m/s"),
     ])
     def test_a_ramp_that_cannot_be_is_refused(self, make_arm, change, words):
         arm = make_arm()

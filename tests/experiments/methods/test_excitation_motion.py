@@ -152,7 +152,7 @@ class TestRefusals:
         near = np.column_stack((q.min(axis=0) - 0.03, q.max(axis=0) + 0.03))
         close = replace(limits, position=near)
         assert check_wave(segment, start, Bounds(mechanism, close, 0.0)) == pytest.approx(0.03, abs=1e-3)
-        with pytest.raises(PlanError, match="should the computer fall silent"):
+        with pytest.raises(PlanError, match="if the computer stops sending"):
             check_wave(segment, start, Bounds(mechanism, close, 0.3))
 
     def test_waves_that_are_none(self, lab6, plan):

@@ -78,7 +78,7 @@ def test_joints_that_were_not_asked_for_rest(tmp_path):
 
 @pytest.mark.parametrize(("change", "words"), [
     ({"swings": (3, 3, 2, 3, 3, 3)}, "odd number of passes"), ({"swings": (3, 3)}, "odd number"),
-    ({"swings": None}, "a swing has swings"), ({"kind": "sweep"}, "is a sweep; a swing has swings"),
+    ({"swings": None}, "a swing needs swings"), ({"kind": "sweep"}, "is a sweep: a swing needs swings"),
     ({"speed": 1.6}, "moves j1 at 1.6 rad/s, limit 1.5"), ({"swings": (3,) * 5 + (9001,)}, "moves j6 at .* rad/s, limit 2"),
 ])
 def test_a_swing_that_cannot_be_is_refused(plan, change, words):
@@ -94,7 +94,7 @@ def test_a_swing_that_turns_too_fast_is_refused(plan):
     home = np.array(plan.start)
     swing = next(segment for segment in plan.segments if segment.kind == "swing")
     short = replace(swing, id=0, swings=(1,) * 6, joint="j2", speed=0.5, target=tuple(home + 0.1))
-    with pytest.raises(PlanError, match=r"turns j1 with 5 rad/s², limit 4"):        # 2 v² / way
+    with pytest.raises(PlanError, match=r"accelerates j1 by 5 rad/s², limit 4"):        # 2 v² / way
         check_plan(replace(plan, segments=(short,)), arm, load_mechanism(arm))
 
 

@@ -50,7 +50,7 @@ class TestSilence:
         check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, wired, load_mechanism(wired))
         bare = make_arm({"driver": self.BUS, "joints": self.DRIVES, "workspace": {"home": [0.0, 0.0]}})
         check_way(np.array(plan.start) + np.array([0.3, 0.0]), plan, bare, load_mechanism(bare))
-        with pytest.raises(PlanError, match=r"turn, lift stand elsewhere than at the start of the plan, .* nothing moved"):
+        with pytest.raises(PlanError, match=r"turn, lift are away from the start of the plan, .* nothing moved"):
             check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, bare, load_mechanism(bare))
 
     @pytest.mark.parametrize(("share", "room", "free"), [(0.1, 0.06, True), (1.0, 0.06, False), (0.1, 0.005, False)])
@@ -62,7 +62,7 @@ class TestSilence:
         if free:
             check_way(stands, plan, wired, mechanism, share)
             return
-        with pytest.raises(PlanError, match=r"the way to the start takes turn at .* before its limit, .* fall silent"):
+        with pytest.raises(PlanError, match=r"the path to the start takes turn at .* before its limit, .* stops sending"):
             check_way(stands, plan, wired, mechanism, share)
 
     def test_plans_keep_the_way_free(self, wired, make_arm):
@@ -79,7 +79,7 @@ class TestSilence:
         assert (np.minimum(ends - limits.position[:, 0], limits.position[:, 1] - ends).min(axis=0) >= needed - 1e-9).all()
 
     def test_a_plan_of_somebody_else_that_does_not_is_refused(self, wired, make_plan):
-        with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, 0\.268 rad are "
+        with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, but 0\.268 rad are "
                                             r"needed: .* goes on for 0\.31 s \(driver\.watchdog and 2 cycles; "):
             checked(make_plan(wired, speeds=(1.0,), posture=(2.1, 0.3)), wired)
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
@@ -95,7 +95,7 @@ class TestSilence:
     def test_a_range_too_short_to_stop_in_names_the_joint(self, make_arm, make):
         arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.05, 0.05]}},
                         "workspace": {"box": [[-2.0, 2.0]] * 3}})
-        with pytest.raises(PlanError, match=r"joint turn has 0\.1 rad between .*, but may go on for 0\.\d+ rad either way"):
+        with pytest.raises(PlanError, match=r"turn has 0\.1 rad between .* but would overrun by 0\.\d+ rad in either direction"):
             make(arm)
 
     @pytest.mark.parametrize(("change", "words"), [

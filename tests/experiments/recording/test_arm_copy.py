@@ -72,6 +72,6 @@ def test_a_model_whose_masses_are_those_of_meshes_is_refused_before_anything_mov
     torque = 50.0
     """, encoding="utf-8")
     arm = load_arm(tmp_path / "meshed.toml")
-    with pytest.raises(InputError, match=r"needs other files, .* and a run keeps the model alone"):
+    with pytest.raises(InputError, match=r"needs other files, .* but a run stores the model file only"):
         RunWriter(tmp_path / "run", arm, load_mechanism(arm), "test", 100.0)
     assert not (tmp_path / "run").exists()

@@ -275,7 +275,7 @@ def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, mo
     """What the command line leaves out; what it says must agree."""
     monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
     wrong = cli("calibrate", arm.path, "--seed", "6", "-o", broken, "--resume")
-    assert (wrong.code, "seed 5 instead of 6; leave the options out" in wrong.err) == (2, True)
+    assert (wrong.code, "seed 5 instead of 6; leave the options out to resume" in wrong.err) == (2, True)
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "stribeck")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
@@ -394,7 +394,7 @@ class TestRefused:
     def test_another_arm_file(self, arm, broken):
         text = arm.path.read_text(encoding="utf-8")
         arm.path.write_text(text.replace("velocity = 2.0", "velocity = 1.9"), encoding="utf-8")
-        with pytest.raises(InputError, match="begun with another arm file or model than pair is now"):
+        with pytest.raises(InputError, match="arm file or model of pair changed since the campaign began"):
             small(load_arm(arm.path), broken, resume=True)
 
     @pytest.mark.parametrize(("change", "words"), [({"seed": 6}, "seed 5 instead of 6"), ({"joints": ("lift",)}, "other joints"),
@@ -408,7 +408,7 @@ class TestRefused:
     def test_a_folder_with_something_else(self, arm, tmp_path):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.txt").write_text("precious", encoding="utf-8")
-        with pytest.raises(InputError, match=r"thesis\.txt, but no campaign that could be resumed"):
+        with pytest.raises(InputError, match=r"thesis\.txt, but no campaign to resume"):
             small(arm, tmp_path / "out", resume=True)
 
     def test_runs_without_the_plan_that_they_belong_to(self, arm, broken):

@@ -111,16 +111,16 @@ class TestBrokenOff:
 
         with pytest.raises(RecordingFailed) as caught:
             record()
-        assert_one_sentence(caught.value, "the disk took nothing for 0.05 s", "what was recorded before is kept")
+        assert_one_sentence(caught.value, "the disk did not respond for 0.05 s", "samples recorded before are kept")
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, RATE, 70 * RATE)                           # it hangs, or nothing more can wait, whatever comes first
-        assert run.closed["reason"].endswith("the disk took nothing for 0.05 s")
+        assert run.closed["reason"].endswith("the disk did not respond for 0.05 s")
 
     def test_an_arm_that_moves_does_not_wait_for_a_disk_that_is_far_behind(self, start):
         writer = start(waits=False)
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match="the disk is too slow, 64 batches and events wait for it; what was recorded"):
+        with pytest.raises(RecordingFailed, match="the disk is too slow, 64 batches and events are waiting; samples recorded"):
             fill(writer, 10_000)
         assert time.monotonic() - began < 3.0
         slow.free.set()
@@ -132,7 +132,7 @@ class TestBrokenOff:
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         fill(writer, 60)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match=r"the disk took nothing for 0\.2 s"):
+        with pytest.raises(RecordingFailed, match=r"the disk did not respond for 0\.2 s"):
             writer.close(DONE)
         assert time.monotonic() - began < 3.0
         slow.free.set()
@@ -145,7 +145,7 @@ class TestBrokenOff:
         fill(writer, 60)
         time.sleep(0.3)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match=r"the disk took nothing for 0\.2 s"):
+        with pytest.raises(RecordingFailed, match=r"the disk did not respond for 0\.2 s"):
             fill(writer, 60, 60)
         assert time.monotonic() - began < 0.1
         slow.free.set()
@@ -159,7 +159,7 @@ class TestBrokenOff:
                 writer._disk._samples = io.BufferedWriter(Raw(writer._disk._samples.detach(), room), 1 << 16)
                 fill(writer, 45)
 
-        with pytest.raises(RecordingFailed, match=r"samples\.arrows: No space left on device; what was recorded"):
+        with pytest.raises(RecordingFailed, match=r"samples\.arrows: No space left on device; samples recorded"):
             record()
         closed = json.loads((tmp_path / "run" / EVENTS).read_text(encoding="utf-8").splitlines()[-1])
         assert closed["event"] == "closed"

@@ -170,13 +170,13 @@ class TestModels:
         assert "lost" in caplog.text
         assert "take no part in checks for collision" in caplog.text
         (said,) = relied_on(arm, load_mechanism(arm))
-        assert said.endswith("5 mm apart; meshes that cannot be read: of body upper, body fore, body hand")
+        assert said.endswith("5 mm apart; unreadable meshes: body upper, body fore, body hand")
 
     def test_links_without_a_shape_are_named(self, snake):
         arm = snake()
         arm.model.write_text(arm.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
         (said,) = relied_on(arm, load_mechanism(arm))
-        assert said.endswith("5 mm apart; links without any shape: of a")
+        assert said.endswith("5 mm apart; links without shapes: a")
 
 
 @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
@@ -210,15 +210,15 @@ class TestHardware:
 
     def test_the_whole_arm_moves_only_with_a_box_or_geometry(self, snake):
         small = ConstantSpeed(postures=1, speeds=2)
-        with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves several joints at once only .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"snake\.toml: hardware moves several joints simultaneously only .* workspace\.box"):
             plan_whole_arm(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="simulated"), None, 0, small)
         lost = '<collision><geometry><mesh filename="package://arm/lost.stl"/></geometry></collision>'
-        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints simultaneously only"):
             plan_whole_arm(snake(shapes=ROD + lost, kind="bench"), None, 0, small)
         bare = snake(kind="bench")
         bare.model.write_text(bare.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
-        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints simultaneously only"):
             plan_whole_arm(load_arm(bare.path), None, 0, small)
         plan_whole_arm(snake(kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="bench", box=", box = [[-1, 1], [-1, 1], [-1, 1]]"), None, 0, small)
@@ -229,11 +229,11 @@ class TestHardware:
         plan = plan_constant_speed(arm, None, 0, ConstantSpeed(postures=2, speeds=2))
         assert all(np.count_nonzero(np.array(segment.target) != start) <= 1 for start, segment in plan.legs())
         assert {segment.joint for segment in plan.segments if segment.joint} == set(plan.names)
-        with pytest.raises(PlanError, match="several joints at once"):
+        with pytest.raises(PlanError, match="several joints simultaneously"):
             plan_breakaway(arm)
 
     def test_swings_are_motion_of_the_whole_arm(self, snake):
-        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only where .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints simultaneously only if .* workspace\.box"):
             plan_validation(snake(shapes="", table="", kind="bench"))
         plan_validation(snake(shapes="", table="", kind="bench"), ("a",))
 
