@@ -136,7 +136,7 @@ class TestPlan:
             plan_breakaway(make_arm({"driver": {"kind": "bench"}}), ("turn",))
 
     def test_no_room_names_the_joint(self, make_arm):
-        with pytest.raises(PlanError, match=r"joint turn has no place 0\.05 rad from both of its limits"):
+        with pytest.raises(PlanError, match=r"joint turn has no position at least 0\.05 rad from both limits"):
             plan_breakaway(make_arm({"joints": {"turn": {"position": [-0.04, 0.04]}}}))
 
     @pytest.mark.parametrize(("change", "words"), [

@@ -79,7 +79,7 @@ def test_plans_keep_to_it(make_arm, method):
 
 def test_what_cannot_be_is_refused(make_arm):
     arm = make_arm()
-    with pytest.raises(PlanError, match=r"turn does not keep 0\.2 per second or any lower speed"):
+    with pytest.raises(PlanError, match=r"turn does not hold 0\.2 per second or any lower speed"):
         with_slowest(arm, {"turn": LowestSpeed(None, 0.2)})
     with pytest.raises(PlanError, match=r"joints\.turn\.slowest = 1\.9 is above the highest speed of its strokes"):
         plan_method("single", with_slowest(arm, {"turn": LowestSpeed(1.9, 1.3)}), None, 1)

@@ -383,7 +383,7 @@ class TestRefused:
 
     def test_a_search_that_the_plans_do_not_rest_on(self, arm, broken):
         before = raw(broken)
-        with pytest.raises(InputError, match="begun without the search for the lowest speed"):
+        with pytest.raises(InputError, match="the campaign began without the search for the lowest speed"):
             small(arm, broken, resume=True, search=True)
         assert raw(broken) == before
 
@@ -491,10 +491,10 @@ def test_a_budget_too_short_for_any_plan_is_told_before_the_search_moves(arm, tm
 
     search = plan_lowest_speed(arm, ("turn",), 0).robot_time
     (told,) = begin(search + 5.0)
-    assert re.match(r"budget: the shortest plan takes \d+ s, 5 s are left beside the search", told)
+    assert re.match(r"budget: the shortest plan takes \d+ s, but only 5 s remain after the search", told)
     assert begin(search + 3600.0) == []
 
 
 def test_a_budget_that_other_motions_take(arm, tmp_path):
-    with pytest.raises(PlanError, match=r"100 s of robot time are too short, warm-up \d+ s and breakaway \d+ s need them"):
+    with pytest.raises(PlanError, match=r"100 s of robot time are too short: warm-up \d+ s and breakaway \d+ s take all of it"):
         calibrate(arm, tmp_path / "out", CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0))

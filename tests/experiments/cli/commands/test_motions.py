@@ -167,7 +167,7 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["simulate", "planar-3-prr", "--motion", good, "-o", good], "good.csv exists; choose another --out"),
         (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "no column q.elbow, q.wrist"),
         (["simulate", "flexible-arm", "--motion", write("some.csv", t=t, **{"q__flexure 1": still})],
-         "columns q.shoulder spring, q.elbow spring, q.flexure 2 are missing, but other passive joints have theirs"),
+         "columns q.shoulder spring, q.elbow spring, q.flexure 2 are missing, but other passive joints have a column"),
         (["simulate", "flexible-parallel", "--motion", write("one.csv", t=still[:1], **dict.fromkeys(
             [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], 0.0))], "one.csv: one row, but"),
         (["loads", "flexible-parallel", "--dq", "1,0,0"], "spring1 for one, which swing when it moves"),
@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),
         (["loads", "planar-3-prr", "--motion", write("b.csv", t=t[::-1], **whole)], "line 3: t = 0.9 s after 1 s; times have to"),
         (["loads", "planar-3-prr", "--motion", write("c.csv", t=t, q__slider9=still)], "unknown joint 'slider9'"),
-        (["loads", "planar-3-prr", "--motion", write("d.csv", t=t, x__slider1=still)], "column 'x.slider1' is none of t, q.NAME"),
+        (["loads", "planar-3-prr", "--motion", write("d.csv", t=t, x__slider1=still)], "unknown column 'x.slider1'; valid are t"),
         (["loads", "planar-3-prr", "--motion", write("e.csv", q__slider1=still)], "no column t (s)"),
         (["loads", "planar-3-prr", "--motion", write("f.csv", t=t[:5], **dict.fromkeys(whole, still[:5]))], "5 rows, but"),
         (["loads", "planar-3-prr", "--motion", write("g.csv", t=t, **{**whole, "q__slider1": np.where(t > 0.5, np.nan, 0.0)})],
