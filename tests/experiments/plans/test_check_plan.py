@@ -51,7 +51,7 @@ class TestWeight:
 
     def test_a_home_that_is_too_heavy_says_so(self, make_arm):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
-        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity needs .* lift, more than 90 % of its torque limit of 4"):
+        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity needs .* lift, more than 90 % of its torque limit of"):
             plan_constant_speed(arm)
 
 
