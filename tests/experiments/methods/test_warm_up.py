@@ -111,6 +111,7 @@ def test_time_that_is_up_is_said(make_arm, tmp_path):
 def test_the_command_line_warms_up_first(cli, make_arm):
     outcome = cli("calibrate", make_arm().path, "--warm-up", "0.2", "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
-    assert "warm-up   0.2 min; too short to tell whether friction had settled; the test needs more than 2 min;" in outcome.err
+    assert ("warm-up   0.2 min; too short to tell whether friction had settled; the test needs more than 2 min; drives"
+            in outcome.err)
     assert [folder.name.split("_")[1] for folder in find_runs(Path("out"))] == ["warm-up", "whole-arm"]
     assert len(json.loads(outcome.out)["calibration"]["runs"]) == 1

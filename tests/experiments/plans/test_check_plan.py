@@ -27,7 +27,8 @@ class TestWeight:
 
     def test_a_plan_that_gravity_would_stop_is_refused(self, make_arm, make_plan):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
-        with pytest.raises(PlanError, match=r"ends where gravity needs .* lift, more than 90 % of its torque limit of 4 N·m; "
+        with pytest.raises(PlanError, match=r"ends where gravity needs .* at lift, more than 90 % "
+                                            r"of its torque limit of 4 N·m; raise "
                                             r"joints\.lift\.torque"):
             check_plan(make_plan(arm), arm, load_mechanism(arm))
 
@@ -51,7 +52,8 @@ class TestWeight:
 
     def test_a_home_that_is_too_heavy_says_so(self, make_arm):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
-        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity needs .* lift, more than 90 % of its torque limit of"):
+        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity needs .* at lift, "
+                                            r"more than 90 % of its torque limit of 4"):
             plan_constant_speed(arm)
 
 

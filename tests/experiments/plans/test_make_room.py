@@ -69,7 +69,8 @@ def test_a_plan_that_has_room_is_what_it_was(make_arm, make):
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
 def test_without_room_for_the_least_range_there_is_no_plan(make_arm, make):
     arm = make_arm(within(TIGHT))
-    with pytest.raises(PlanError, match=r"turn has no room for a stroke of \d\.\d\d rad.*; slower strokes have no room either"):
+    with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad.*; "
+                                        r"slower strokes have no room either"):
         make(arm)
 
 

@@ -95,7 +95,8 @@ class TestSilence:
     def test_a_range_too_short_to_stop_in_names_the_joint(self, make_arm, make):
         arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.05, 0.05]}},
                         "workspace": {"box": [[-2.0, 2.0]] * 3}})
-        with pytest.raises(PlanError, match=r"turn has 0\.1 rad between .* but would overrun by 0\.\d+ rad in either direction"):
+        with pytest.raises(PlanError, match=r"joint turn has 0\.1 rad between .*, "
+                                            r"but would overrun by 0\.\d+ rad in either direction"):
             make(arm)
 
     @pytest.mark.parametrize(("change", "words"), [

@@ -210,7 +210,8 @@ class TestHardware:
 
     def test_the_whole_arm_moves_only_with_a_box_or_geometry(self, snake):
         small = ConstantSpeed(postures=1, speeds=2)
-        with pytest.raises(PlanError, match=r"snake\.toml: hardware moves several joints simultaneously only .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves several joints simultaneously "
+                                            r"only .* workspace\.box"):
             plan_whole_arm(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="simulated"), None, 0, small)
         lost = '<collision><geometry><mesh filename="package://arm/lost.stl"/></geometry></collision>'
