@@ -1,4 +1,4 @@
-"""Warm-up: it ends when friction has settled, not before and not long after; what follows is measured on a warm arm."""
+"""Warm-up: it ends soon after friction has settled, not before; the following run starts with a warm arm."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 
 
 def trips(friction, noise=0.0, every=4.0, seed=0):
-    """What a warm-up would say after each round trip of one joint, whose friction follows a function of time."""
+    """Result of `Settling` after each round trip of one joint, whose friction is a function of time."""
     rng, settling, said = np.random.default_rng(seed), Settling(), []
     for k in range(300):
         for sign, mirror in ((1.0, None), (-1.0, 2 * k)):
@@ -36,25 +36,25 @@ def trips(friction, noise=0.0, every=4.0, seed=0):
 
 
 class TestSettling:
-    def test_constant_friction_settles_after_the_time_that_it_takes_to_see(self):
+    def test_constant_friction_settles_after_the_time_of_the_test(self):
         t, reason = trips(lambda t: np.full(len(t), 5.0), noise=0.05)
         assert OVER <= t < OVER + 10.0
         assert "friction changes by no more than" in reason
 
     @pytest.mark.parametrize("time", [100.0, 250.0])
     def test_warming_ends_when_the_change_is_small(self, time):
-        """Of 5 (1 + 0.3 exp(-t / time)) the change over the last two minutes is known in closed form."""
+        """The change of 5 (1 + 0.3 exp(-t / time)) over two minutes is known in closed form."""
         t, _ = trips(lambda t: 5.0 * (1.0 + 0.3 * np.exp(-t / time)), noise=0.02)
         change = 0.3 * (np.exp(-(t - OVER) / time) - np.exp(-t / time))
         assert 0.6 * CHANGE < change < 1.15 * CHANGE
 
-    def test_friction_that_goes_on_changing_never_settles(self):
+    def test_friction_that_keeps_changing_never_settles(self):
         assert trips(lambda t: 5.0 * (1.0 - 2e-4 * t))[0] == np.inf
 
-    def test_noise_that_hides_a_change_is_no_rest(self):
+    def test_noise_that_hides_a_change_prevents_settling(self):
         assert trips(lambda t: np.full(len(t), 5.0), noise=3.0)[0] > trips(lambda t: np.full(len(t), 5.0), noise=0.05)[0]
 
-    def test_a_joint_that_rests_is_not_asked(self):
+    def test_a_joint_at_rest_is_ignored(self):
         settling, said = Settling(), ""
         for k in range(60):
             for mirror in (None, 0):
@@ -68,7 +68,7 @@ class TestSettling:
 
 
 class TestPlan:
-    def test_it_lasts_as_long_as_it_may_and_retraces_itself(self, make_arm):
+    def test_the_plan_lasts_to_the_limit_and_repeats_round_trips(self, make_arm):
         made = plan_warm_up(make_arm(), limit=60.0)
         assert 50.0 < made.robot_time < 62.0
         for there, back in zip(made.segments[1::2], made.segments[2::2], strict=True):
@@ -100,7 +100,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert ended(again) == ended(first)
 
 
-def test_time_that_is_up_is_said(make_arm, tmp_path):
+def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
     arm = make_arm({"simulation": WARM})
     run = load_run(drive_plan(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
     assert run.closed["reason"] == "done"
