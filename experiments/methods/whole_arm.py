@@ -248,7 +248,7 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
         found = np.flatnonzero(clear(np.zeros(len(single), dtype=np.int_), single)[drawn_as.ravel()])
         if len(found):
             ways[0], free[0] = sign[found[0]] * longest, True
-    some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # blame the joints without room
+    some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # so that the refusal names joints without room
     return ways, free[:, None] | some
 
 

@@ -317,13 +317,7 @@ class Design:
         return candidates[rows], ways[rows]
 
     def check_home(self, ways_from: WaysFrom, rng: np.random.Generator) -> None:
-        """Check the room at home as `choose_postures` does, at a small part of its cost.
-
-        Raises
-        ------
-        PlanError
-            If strokes have no room at home.
-        """
+        """Check the room at home, with the errors of `choose_postures` but at a small part of its cost."""
         self._check_home(self._candidates(rng), ways_from, rng)
 
     def _candidates(self, rng: np.random.Generator) -> Array:

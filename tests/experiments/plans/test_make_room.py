@@ -106,7 +106,7 @@ class TestCommand:
         outcome = cli("plan", cramped.path, "--method", "single", "--json")
         assert outcome.code == 0, outcome.err
         said = " ".join(outcome.err.split())
-        assert "note turn: strokes of up to" in said
+        assert "note turn: strokes up to" in said
         assert "instead of 1.7 rad/s: faster strokes from home have no room inside limits and box" in said
         assert '"wanted": 1.7' in outcome.out
 
@@ -114,5 +114,5 @@ class TestCommand:
     def test_calibrate_prints_lowered_speeds_and_continues(self, cli, cramped, tmp_path):
         outcome = cli("calibrate", cramped.path, "--out", tmp_path / "out")
         assert outcome.code == 0, outcome.err
-        assert "note turn: strokes of up to" in " ".join(outcome.out.split())
+        assert "note turn: strokes up to" in " ".join(outcome.out.split())
         assert read_plan(tmp_path / "out" / "plan.toml").lowered

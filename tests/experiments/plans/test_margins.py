@@ -101,7 +101,7 @@ class TestSilence:
 
     @pytest.mark.parametrize(("change", "words"), [
         ({"joint": "elbow"}, "unknown joint 'elbow'"), ({"speed": 0.0}, "moves turn at 0 rad/s"),
-        ({"kind": "swing"}, "a swing has swings")])
+        ({"kind": "swing"}, "a swing needs swings")])
     def test_damaged_plans_are_refused_as_for_any_arm(self, wired, make_plan, change, words):
         with pytest.raises(PlanError, match=words):
             checked(changed(make_plan(wired, speeds=(0.3,)), 1, **change), wired)
