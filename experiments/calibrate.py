@@ -1,4 +1,4 @@
-"""The main job: plan, move and record, fit, export, report."""
+"""Calibration of an arm: plan, measure, fit, export, report."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager

@@ -239,7 +239,7 @@ class TestDirections:
         q, way = np.array([[0.0, 0.4], [0.0, 0.4]]), np.array([[0.0, 0.3], [0.0, -0.3]])
         truth = SimulatedArm(load_arm(lossy / "pair.toml")).friction(q, way)[:, 1]
         np.testing.assert_allclose(calibration.friction(q, way)[:, 1], truth, rtol=0.02)
-        assert abs(truth[0] + truth[1]) > 0.5                       # a mean of both directions would miss that
+        assert abs(truth[0] + truth[1]) > 0.5                       # friction differs between the directions
         feedforward = Feedforward(calibration.mechanism, calibration)
         for state in zip(q, way, strict=True):
             np.testing.assert_allclose(feedforward(*state), calibration.friction(*(part[None] for part in state))[0], rtol=1e-9)

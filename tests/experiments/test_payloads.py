@@ -67,7 +67,7 @@ def test_the_calibration_takes_the_tool_of_the_first_run(two: list[Run]) -> None
 
 def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) -> None:
     joint = identify(two, Options(motion="model", load="normal", law="coulomb-viscous")).calibration.joints["lift"]
-    assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.05)         # with the first one's for both it would be 1.9
+    assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.05)         # with the first payload for both runs: 1.9
     assert joint.parameters["coulomb_coefficient"].value == pytest.approx(TRUTH["coulomb_coefficient"], rel=0.1)
 
 

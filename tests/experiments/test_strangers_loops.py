@@ -53,7 +53,7 @@ def test_torque_follows_from_the_geometry() -> None:
         posture = dict(zip(whole.names, driven.chain.posture(driven, drives[None])[0], strict=True))
         data.qpos[:] = [posture[name] for name in names]
         mujoco.mj_fwdPosition(model, data)
-        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9      # where MuJoCo has its loop closed
+        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9      # MuJoCo's loop is closed
         mujoco.mj_energyPos(model, data)
         return float(data.energy[0])
 
@@ -75,7 +75,7 @@ def test_the_calibration_has_the_drives_and_the_export_has_the_loops(calibrated:
     exported, stated = (load_mechanism(path) for path in (calibrated / "five-bar.calibrated.xml", TEST_ARMS / "five-bar.xml"))
     assert exported.passive == stated.passive
     text = (calibrated / "five-bar.calibrated.xml").read_text(encoding="utf-8")
-    assert text.count("frictionloss") == 3          # of the default, and of two drives
+    assert text.count("frictionloss") == 3          # the default and two drives
     outcome = cli("export", calibrated / "calibration.toml", "--to", "mjcf", "--out", "machine.xml")
     assert "keep the MJCF's own friction: left elbow (damping 0.01), right elbow (damping 0.01)" in outcome.out
 
@@ -112,7 +112,7 @@ def test_init_takes_the_drives_by_option_without_actuators(five_bar: Path, tmp_p
     assert cli("init", model, "--joints", "left,right elbow").code == 0
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
     model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "other.xml"))
-    assert cli("init", model, "--joints", "left,right elbow").code == 0             # whatever has actuators
+    assert cli("init", model, "--joints", "left,right elbow").code == 0             # regardless of actuators
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
 
 
@@ -128,7 +128,7 @@ def test_calibration_and_export_contain_the_loops_of_a_urdf(tmp_path: Path, cli:
     assert cli("export", "fitted/calibration.toml", "--to", "mjcf", "--out", "machine.xml").code == 0
     read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.2]])
     assert read.names == ("drive",)
-    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # digits
+    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # digits of the file
     assert cli("export", "fitted/calibration.toml", "--to", "sdf").code == 2
 
 

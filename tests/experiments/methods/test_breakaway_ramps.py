@@ -48,8 +48,8 @@ class TestLevel:
         assert len(table) == 4
         for name, static in (("turn", 4.5), ("lift", 2.0)):
             rows = table[table["joint"] == name]
-            np.testing.assert_allclose(rows["friction"], static, rtol=0.03)     # lift does not fall once it is loose: 2 % late
-        assert abs(table[table["joint"] == "turn"]["even"]).max() < 0.1         # a vertical axis carries no gravity
+            np.testing.assert_allclose(rows["friction"], static, rtol=0.03)     # the lift moves slowly after breakaway: 2 % late
+        assert abs(table[table["joint"] == "turn"]["even"]).max() < 0.1         # a vertical axis has no gravity torque
         assert abs(table[table["joint"] == "lift"]["even"]).min() > 1.0
 
     def test_breakaway_grows_with_rest_and_exceeds_sliding_friction(self, make_arm, tmp_path):
@@ -120,7 +120,7 @@ class TestPlan:
         assert len(kinds) == 2 * 4 * 2
         assert {segment.dwell for segment in made.segments if segment.kind == "ramp"} == {1.0, 4.0}
         low, high = load_spread(made, load_mechanism(make_arm()))["lift"]["torque"]
-        assert low < 0.7 * high                     # what breakaway may grow with is shown
+        assert low < 0.7 * high                     # the plan covers a range of loads
         write_plan(made, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == made
 
@@ -169,7 +169,7 @@ def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm):
     assert joint.breakaway.pairs == 4
     assert joint.breakaway.dwell == (1.0, 4.0)
     assert 4.5 * 1.1 < joint.breakaway.torque.value < 4.5 * 1.35
-    assert joint.parameters["static"].value == pytest.approx(4.5, rel=0.05)             # the law knows nothing of it
+    assert joint.parameters["static"].value == pytest.approx(4.5, rel=0.05)             # breakaway does not affect the law
     assert json.loads(outcome.out)["calibration"]["joints"]["turn"]["breakaway"]["pairs"] == 4
     assert "breakaway turn:" in outcome.err
     assert "Torque that sets a joint at rest in motion" in Path("out/report.html").read_text(encoding="utf-8")

@@ -47,9 +47,9 @@ def test_the_search_finds_the_stability_limit_of_the_loop(make_arm, tmp_path, kn
     found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     truth = unstable(arm)
     assert truth > 0.04
-    assert found["turn"].lost < 2.0 * truth                 # a step of 1.41, and stick-slip goes on where sliding is stable, too
+    assert found["turn"].lost < 2.0 * truth                 # a step is 1.41, and stick-slip persists above the limit
     assert truth < found["turn"].held <= 1.42 * found["turn"].lost
-    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # stiff beside it: it keeps all
+    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # the other loop is stiff and holds all speeds
 
 
 def test_a_stiff_loop_holds_all_speeds(make_arm, tmp_path):
@@ -113,7 +113,7 @@ def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path):
     slowest = lowest_speeds(run)["turn"].held
     plan = read_plan(tmp_path / "found" / "plan.toml")
     assert [[one.purpose for one in plans] for plans in shown] == [["lowest-speed", "fit"], ["fit"]]
-    assert shown[1] == [plan] != [shown[0][1]]              # what drives is what was agreed to
+    assert shown[1] == [plan] != [shown[0][1]]              # consent was given to the driven plan
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
     assert not sticks(found.result.findings)
     blind = drive_plan(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)

@@ -45,7 +45,7 @@ class TestConstantSpeed:
         try:
             plan = plan_constant_speed(arm, seed=seed, options=SMALL)
         except PlanError as error:
-            if "room" not in str(error):                            # a plan that its own check refuses
+            if "room" not in str(error):                            # a plan refused by its own check
                 raise
             return
         position = np.array([joints[name]["position"] for name in plan.names])

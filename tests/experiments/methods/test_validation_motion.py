@@ -146,7 +146,7 @@ class TestVerdict:
         wrong = replace(joint, parameters={**joint.parameters, parameter: replace(entry, value=factor * entry.value)})
         (found,) = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})).joints.values()
         assert not found.passed
-        assert found.lack_of_fit or parameter != "static"           # friction that falls too far by speed is named
+        assert found.lack_of_fit or parameter != "static"           # a wrong decrease of friction with speed is named
 
     def test_a_corrected_torque_basis_predicts_the_drives_torque(self, pendulum):
         good = Calibration.load(GOLDEN)

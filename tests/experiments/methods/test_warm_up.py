@@ -85,7 +85,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
                      Operator(say=lambda *words: said.append(words)))
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
-    assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
+    assert second.t[0] > first.t[-1]                                    # the same warm arm
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
     before, after = friction_change(cold.result.points), friction_change(warm.result.points)
@@ -95,7 +95,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
-    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
+    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # the replay ends at the same sample
     np.testing.assert_array_equal(again.t, first.t)
     assert ended(again) == ended(first)
 

@@ -68,7 +68,7 @@ class TestPlan:
         speeds = np.array([segment.speeds(start, plan.names) for start, segment in sweeps(plan) if not segment.reference])
         np.testing.assert_allclose(speeds.min(axis=0), slow, rtol=1e-5)
         np.testing.assert_allclose(np.delete(speeds.max(axis=0), 4), np.delete(fast, 4), rtol=1e-5)
-        assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]             # j5 has not the room that the others' ramps need
+        assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]             # j5 lacks the room for the ramps of the other joints
         assert all(len(np.unique(column.round(6))) == WHOLE_ARM.postures * WHOLE_ARM.speeds for column in speeds.T)
 
     def test_the_plan_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
@@ -155,7 +155,7 @@ def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
     for name, rows in reduction.points.groupby("joint").indices.items():
         j, odd = run.names.index(str(name)), reduction.points["odd"].to_numpy(dtype=float)[rows]
         trips = len(set(reduction.points["segment"].iloc[rows]))
-        assert trips >= (4 if knobs.get("bandwidth") else 7)            # slow loops do not settle in the fastest
+        assert trips >= (4 if knobs.get("bandwidth") else 7)            # slow loops do not settle in the fastest sweeps
         off = odd / true[rows, j] - 1.0
         assert np.sqrt(np.mean(off**2)) < (0.03 if knobs.get("bandwidth") else 0.012), name
         assert abs(off.mean()) < (0.01 if knobs.get("bandwidth") else 0.005), name

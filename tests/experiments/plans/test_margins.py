@@ -69,7 +69,7 @@ class TestSilence:
         assert silence(wired) == pytest.approx(0.3 + 2.0 / wired.driver.rate)
         assert silence(make_arm()) == 0.0
         coasts = replace(wired, driver=wired.driver.model_copy(update={"kind": "odrive"}))
-        assert silence(coasts) == pytest.approx(silence(wired) + 0.1)           # until brakes hold
+        assert silence(coasts) == pytest.approx(silence(wired) + 0.1)           # until the brakes hold
         mechanism = load_mechanism(wired)
         limits, plan = wired.limits(mechanism), plan_whole_arm(wired, None, 0, SMALL)
         assert checked(plan, wired) > 0.0

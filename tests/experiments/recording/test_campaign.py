@@ -151,7 +151,7 @@ def test_a_campaign_killed_between_repeats_records_the_others(arm, tmp_path):
     found = small(arm, tmp_path / "out", repeats=2, resume=True)
     wanted = small(arm, tmp_path / "at once", repeats=2)
     assert len(campaign_runs(tmp_path / "out")) == 2
-    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are alike to the digit
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are identical
         assert found.calibration.joints["turn"].parameters[name] == parameter
         assert parameter.repeat_deviation is not None
 

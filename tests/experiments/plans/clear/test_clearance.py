@@ -28,7 +28,7 @@ class TestRandomArms:
         """The first arms of ``python -m benchmarks plans``."""
         found = [judge_seed(seed, campaign=seed in WHOLE) for seed in (*range(25), 53, 75)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
-        assert sum(bool(one.kept) for one in found) >= 10                      # refusals are no way out
+        assert sum(bool(one.kept) for one in found) >= 10                      # not all arms may be refused
         assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 5
         assert sum(len(one.beside) for one in found) >= 2
 

@@ -79,8 +79,8 @@ class TestWays:
         s = np.linspace(0.0, 1.0, 1000)[:, None]
         near = np.array([distances(arm, begin + s * (end - begin)).min() for begin, end in zip(start, target, strict=True)])
         assert 5 <= clear.sum() <= 55
-        assert (near[clear] > 0.49 * GAP).all()         # certain
-        assert (near[~clear] < GAP + 1e-3).all()        # and not for nothing
+        assert (near[clear] > 0.49 * GAP).all()         # clear paths keep their distance
+        assert (near[~clear] < GAP + 1e-3).all()        # refused paths are really too near
 
     def test_a_thin_shape_on_the_path_is_detected(self, snake):
         """A long path crosses a blade of one millimetre in a thousandth of its length."""
@@ -190,7 +190,7 @@ def test_plans_keep_shapes_apart(snake, method):
         least = min(least, distances(arm, start + s[:, None] * (np.array(segment.target) - start)).min())
     assert least > 0.0
     free = method(snake(table="", shapes=""), None, 1, ConstantSpeed(postures=3, speeds=3))
-    assert min(distances(snake(), np.array([segment.target for segment in free.segments]))) < 0.0   # left alone it would not
+    assert min(distances(snake(), np.array([segment.target for segment in free.segments]))) < 0.0   # without shapes plans collide
 
 
 def test_plans_and_start_paths_that_collide_are_refused(snake):
