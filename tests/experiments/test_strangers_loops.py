@@ -128,7 +128,7 @@ def test_calibration_and_export_contain_the_loops_of_a_urdf(tmp_path: Path, cli:
     assert cli("export", "fitted/calibration.toml", "--to", "mjcf", "--out", "machine.xml").code == 0
     read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.2]])
     assert read.names == ("drive",)
-    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # digits of the file
+    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # rounded
     assert cli("export", "fitted/calibration.toml", "--to", "sdf").code == 2
 
 

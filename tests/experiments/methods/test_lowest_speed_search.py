@@ -49,7 +49,7 @@ def test_the_search_finds_the_stability_limit_of_the_loop(make_arm, tmp_path, kn
     assert truth > 0.04
     assert found["turn"].lost < 2.0 * truth                 # a step is 1.41, and stick-slip persists above the limit
     assert truth < found["turn"].held <= 1.42 * found["turn"].lost
-    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # the other loop is stiff and holds all speeds
+    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # the stiff loop holds all speeds
 
 
 def test_a_stiff_loop_holds_all_speeds(make_arm, tmp_path):
