@@ -44,7 +44,7 @@ def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Mech
     friction, bearings = dict(whole.friction), list(whole.bearings)
     for name, joint in calibration.joints.items():
         if name not in whole.names:
-            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}, but the calibration has it")
+            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration has it")
         if joint.components or joint.directional != "none":
             raise InputError(f"joint {name}: friction that depends on load components or on the direction cannot be simulated; "
                              "fit the joint with a single load and --directional none")

@@ -154,7 +154,7 @@ def test_exports_contain_loops_or_report_their_loss(planar: tuple[ArmFile, Path]
     assert (model.dof_frictionloss > 0.0).sum() == 3
     read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.01, -0.02, 0.015]])
     assert read.names == ("slider1", "slider2", "slider3")
-    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)      # rounded
+    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)   # rounded
     outcome = cli("export", path, "--to", "c", "--out", "machine.h")
     assert outcome.code == 0
     assert "computes no loads of a closed chain" in outcome.out

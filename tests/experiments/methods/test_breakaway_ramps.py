@@ -172,7 +172,7 @@ def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm):
     assert joint.parameters["static"].value == pytest.approx(4.5, rel=0.05)             # breakaway does not affect the law
     assert json.loads(outcome.out)["calibration"]["joints"]["turn"]["breakaway"]["pairs"] == 4
     assert "breakaway turn:" in outcome.err
-    assert "Torque that sets a joint at rest in motion" in Path("out/report.html").read_text(encoding="utf-8")
+    assert "Breakaway torque starts a joint from rest" in Path("out/report.html").read_text(encoding="utf-8")
     assert len(Path("out/breakaway.csv").read_text(encoding="utf-8").splitlines()) == 9
     alone = cli("fit", find_runs(Path("out"), (BREAKAWAY,))[0], "-o", "alone", "--json")
     assert alone.code == 0, alone.err

@@ -178,7 +178,7 @@ class TestRefusals:
     def test_several_joints_without_anything_that_says_what_is_clear(self, make_arm, make_plan, lab6, plan):
         bare = replace(lab6, driver=lab6.driver.model_copy(update={"kind": "canopen"}),
                        workspace=replace(lab6.workspace, box=None))
-        with pytest.raises(PlanError, match="several joints at once only where"):
+        with pytest.raises(PlanError, match="several joints simultaneously only if"):
             check_plan(plan, bare, load_mechanism(lab6))
 
 

@@ -174,7 +174,7 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["loads", "planar-3-prr", "-o", "x.csv"], "--out is for loads along a motion"),
         (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion says the posture"),
         (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),
-        (["loads", "planar-3-prr", "--motion", write("b.csv", t=t[::-1], **whole)], "line 3: t = 0.9 s after 1 s; times have to"),
+        (["loads", "planar-3-prr", "--motion", write("b.csv", t=t[::-1], **whole)], "line 3: t = 0.9 s after 1 s; times must"),
         (["loads", "planar-3-prr", "--motion", write("c.csv", t=t, q__slider9=still)], "unknown joint 'slider9'"),
         (["loads", "planar-3-prr", "--motion", write("d.csv", t=t, x__slider1=still)],
          "unknown column 'x.slider1'; valid are t, q.NAME"),
