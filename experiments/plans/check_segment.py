@@ -168,4 +168,4 @@ def check_silence(segment: Segment, start: Array, bounds: Bounds) -> None:
             raise PlanError(f"{way} takes {bounds.names[worst]} at {speed[worst]:.3g} {unit}/s to "
                             f"{gap[worst]:.3g} {unit} before its limit, but {needed[worst]:.3g} {unit} are needed to stop: "
                             f"if the computer stops sending, the drive keeps moving for {silent:.3g} s (driver.watchdog "
-                            f"plus {SILENT_CYCLES} cycles; then without power, {BRAKE_CLOSES:g} s until a brake holds)")
+                            f"plus {SILENT_CYCLES} cycles, and {BRAKE_CLOSES:g} s for the brake if the drive loses power)")

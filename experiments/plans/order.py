@@ -82,7 +82,7 @@ def in_order(design: Design, method: str, seed: int, postures: Array, choice: Ca
             check_plan(plan, design.arm, design.mechanism)
             return forecast(with_margin(plan, design.arm, design.mechanism), design, earlier)
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
-    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, the shortest plan found takes "
+    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short; the shortest plan found takes "
                    f"{plan.robot_time:.0f} s")
 
 

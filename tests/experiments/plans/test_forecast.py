@@ -151,7 +151,7 @@ class TestGoals:
         assert 50.0 < delivery.robot_time <= 100.0 + 10.0           # the way to the start is no part of a plan
 
     def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
-        with pytest.raises(PlanError, match=r"5 s of robot time are too short, the shortest plan takes \d+ s"):
+        with pytest.raises(PlanError, match=r"5 s of robot time are too short; the shortest plan takes \d+ s"):
             calibrate(followed[0], tmp_path / "out", CampaignOptions(seed=1, budget=5.0))
 
     def test_the_first_plan_can_be_seen_before(self, cli: Callable[..., Any]) -> None:

@@ -80,7 +80,7 @@ class TestSilence:
 
     def test_a_written_plan_without_room_for_overrun_is_refused(self, wired, make_plan):
         with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, but 0\.268 rad are "
-                                            r"needed to stop: .* keeps moving for 0\.31 s \(driver\.watchdog plus 2 cycles; "):
+                                            r"needed to stop: .* keeps moving for 0\.31 s \(driver\.watchdog plus 2 cycles, "):
             checked(make_plan(wired, speeds=(1.0,), posture=(2.1, 0.3)), wired)
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
