@@ -40,8 +40,8 @@ def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Mech
     if calibration is None:
         return whole
     if calibration.motors.motors:
-        raise InputError(f"motor of {', '.join(calibration.motors.motors)}: friction of a motor that moves several joints cannot be "
-                         "simulated")
+        raise InputError(f"motor of {', '.join(calibration.motors.motors)}: friction of a motor that moves several joints cannot "
+                         "be simulated")
     friction, bearings = dict(whole.friction), list(whole.bearings)
     for name, joint in calibration.joints.items():
         if name not in whole.names:
