@@ -181,7 +181,7 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["loads", "planar-3-prr", "--motion", write("e.csv", q__slider1=still)], "no column t (s)"),
         (["loads", "planar-3-prr", "--motion", write("f.csv", t=t[:5], **dict.fromkeys(whole, still[:5]))], "5 rows, but"),
         (["loads", "planar-3-prr", "--motion", write("g.csv", t=t, **{**whole, "q__slider1": np.where(t > 0.5, np.nan, 0.0)})],
-         "line 8: q.slider1 = nothing; a finite number is needed"),
+         "line 8: q.slider1 = empty; a finite number is needed"),
         (["loads", "planar-3-prr", "--motion", write("h.csv", t=t, **{**whole, "q__slider1": 2.0 * t})], "is not reached"),
     ]
     for arguments, said in cases:
