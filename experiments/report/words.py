@@ -26,18 +26,18 @@ _SURE = 0.999           # confidence level of the test whether runs scatter more
 _TELLING = 200.0        # half width in percent of the value from which the percentage is not shown
 
 _CAUSES = {             # possible causes of a ratio other than 1, by the status of the unknown tool
-    "not sought": "Torque constant, gear efficiency, link masses and an unknown tool cannot be told apart.",
-    "none": "Torque constant, gear efficiency and link masses cannot be told apart; an unknown tool does not explain the ratio.",
-    "possible": "Torque constant, gear efficiency, link masses and an unknown tool cannot be told apart.",
-    "found": "Torque constant, gear efficiency, link masses and this tool cannot be told apart.",
-    "used": "Torque constant, gear efficiency and link masses cannot be told apart.",
+    "not sought": "Torque constant, gear efficiency, link masses and an unknown tool cannot be told apart as the cause.",
+    "none": "Torque constant, gear efficiency and link masses cannot be told apart as the cause. "
+            "An unknown tool does not explain the ratio.",
+    "possible": "Torque constant, gear efficiency, link masses and an unknown tool cannot be told apart as the cause.",
+    "found": "Torque constant, gear efficiency, link masses and this tool cannot be told apart as the cause.",
+    "used": "Torque constant, gear efficiency and link masses cannot be told apart as the cause.",
 }
 LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment",
               "radial": "radial force", "axial": "axial force", "components": "load components"}
 _INERTIAL_WORDS = dict(zip(INERTIAL, ("mass", *(f"first moment along {axis}" for axis in "xyz"), *(
     f"inertia {axes}" for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))), strict=True))
-_TOOL_WORDS = {"mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y",
-               "moment_z": "its mass times z"}
+_TOOL_WORDS = {"mass": "mass of the tool", **{f"moment_{axis}": f"first moment of the tool along {axis}" for axis in "xyz"}}
 
 
 def number(value: float, digits: int = 3) -> str:
