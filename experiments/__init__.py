@@ -1,4 +1,4 @@
-"""Experiments: plans, motion, recording, foreign logs, reports and the command line.
+"""Experiments: plans, motion, recording, import of logs, reports and the command line.
 
 Imports from: `experiments.arm_files`, `experiments.importers.speed_torque`, `experiments.methods`, `experiments.plans`,
 `experiments.recording`, `experiments.report`, `ident`, `ident.arm`, `ident.calibration`, `ident.export`, `ident.fit.arm`,

@@ -1,4 +1,4 @@
-"""The main job: plan, move and record, fit, export, report."""
+"""Calibration of an arm: plan, measure, fit, export, report."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -26,23 +26,23 @@ from stribeck.ident.fit.joint.fit_joint import check_options
 from stribeck.ident.log.lowest_speed import lowest_speeds
 from stribeck.ident.log.run import Run, load_run
 
-Passes = Refinement | list[Plan]        # plans of the runs to be fitted, one after the other
-_OVER = 0.05            # part of a budget by which ways to the start and ramps may miss it
+Passes = Refinement | list[Plan]        # plans of the runs to be fitted, in order
+_OVER = 0.05            # part of the budget by which paths to the start and ramps may exceed it
 
 
 @dataclass(frozen=True)
 class Operator:
-    """Who is asked before an arm moves, sees it move, and hears what was found.
+    """Callbacks of a calibration: consent before motion, display during motion, and messages.
 
     Attributes
     ----------
     agree : callable
-        Shown all plans that are known to be needed, before anything moves, and every other one before it moves,
-        also a plan that the search for the lowest speeds changed; raises to call it off.
+        Called with plans before the arm drives them; raises to cancel. All plans known in advance are shown before any motion.
+        Later plans, and plans changed by the search for the lowest speeds, are shown before they are driven.
     display : callable, optional
-        From the plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+        Takes a plan and returns a context manager, which is entered while the arm moves and yields the `watch` of `follow`.
     say : callable
-        Told what became of what went before the runs: a heading and a sentence.
+        Called with a heading and a sentence about warm-up, search, budget or precision.
     """
 
     agree: Callable[[list[Plan]], None] = lambda plans: None
@@ -52,20 +52,20 @@ class Operator:
 
 @dataclass(frozen=True)
 class SideRuns:
-    """What moves the arm beside the round trips that are fitted, as far as it is asked for.
+    """Requested motions beside the round trips of the fit.
 
     Attributes
     ----------
     search : Plan, optional
-        The search for the lowest speeds, unless it is recorded.
+        Search for the lowest speeds, unless it is recorded already.
     found : Run, optional
-        The search that is recorded.
+        Recorded search.
     warm_up : Plan, optional
-        Driven before each pass.
+        Warm-up before each pass.
     ramps : Part, optional
-        Driven after the last pass, as far as it is not recorded.
+        Remaining torque ramps, driven after the last pass.
     left : callable
-        From the number of passes that are made to the robot time that the next may take [s].
+        Takes the number of recorded passes; returns the robot time allowed for the next pass [s].
     """
 
     search: Plan | None
@@ -77,20 +77,20 @@ class SideRuns:
 
 def calibrate(arm: ArmFile, out: Path, options: CampaignOptions | None = None, operator: Operator | None = None,
               resume: bool = False) -> Delivery:
-    """Calibrate an arm from nothing to a report.
+    """Calibrate an arm: plan, measure, fit and write the report.
 
     Parameters
     ----------
     arm : ArmFile
         The arm.
     out : Path
-        Folder for everything; new or empty unless a campaign is resumed.
+        Folder for runs and results; new or empty unless a campaign is resumed.
     options : CampaignOptions, optional
-        What is measured, how long, and how it is fitted.
+        Options of measurement and fit.
     operator : Operator, optional
-        Who is asked, shown and told; default nobody.
+        Callbacks for consent, display and messages; default none.
     resume : bool
-        Go on with a campaign of the same plans that was broken off: round trips that are recorded are not driven again.
+        Resume an interrupted campaign with the same plans; recorded round trips are not driven again.
     """
     options, operator = options or CampaignOptions(), operator or Operator()
     campaign = open_campaign(arm, out, options, operator, resume)
@@ -113,18 +113,18 @@ def calibrate(arm: ArmFile, out: Path, options: CampaignOptions | None = None, o
 
 
 def open_campaign(arm: ArmFile, out: Path, options: CampaignOptions, operator: Operator, resume: bool) -> Campaign:
-    """The campaign in a folder, new or to be resumed; refused where its options do not fit the arm."""
+    """Open a new campaign, or one to be resumed; raise if the options do not fit the arm."""
     if resume and not out.exists():
-        raise InputError(f"{out}: no such folder; there is no campaign to go on with. Without --resume a new one begins")
+        raise InputError(f"{out}: no such folder, so there is no campaign to resume; leave --resume out to start a new campaign")
     if not resume:
-        refuse_used(out, "choose another --out, or go on with the campaign in it with --resume")
+        refuse_used(out, "choose another --out, or resume the campaign in it with --resume")
     campaign = Campaign(arm, out, options.seed, operator.display, options.table())
     check_options(options.fit, campaign.mechanism, options.joints or campaign.mechanism.names)
     return campaign
 
 
 def plan_side_runs(campaign: Campaign, options: CampaignOptions) -> SideRuns:
-    """Plans of the search for the lowest speeds, of warm-up and breakaway, with what is left of each."""
+    """Plan the search for the lowest speeds, warm-up and breakaway, without the parts that are recorded already."""
     arm, joints, seed = campaign.arm, options.joints, options.seed
     search = plan_lowest_speed(arm, joints, seed) if options.search else None
     warm_up = plan_warm_up(arm, joints, seed, options.warm_up) if options.warm_up else None
@@ -135,16 +135,16 @@ def plan_side_runs(campaign: Campaign, options: CampaignOptions) -> SideRuns:
     left = _left_of(options.budget, search, aside, campaign.spent)
     found = campaign.recorded(search) if search else None
     if search and not found and campaign.measuring:
-        raise InputError(f"{campaign.folder} was begun without the search for the lowest speed of these joints; resume with the "
-                         "options that it was begun with")
+        raise InputError(f"{campaign.folder}: the campaign began without the search for the lowest speed of these joints; resume "
+                         "with the original options")
     return SideRuns(None if found else search, found, warm_up, campaign.left_of_ramps(breakaway) if breakaway else None, left)
 
 
 def _left_of(budget: float | None, search: Plan | None, aside: Mapping[str, float],
              spent: Callable[[int], float]) -> Callable[[int], float]:
-    """From the number of passes that are made to the robot time that the next may take [s].
+    """Return a function from the number of recorded passes to the robot time allowed for the next pass [s].
 
-    What else moves the arm before each pass, or after the last, keeps its time `aside`: purpose -> time [s].
+    `aside` is the time reserved for motions before each pass or after the last: purpose -> time [s].
     """
     before = {search.purpose: search.robot_time} if search else {}
 
@@ -153,12 +153,12 @@ def _left_of(budget: float | None, search: Plan | None, aside: Mapping[str, floa
 
     if left(0) <= 0.0:
         others = " and ".join(f"{purpose} {time:.0f} s" for purpose, time in {**before, **aside}.items())
-        raise TooShort(f"{budget:.0f} s of robot time are too short, {others} need them; raise --budget or leave some out")
+        raise TooShort(f"{budget:.0f} s of robot time are too short: {others} take all of it; raise --budget or leave some out")
     return left
 
 
 def plan_passes(campaign: Campaign, options: CampaignOptions, side: SideRuns) -> Passes:
-    """Plans of the runs to be fitted, without strokes below the lowest speeds that were found."""
+    """Plan the runs to be fitted, without strokes below the lowest speeds of the search."""
     arm = with_slowest(campaign.arm, lowest_speeds(side.found)) if side.found else campaign.arm
     if options.refining:
         return Refinement(arm, options.joints or campaign.mechanism.names, options.seed, options.fit, options.method,
@@ -167,15 +167,15 @@ def plan_passes(campaign: Campaign, options: CampaignOptions, side: SideRuns) ->
 
 
 def tell_if_too_short(campaign: Campaign, options: CampaignOptions, side: SideRuns, operator: Operator) -> None:
-    """Say before the search moves anything that no plan may fit into the time after it; what it finds may shorten plans."""
+    """Warn before the search that no plan may fit into the remaining time. The result of the search may shorten plans."""
     takes, left = shortest(options.method, campaign.arm, options.joints, options.seed), side.left(0)
     if takes > left:
-        operator.say("budget", f"the shortest plan takes {takes:.0f} s, {left:.0f} s are left beside the search for the lowest "
-                               "speeds; unless that drops slow strokes, no plan can follow it: raise --budget")
+        operator.say("budget", f"the shortest plan takes {takes:.0f} s, but only {left:.0f} s remain after the search for the "
+                               "lowest speeds; unless the search removes slow strokes, no plan fits: raise --budget")
 
 
 def agree_on(passes: Passes, campaign: Campaign, side: SideRuns, operator: Operator) -> list[Plan]:
-    """Ask for all plans that are known to be needed before anything moves; returns those of the passes with their warm-ups."""
+    """Ask for consent to all plans known in advance; return the plans of the passes with their warm-ups."""
     shown = [] if isinstance(passes, Refinement) else _to_drive(enumerate(passes), campaign, side)
     ahead = [plan for plan in (side.search, *shown, side.ramps and side.ramps.plan) if plan]
     if ahead or not isinstance(passes, Refinement):
@@ -184,7 +184,7 @@ def agree_on(passes: Passes, campaign: Campaign, side: SideRuns, operator: Opera
 
 
 def search_lowest_speeds(campaign: Campaign, side: SideRuns, operator: Operator) -> SideRuns:
-    """Drive the search for the lowest speeds and say what it found."""
+    """Drive the search for the lowest speeds and report the speeds."""
     assert side.search is not None
     found = load_run(campaign.drive(side.search))
     operator.say("lowest", lowest_sentence(lowest_speeds(found), campaign.mechanism))
@@ -192,13 +192,13 @@ def search_lowest_speeds(campaign: Campaign, side: SideRuns, operator: Operator)
 
 
 def agree_on_changes(passes: Passes, shown: list[Plan], campaign: Campaign, side: SideRuns, operator: Operator) -> None:
-    """Ask once more where the lowest speeds changed plans that were agreed to."""
+    """Ask for consent again if the lowest speeds changed accepted plans."""
     if not isinstance(passes, Refinement) and (changed := _to_drive(enumerate(passes), campaign, side)) != shown:
         operator.agree(changed)
 
 
 def drive_passes(passes: Passes, campaign: Campaign, side: SideRuns, operator: Operator) -> None:
-    """Record what is left of every pass, each after its warm-up."""
+    """Record the remaining part of every pass, each after its warm-up."""
     for number, plan in enumerate(passes):
         part = campaign.left_of(plan, number)
         if part is None:
@@ -213,18 +213,18 @@ def drive_passes(passes: Passes, campaign: Campaign, side: SideRuns, operator: O
 
 
 def _to_drive(ahead: Iterable[tuple[int, Plan]], campaign: Campaign, side: SideRuns) -> list[Plan]:
-    """What is left of some passes, number and plan each, with the warm-up before each of them."""
+    """Remaining plans of some passes, given as number and plan, each with its warm-up before it."""
     parts = [part.plan for number, plan in ahead if (part := campaign.left_of(plan, number))]
     return [plan for part in parts for plan in (side.warm_up, part) if plan]
 
 
 def say_what_was_reached(delivery: Delivery, passes: Passes, spent: float, campaign: Campaign, options: CampaignOptions,
                          operator: Operator) -> None:
-    """Say how well friction is known where that was asked for, and robot time [s] beyond the budget."""
+    """Report the reached precision if a target or budget was given, and robot time [s] beyond the budget."""
     if isinstance(passes, Refinement):
         joints = options.joints or campaign.mechanism.names
         operator.say("precision", precision(delivery.result, joints, options.target, passes.ended))
     budget = options.budget
     if budget and spent > (1.0 + _OVER) * budget:
-        operator.say("budget", f"{spent:.0f} s were recorded, {spent - budget:.0f} s more than asked for: what is broken off in "
-                               "a search or a warm-up begins anew")
+        operator.say("budget", f"{spent:.0f} s were recorded, {spent - budget:.0f} s more than the budget: an interrupted search "
+                               "or warm-up starts again from its beginning")

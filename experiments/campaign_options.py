@@ -1,4 +1,4 @@
-"""What a campaign is asked for; kept with its runs, so that it can go on with the options that it was begun with."""
+"""Options of a campaign; stored with its runs, so that the campaign can be resumed with the same options."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -17,29 +17,29 @@ from stribeck.ident.toml_tables import parse_table
 
 @dataclass(frozen=True)
 class CampaignOptions:
-    """What is measured, how long, and how it is fitted.
+    """Options of measurement and fit.
 
     Attributes
     ----------
     joints : tuple of str, optional
-        A subset of the joints.
+        Joints to measure; default all.
     seed : int
-        Of plan and simulated noise.
+        Seed of plan and simulated noise.
     fit : Options
-        Of the fit.
+        Options of the fit.
     method : str
         A name in `METHODS`.
     repeats : int
-        How often the plan is run; several runs show the deviation between them. The k-th run has seed + k of simulated noise.
+        Number of runs of the plan; several runs show the run-to-run scatter. The k-th run has seed + k of simulated noise.
     warm_up : float
-        How long the arm may move before each run until its friction settles [s].
+        Longest warm-up before each run until friction settles [s].
     search : bool
-        Find the lowest speed that each velocity loop holds first, and plan no stroke below it.
+        Whether to search the lowest speed that each velocity loop holds, and plan no stroke below it.
     breakaway : bool
-        Measure last what holds each joint at rest; needs a torque mode.
+        Whether to measure breakaway torque after the last run; needs a torque mode.
     target, budget : float, optional
-        Precision at which to stop, see `Refinement`, and robot time for everything that moves [s]; default: one plan, run
-        `repeats` times.
+        Precision at which to stop, see `Refinement`, and robot time for all motion [s]; default: one plan, run `repeats`
+        times.
     """
 
     joints: tuple[str, ...] | None = None
@@ -55,21 +55,21 @@ class CampaignOptions:
 
     @property
     def refining(self) -> bool:
-        """Whether each plan follows from the runs before it."""
+        """Whether each plan depends on the runs before it."""
         return bool(self.target or self.budget)
 
     def table(self) -> dict[str, Any]:
-        """Plain data, as records of runs keep it."""
+        """Plain data for the records of runs."""
         return {"options" if name == "fit" else name: value for name, value in asdict(self).items()}
 
 
 def begun_with(folder: Path) -> dict[str, Any]:
-    """Options with which a campaign was begun, those of the fit among them, by the names and in the units of `CampaignOptions`.
+    """Options of a campaign from its records, with those of the fit, in the names and units of `CampaignOptions`.
 
-    Empty where no record tells.
+    Empty if no record has options.
     """
     for path in records(folder):
-        with suppress(InputError):          # cut off while it was written
+        with suppress(InputError):          # a record cut off while it was written
             record = read_json(path)
             if isinstance(record, dict) and "options" in record:
                 break

@@ -4,16 +4,16 @@ from stribeck.ident.errors import InputError, StribeckError
 
 
 class PlanError(InputError):
-    """A plan that would leave a limit, or that cannot be made for this arm."""
+    """A plan that would exceed a limit, or that cannot be made for this arm."""
 
 
 class NoRoom(PlanError):
-    """Strokes at the highest speeds have no room; slower ones may have.
+    """Strokes at the highest speeds have no room; slower strokes may fit.
 
     Attributes
     ----------
     lacking : str
-        What faster strokes lack, as the end of a sentence.
+        Why faster strokes are not possible, as the end of a sentence.
     """
 
     def __init__(self, message: str, lacking: str) -> None:
@@ -22,8 +22,8 @@ class NoRoom(PlanError):
 
 
 class TooShort(PlanError):
-    """There is no plan for the robot time that may be spent."""
+    """No plan fits into the allowed robot time."""
 
 
 class RecordingFailed(StribeckError, OSError):
-    """Samples could not be written; the motion was stopped, what was written before is kept."""
+    """Samples could not be written. The motion was stopped; samples written before are kept."""

@@ -1,4 +1,4 @@
-"""Recorded runs to what is delivered: fit, calibration and points, exported model, report."""
+"""From recorded runs to results: fit, calibration, points, exported model and report."""
 
 import shutil
 from collections.abc import Iterable
@@ -24,20 +24,20 @@ CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a fit leaves in its folder.
+    """Results of a fit and the files in its folder.
 
     Attributes
     ----------
     result : Identification
-        Fits and findings.
+        Fits and findings of all joints.
     calibration : Calibration
-        As read back from the file.
+        Calibration as read back from its file.
     robot_time : float
-        Time recorded [s]; of a campaign with all that went before and after its round trips.
+        Recorded time [s]; for a campaign, including motions before and after its round trips.
     files : tuple of Path
-        What was written.
+        Written files.
     losses : tuple of str
-        What the exported model cannot express.
+        Parts of the friction law that the exported model cannot store.
     """
 
     result: Identification
@@ -48,7 +48,7 @@ class Delivery:
 
 
 def load_fitted(paths: Iterable[Path]) -> list[Run]:
-    """Runs that a fit takes: run folders, and of campaigns those for round trips or breakaway, in order."""
+    """Load the runs of a fit in order: run folders, and runs of campaigns with round trips or breakaway."""
     return [load_run(folder) for path in paths for folder in find_runs(path, FITTED)]
 
 
@@ -60,7 +60,7 @@ def fit_runs(runs: list[Run], out: Path, options: Options | None = None) -> Deli
     runs : list of Run
         Runs of the same arm.
     out : Path
-        Folder for the results, made where it is missing.
+        Folder for the results; created if missing.
     options : Options, optional
         Law, load and torque basis.
     """
@@ -74,7 +74,7 @@ def fit_runs(runs: list[Run], out: Path, options: Options | None = None) -> Deli
 
 
 def save_results(result: Identification, out: Path) -> Calibration:
-    """Write calibration, points and the model they rest on; returns the calibration as read back."""
+    """Write calibration, points and model; return the calibration as read back."""
     source = result.calibration.folder / result.calibration.model.file
     with whole(out / source.name) as part:
         shutil.copyfile(source, part)
@@ -87,7 +87,7 @@ def save_results(result: Identification, out: Path) -> Calibration:
 
 
 def save_model(calibration: Calibration, out: Path) -> tuple[Path, tuple[str, ...]]:
-    """Write the model with its calibrated friction, in its own format; returns the file and what that cannot express."""
+    """Write the model with calibrated friction in its own format; return the file and what the format cannot store."""
     source = out / calibration.model.file
     exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
     target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")
@@ -96,7 +96,7 @@ def save_model(calibration: Calibration, out: Path) -> tuple[Path, tuple[str, ..
 
 
 def fit_ramps(runs: list[Run], out: Path) -> dict[str, Breakaway]:
-    """What holds each joint at rest, from runs of nothing but ramps; writes their table."""
+    """Compute breakaway torques from runs of torque ramps, and write the table of ramps."""
     table, mechanism = breakaway_table(runs), load_mechanism(runs[0].arm)
     found = breakaways(table, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)})
     with whole(empty_folder(out) / RAMPS) as part:

@@ -1,4 +1,4 @@
-"""A table of speed and torque to what a fit delivers: calibration, points, exported model, report."""
+"""From a table of speed and torque to results: calibration, points, exported model and report."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ from stribeck.ident.toml_tables import as_name
 from stribeck.ident.whole_files import file_sha256, write_whole
 
 METHOD = "speed-torque table"
-_ONE_WAY = "measured in one direction alone: an offset or gravity would look like Coulomb friction"
+_ONE_WAY = "measured in one direction only: offset and gravity cannot be told apart from Coulomb friction"
 
 
 def fit_table(file: Path, table: TablePoints, out: Path, options: Options, arm: ArmFile | None = None) -> Delivery:
@@ -40,36 +40,36 @@ def fit_table(file: Path, table: TablePoints, out: Path, options: Options, arm: 
     Parameters
     ----------
     file : Path
-        The table, by which the calibration names its source.
+        File of the table, named as source in the calibration.
     table : TablePoints
-        Its points.
+        Points of the table.
     out : Path
-        Folder for the results, made where it is missing.
+        Folder for the results; created if missing.
     options : Options
-        Law, load and what else a fit may choose from; drift is not fitted, as a table does not say when rows were measured.
+        Options of the fit. Drift is not fitted, because a table has no time of measurement.
     arm : ArmFile, optional
-        Whose joints they are; default: a model of bare joints is written.
+        Arm with the joints of the table; default: a model of bare joints is written.
 
     Raises
     ------
     InputError
-        If the arm has no joint of a name in the table.
+        If the arm has no joint with a name in the table.
     FitError
-        If no joint can be fitted; says why.
+        If no joint can be fitted; the message gives the reason.
     """
     if arm is not None:
         return _fitted(file, table, out, options, arm)
-    with TemporaryDirectory() as place:         # the model goes to the results with the calibration, if there is one
+    with TemporaryDirectory() as place:         # `save_results` copies the model to the results
         return _fitted(file, table, out, options, _bare_arm(as_name(file.stem) or "table", table.joints, Path(place)))
 
 
 def _fitted(file: Path, table: TablePoints, out: Path, options: Options, own: ArmFile) -> Delivery:
-    """The stages of `identify` on the points of a table."""
+    """Fit the points of a table with the stages of `identify`."""
     mechanism = load_mechanism(own)
     for name in table.joints:
         if name not in mechanism.names:
-            raise InputError(f"{file}: {unknown_name('joint', name, mechanism.names)} of {own.name}; call it so in the column of "
-                             f"joints or as --column \"torque.{mechanism.names[0]}=...\", or leave --arm away")
+            raise InputError(f"{file}: {unknown_name('joint', name, mechanism.names)} of {own.name}; use its joint names in "
+                             f"the column of joints or in --column \"torque.{mechanism.names[0]}=...\", or leave --arm out")
     size = len(table.points)
     run = Run(file, {"start": datetime.now(UTC).isoformat(), "experiment": METHOD}, own, (), mechanism.names,
               table.points["t"].to_numpy(dtype=float), np.zeros(size, dtype=np.int64), {}, file_sha256(file))
@@ -92,14 +92,14 @@ def _fitted(file: Path, table: TablePoints, out: Path, options: Options, own: Ar
 
 
 def _bare_arm(name: str, joints: tuple[str, ...], place: Path) -> ArmFile:
-    """An arm of bare joints without gravity, written into a folder."""
+    """Write an arm of bare joints without gravity into a folder and load it."""
     write_whole(place / f"{name}.urdf", bare_joints(joints))
     write_whole(place / f"{name}.toml", f'schema = 1\nname = "{name}"\nmodel = "{name}.urdf"\ngravity = [0.0, 0.0, 0.0]\n')
     return load_arm(place / f"{name}.toml")
 
 
 def _of_table(name: str, joint: JointFit, both_ways: bool) -> JointFit:
-    """A fit that says what rows in the order of speed, and of one direction where no more were measured, can tell."""
+    """Adapt notes and findings of a fit to a table: rows are in the order of speed, perhaps of one direction only."""
     gravity = joint.gravity if both_ways else {
         key: Parameter(None, None, None, None, entry.unit, "unidentifiable", _ONE_WAY) for key, entry in joint.gravity.items()}
     findings = tuple(Finding(name, "correlation", _in_order_of_speed(name, joint.fit.serial)) if finding.kind == "correlation"
@@ -108,6 +108,6 @@ def _of_table(name: str, joint: JointFit, both_ways: bool) -> JointFit:
 
 
 def _in_order_of_speed(name: str, correlation: float) -> str:
-    """What it means that the friction levels of neighbouring rows correlate, where their order is that of speed."""
-    return (f"{name}: friction of neighbouring speeds lies to the same side of the law (it correlates by {correlation:.2f}): the "
-            "law does not bend as friction does, or it wandered from one to the next; the intervals allow for it")
+    """Sentence about autocorrelated residuals of rows in the order of speed."""
+    return (f"{name}: residuals of neighbouring speeds are correlated (autocorrelation {correlation:.2f}): the law has the wrong "
+            "shape, or friction drifted during the measurement; intervals widened")

@@ -1,4 +1,4 @@
-"""Breakaway: after a rest the torque of one joint grows until it moves, up and down, in several postures."""
+"""Breakaway: after a rest, the torque of one joint grows until the joint moves, in both directions and several postures."""
 
 import numpy as np
 
@@ -14,15 +14,15 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import BREAKAWAY, arm_sha256
 
 METHOD = "breakaway from rest under a growing torque"
-DWELLS = (1.0, 4.0, 1.0, 4.0)   # s of rest in one posture after the other
-_RAMP_TIME = 60.0               # s in which a ramp would take the whole torque limit
-USUAL = 0.2                     # part of a plan's time that its ramps usually take: joints come loose far from their limits
-_AWAY = 0.05                    # rad or m that a joint keeps from its limits: it moves a little once it is loose
-_CANDIDATES = 200               # postures that are drawn
+DWELLS = (1.0, 4.0, 1.0, 4.0)   # rest before the ramps in successive postures [s]
+_RAMP_TIME = 60.0               # time of a ramp from zero to the torque limit [s]
+USUAL = 0.2                     # usual over predicted time of a plan: joints break loose far below their torque limit
+_AWAY = 0.05                    # rad or m of clearance to position limits: a joint moves a little after breakaway
+_CANDIDATES = 200               # number of random postures
 
 
 def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
-    """Plan of ramps of some or all joints, checked against all limits.
+    """Make a plan of torque ramps of some or all joints, checked against all limits.
 
     Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
@@ -34,7 +34,7 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     tight = np.flatnonzero(low > high)
     if len(tight):
         name, unit = names[tight[0]], design.mechanism.position_unit(tight[0])
-        raise PlanError(f"{arm.path}: joint {name} has no place {_AWAY:g} {unit} from both of its limits, to break loose "
+        raise PlanError(f"{arm.path}: joint {name} has no position at least {_AWAY:g} {unit} from both limits, to break loose "
                         f"and stop; widen joints.{name}.position")
     drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))
     if design.mechanism.chain is not None:
@@ -45,9 +45,9 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     drawn = drawn[(share <= PLANNED_SHARE).all(axis=1)]
     free = drawn[ways_are_clear(arm, design.mechanism, np.broadcast_to(home, drawn.shape), drawn)] if len(drawn) else drawn
     if len(free) < len(DWELLS):
-        raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home, {len(DWELLS)} "
-                        "are needed, where gravity leaves the drives a tenth of their torque at least; widen the workspace "
-                        "box, or raise joints.NAME.torque if the drives can")
+        raise PlanError(f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from home and leave at "
+                        f"least a tenth of every torque limit beside gravity; {len(DWELLS)} are needed. Widen the workspace box, "
+                        "or raise joints.NAME.torque if the drives allow")
     for number, (posture, dwell) in enumerate(zip(free, DWELLS, strict=False), start=1):
         writer.move(home, 0)
         writer.move(posture, number)

@@ -1,6 +1,6 @@
-"""Search for the lowest speed that each velocity loop holds: round trips around home, slower and slower.
+"""Search for the lowest speed that each velocity loop holds, with ever slower round trips around home.
 
-All joints go at once, or one after the other where nothing says what is clear for a real arm.
+All joints move simultaneously. A real arm without collision checks moves one joint after the other.
 """
 
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from stribeck.ident.log.run import LOWEST_SPEED, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
 METHOD = "search for the lowest speed"
-_STEP = np.sqrt(2.0)    # between speeds
-_ABOVE, _BELOW = 8, 2   # steps above and below the slowest speed that a campaign would take
-_TIME = 4.0             # s at a speed: stick-slip shows itself by several rests
+_STEP = np.sqrt(2.0)    # ratio of successive speeds
+_ABOVE, _BELOW = 8, 2   # number of steps above and below the slowest speed of a campaign
+_TIME = 4.0             # time at each speed [s], long enough for several stops of stick-slip
 
 
 def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
-    """Plan of the search, checked against all limits.
+    """Make the plan of the search, checked against all limits.
 
     Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
@@ -52,23 +52,23 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
 
 
 def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:
-    """The arm with what a search found as ``slowest`` of its joints.
+    """Return the arm with the found speeds as ``slowest`` of its joints.
 
     Raises
     ------
     PlanError
-        If a joint holds no speed that was tried.
+        If a joint holds none of the tried speeds.
     """
     for name, joint in found.items():
         if joint.held is None:
-            raise PlanError(f"{arm.path}: {name} does not keep {joint.lost:.3g} per second or any lower speed; make its velocity "
+            raise PlanError(f"{arm.path}: {name} does not hold {joint.lost:.3g} per second or any lower speed; make its velocity "
                             "loop stiffer")
     return replace(arm, joints={**arm.joints, **{name: replace(arm.joint(name), slowest=joint.held)
                                                 for name, joint in found.items()}})
 
 
 def lowest_sentence(found: Mapping[str, LowestSpeed], mechanism: Mechanism) -> str:
-    """Which speeds are held, joint by joint."""
+    """Sentence with the lowest speed that each joint holds, and the next lower speed that it does not hold."""
     units = {name: f"{mechanism.position_unit(j)}/s" for j, name in enumerate(mechanism.names)}
     return ", ".join(f"{name} none" if joint.held is None else f"{name} {joint.held:.3g} {units[name]}"
                      + ("" if joint.lost is None else f" (not {joint.lost:.3g})") for name, joint in found.items())

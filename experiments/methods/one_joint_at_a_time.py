@@ -1,8 +1,8 @@
-"""One joint at a time, back and forth at constant speeds, the others held (Eqs. 48-51): the way of the paper.
+"""One joint at a time, back and forth at constant speeds, with the other joints held (Eqs. 48-51): the method of the paper.
 
-In every posture each joint makes round trips at speeds spread evenly in the logarithm, in random order; where earlier runs told
-what is weak, those that tell most of it. At the start, every few postures and at the end a reference round trip at home
-shows drift.
+In every posture each joint makes round trips at logarithmically spaced speeds, in random order. After earlier runs, the round
+trips with the most information about uncertain parameters are chosen. Reference round trips at home, at the start, every few
+postures and at the end, show drift.
 """
 
 from collections.abc import Mapping
@@ -23,32 +23,32 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import Expectation
 
 METHOD = "constant-speed round trips, one joint at a time"
-_SPEEDS = 12            # on offer in every posture
+_SPEEDS = 12            # number of speeds to choose from in every posture
 
 
 def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, options: ConstantSpeed | None = None,
                         velocity_step: Array | None = None, earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """Plan of a campaign for some or all joints, checked against all limits.
+    """Make the plan of a campaign for some or all joints, checked against all limits.
 
     Parameters
     ----------
     arm : ArmFile
         The arm; every limit of the moving joints must be known.
     joints : tuple of str, optional
-        Which joints to identify; default all.
+        Joints to identify; default all.
     seed : int
         Seed of postures and order.
     options : ConstantSpeed, optional
-        Numbers of the experiment.
+        Options of the experiment.
     velocity_step : ndarray, shape (n,), optional
-        Steps of the drives' velocity set-points; default: finer than matters.
+        Resolution of the drives' velocity set-points; default: negligible.
     earlier : mapping of str to Expectation, optional
-        What earlier runs told of the joints; default: what is expected of any.
+        Knowledge of the joints from earlier runs; default: general expectations.
 
     Raises
     ------
     PlanError
-        If a limit is missing, no posture leaves room for the strokes, or the time that may be spent is too short.
+        If a limit is missing, no posture leaves room for the strokes, or the allowed robot time is too short.
     InputError
         If a joint is unknown.
     """
@@ -72,7 +72,7 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
 
 
 def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Trip:
-    """A round trip of one joint."""
+    """Make a round trip of one joint."""
     way, speeds = np.zeros(design.mechanism.n), design.snapped(np.full(design.mechanism.n, speed))
     way[j] = np.sign(ways[posture, j]) * design.stroke_length(j, float(speeds[j]))
     return Trip(posture, way, j, float(speeds[j]))
@@ -80,7 +80,7 @@ def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Tr
 
 def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, reference: Trip, time: float, rng: np.random.Generator,
             earlier: Mapping[str, Expectation] | None) -> list[Trip]:
-    """What tells most of one joint beside the references."""
+    """Choose the round trips with the most information about one joint, beside the references."""
     j, name = reference.leader, design.mechanism.names[reference.leader]
     levels = np.linspace(0.0, 1.0, _SPEEDS)
     offers = [_trip(design, ways, k, j, float(speed)) for k in range(1, len(postures)) for speed in design.at_level(levels)[:, j]]
@@ -104,7 +104,7 @@ def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, refere
 
 
 def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """The longest stroke of every joint from the postures that are asked for, up where there is room, else down."""
+    """Longest stroke of every joint from the requested postures, upward if there is room, else downward."""
     low, high = design.room
     ways, fits = np.zeros_like(candidates), np.zeros(candidates.shape, dtype=bool)
     for j in design.active:

@@ -1,4 +1,4 @@
-"""Sequential refinement: a short first pass, then round trips for what is still weak, by the noise and laws found so far."""
+"""Sequential refinement: a short first pass, then round trips for the parameters that are still uncertain."""
 
 from collections.abc import Callable, Generator, Iterator
 
@@ -14,33 +14,33 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run
 
-FIRST = 2.0             # times the target: what the first pass is designed for
-_MARGIN = 0.85          # part of the target that further passes are designed for
-_WORTH = 0.1            # part of the time from which another pass is worth it
-_PASSES = 6             # at most
-_LEAST = 1e-3           # target where only the time is given
+FIRST = 2.0             # precision that the first pass is designed for, over the target
+_MARGIN = 0.85          # precision that further passes are designed for, over the target
+_WORTH = 0.1            # smallest part of the budget that allows another pass
+_PASSES = 6             # largest number of passes
+_LEAST = 1e-3           # target if only the time is given
 
 
 class Refinement:
-    """Plan after plan until the friction of every joint is known well enough, or the time is spent.
+    """Iterator over plans until the friction of every joint reaches the target, or the time is used up.
 
-    Each plan is to be recorded before the next is asked for.
+    Each plan must be recorded before the next plan is requested.
 
     Parameters
     ----------
     arm, joints, seed, options, method
         As in `CampaignOptions`.
     target : float, optional
-        Half width of the 95 % band of every joint's friction over the tested speeds and loads, as a part of friction.
+        Half width of the 95 % band of every joint's friction over friction, at all tested speeds and loads.
     left : callable
-        From the number of plans that are recorded to the robot time that the next may take [s].
+        Takes the number of recorded plans; returns the robot time allowed for the next plan [s].
     recorded : callable
-        Gives the runs of the first so many plans; is asked after each plan.
+        Takes a number of plans; returns their runs. It is called after each plan.
 
     Attributes
     ----------
     ended : str
-        Why no further plan was made, where friction is not known well enough.
+        Why no further plan was made, if the target was not reached.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class Refinement:
         self.ended = yield from self._plans()
 
     def _plans(self) -> Generator[Plan, None, str]:
-        """The plans; returns why there is no further one."""
+        """Yield the plans; return why there is no further plan."""
         wanted = self._target or _LEAST
         plan = plan_method(self._method, self._arm, self._joints, self._seed, first_goal(self._target, self._left(0)))
         for number in range(1, _PASSES + 1):
@@ -69,36 +69,36 @@ class Refinement:
                 return ""
             left = self._left(number)
             if left < _WORTH * self._left(0):
-                return "the time is spent"
+                return "the robot time is used up"
             known = {name: learnt(joint.fit) for name, joint in result.joints.items()}
             try:
                 goal = Goal(_MARGIN * wanted, np.inf, left)
                 plan = plan_method(self._method, self._arm, weak, self._seed + number, goal, known)
             except TooShort:
-                return "the time that is left is too short for another plan"
+                return "the remaining robot time is too short for another plan"
             except PlanError as error:
                 return f"no further plan could be made: {error}"
             if all(segment.reference for segment in plan.segments if segment.kind != "move"):
-                return "more round trips of this kind would tell too little"
+                return "more round trips of this kind would add too little information"
         return f"{_PASSES} plans were run"
 
 
 def first_goal(target: float | None, budget: float | None) -> Goal:
-    """What the first plan is for; target and budget as in `Refinement`."""
+    """Precision and time of the first plan; target and budget as in `Refinement`."""
     return Goal(FIRST * target if target else Goal.friction, np.inf, budget or np.inf)
 
 
 def precision(result: Identification, joints: tuple[str, ...], target: float | None, ended: str) -> str:
-    """How well the friction of all joints is known in the end, which of them not as well as wanted, and why."""
+    """Sentence with the precision of each joint's friction, and with the joints that miss the target and why."""
     bands = {name: band(result, name) for name in joints}
     said = ", ".join(f"{name} {100.0 * width:.2g} %" for name, width in bands.items() if np.isfinite(width))
     weak = [name for name, width in bands.items() if target and not width <= target]
-    return f"friction is known within {said}" + (
-        f"; not within {100.0 * (target or 0.0):g} % yet: {', '.join(weak)}; {ended}" if weak else "")
+    return f"95 % half width of friction: {said}" + (
+        f"; target of {100.0 * (target or 0.0):g} % not reached for {', '.join(weak)}: {ended}" if weak else "")
 
 
 def band(result: Identification, joint: str) -> float:
-    """Greatest half width of the 95 % interval of a joint's friction at any speed and load, as a part of friction."""
+    """Largest half width of the 95 % band of a joint's friction over friction, at all speeds and loads."""
     if joint not in result.joints:
         return np.inf
     fit = result.joints[joint].fit

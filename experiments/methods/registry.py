@@ -1,4 +1,4 @@
-"""Experiments and ways of measuring, by name."""
+"""Experiments and methods by name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,36 +22,36 @@ from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import BREAKAWAY, EXCITATION, LOWEST_SPEED, VALIDATION, WARM_UP, Run
 
-METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips, to be fitted
+METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips for a fit
     "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
-EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # what else there is to be moved for
+EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # experiments beside round trips
     VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway,
     EXCITATION: plan_excitation}
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
-UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # what says that the rest of a plan is not needed
-GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # postures, and speeds in each
+UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # judge that may end a plan early
+GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # number of postures, and of speeds in each
 
 
 def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, goal: Goal | None = None,
                 earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """Plan of a campaign by one of `METHODS`, at speeds that the arm's drives can keep.
+    """Make the plan of a campaign by one of `METHODS`, at speeds that the arm's drives can hold.
 
     Parameters
     ----------
     method : str
-        The method.
+        Name of the method.
     arm, joints, seed, earlier
         As in `one_joint_at_a_time.plan_constant_speed`.
     goal : Goal, optional
-        What the plan is for: of a first campaign the least grid of postures and speeds that is expected to reach it, later the
-        round trips that tell most of what is weak. Default: the whole grid.
+        Wanted precision and time. A first campaign takes the smallest grid of postures and speeds that is expected to reach
+        it; later campaigns take the round trips with the most information. Default: the whole grid.
 
     Raises
     ------
     InputError
-        If there is no such method, or whatever planning raises.
+        If the method is unknown, or planning fails.
     PlanError
-        If the round trips cannot separate a joint's parameters.
+        If the round trips cannot separate the parameters of a joint.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
@@ -68,9 +68,9 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
 
 def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
                     goal: Goal | None = None, time: float | None = None, after: Sequence[Run] = ()) -> Plan:
-    """Plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`, for a goal; errors as `plan_method`.
+    """Make a plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`; errors as in `plan_method`.
 
-    Excitation may be given its `time` [s] and the runs `after` which it comes.
+    `time` [s] and the earlier runs `after` apply to excitation only, `goal` to round trips only.
     """
     if experiment == ROUND_TRIPS:
         return plan_method(method, arm, joints, seed, goal)
@@ -82,19 +82,19 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
 
 
 def shortest(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> float:
-    """Robot time of the least grid that a goal is sought with [s]; arguments and errors as of `plan_method`."""
+    """Robot time of the smallest grid [s]; arguments and errors as in `plan_method`."""
     make, options = METHODS[method]
     postures, speeds = GRIDS[0]
     return make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), _velocity_step(arm)).robot_time
 
 
 def _velocity_step(arm: ArmFile) -> Array | None:
-    """Steps of the drives' velocity set-points, shape (n,), where the driver can be had here; connects nothing."""
+    """Resolution of the drives' velocity set-points, shape (n,), without connecting; None if the driver is not installed."""
     return connect(arm).resolution.velocity_step if driver_function(arm) else None
 
 
 def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
-    """The least grid that is expected to reach the goal; the largest in the time that may be spent where none is."""
+    """Smallest grid that is expected to reach the goal; if none is, the largest grid in the allowed time."""
     best = None
     for postures, speeds in GRIDS:
         plan = make(postures, speeds)
@@ -104,5 +104,5 @@ def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
         if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
             break
     if best is None:
-        raise TooShort(f"{goal.time:.0f} s of robot time are too short, the shortest plan takes {plan.robot_time:.0f} s")
+        raise TooShort(f"{goal.time:.0f} s of robot time are too short; the shortest plan takes {plan.robot_time:.0f} s")
     return best

@@ -1,7 +1,7 @@
-"""The validation motion: every joint swings to and fro at a rhythm of its own, all at once, from place to place.
+"""The validation motion: all joints oscillate simultaneously, each with its own period, in several places.
 
-Nothing of it is retraced, so that no round trip can be fitted to it: speeds rise from rest to a peak and fall again, joints
-turn back at different times, and accelerations and couplings are those of ordinary motion.
+The motion is never played backwards, so that it has no round trips to fit. Speeds rise from rest to a peak and fall again, joints
+turn back at different times, and accelerations and couplings resemble ordinary motion.
 """
 
 from dataclasses import replace
@@ -19,16 +19,18 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import VALIDATION, arm_sha256
 
 METHOD = "validation motion"
-SWINGS = 6              # swings, in which every joint takes as many levels of speed once
-_DURATION = 10.0        # s a swing
-_PASSES = (3, 5, 7)     # of a joint, drawn at random
-_ROOM = (0.6, 1.0)      # part of its longest stroke that a joint may go, drawn at random
-_TRIES = 200            # places and directions that are tried for a swing
-_SHRINKING = 25         # tries after which swings of a closed chain are made half as long
+SWINGS = 6              # number of swings; every joint takes each of as many speed levels once
+_DURATION = 10.0        # duration of a swing [s]
+_PASSES = (3, 5, 7)     # numbers of passes of a joint, drawn at random
+_ROOM = (0.6, 1.0)      # range of a random factor on the longest stroke of a joint
+_TRIES = 200            # number of places and directions tried for a swing
+_SHRINKING = 25         # number of tries after which swings of a closed chain are halved
 
 
 def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
-    """Plan of the validation motion of some or all joints, checked against all limits; its seed is not that of a campaign.
+    """Make the plan of the validation motion of some or all joints, checked against all limits.
+
+    The same seed gives other random numbers than in a campaign.
 
     Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
@@ -54,7 +56,7 @@ def _move(target: Array, posture: int) -> Segment:
 
 
 def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.random.Generator) -> tuple[Array, Segment]:
-    """A start that can be reached from home, and a swing from there, joint j at its level of speed, that can go back."""
+    """Draw a start that is reachable from home and a swing from it, with joint j at its speed level, that can return home."""
     active, (low, high) = list(design.active), design.room
     speeds, way = np.diagonal(design.at_level(level)), np.zeros(len(home))
     chain = design.mechanism.chain is not None
@@ -63,7 +65,7 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
         beat = np.pi * passes / _DURATION
         speed = np.minimum(speeds, ACCELERATION_SHARE * design.limits.acceleration / beat)
         way[active] = np.minimum(2.0 * speed / beat, rng.uniform(*_ROOM) * design.longest)[active]
-        if chain:                   # joints that swing each for itself soon lead each other out of reach
+        if chain:                   # independent swings of its joints soon leave the reach
             way *= 0.5 ** (attempt // _SHRINKING)
         place = np.where(way > 0.0, rng.uniform(low, high - way), home)
         if chain:
@@ -79,17 +81,17 @@ def _free_swing(design: Design, home: Array, level: Array, number: int, rng: np.
                 and ways_are_clear(design.arm, design.mechanism, bends[:-1], bends[1:]).all()
                 and (not chain or _leaves_torque(design, start, swing))):
             return start, swing
-    raise PlanError(f"{design.arm.path}: none of {_TRIES} random places leaves room for swings; widen the limits or the "
+    raise PlanError(f"{design.arm.path}: none of {_TRIES} random postures leaves room for swings; widen the limits or the "
                     "workspace box")
 
 
 def _leaves_torque(design: Design, start: Array, swing: Segment) -> bool:
-    """Whether weight and inertia leave the drives torque for friction; a closed chain's inertia grows towards its reach."""
+    """Whether weight and inertia leave the drives torque for friction; inertia of a closed chain grows near its reach."""
     motion = motion_profile(start, swing, design.mechanism.names, design.limits)
     share = motions_share(design.mechanism, design.limits, [(start, np.array(swing.target), motion)])
     return bool((share <= PLANNED_SHARE).all())
 
 
 def _straight(design: Design, start: Array, target: Array) -> bool:
-    """Whether the straight way is free."""
+    """Whether the straight path is clear."""
     return bool(ways_are_clear(design.arm, design.mechanism, start[None], target[None])[0])

@@ -19,16 +19,16 @@ from stribeck.ident.log.run import WARM_UP, Run, arm_sha256, load_run
 from stribeck.ident.log.strokes import REST_TOLERANCE
 
 METHOD = "warm-up"
-LIMIT = 900.0           # s; it ends after that in any case,
-CHANGE = 0.01           # or as soon as friction of no joint changes by more than this part of it
-OVER = 120.0            # within so many seconds
-_LEVEL = 0.1            # of the speeds between the fastest and the slowest
-_LEAST = 6              # round trips that say whether something changes
+LIMIT = 900.0           # longest warm-up [s]
+CHANGE = 0.01           # friction has settled if it changes by no more than this part in every joint
+OVER = 120.0            # within this time [s]
+_LEVEL = 0.1            # level of the speeds: 0 is the fastest, 1 the slowest
+_LEAST = 6              # smallest number of round trips that show a change
 _AT_SPEED = 0.8         # part of its highest speed from which a joint's torque counts
 
 
 def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, limit: float = LIMIT) -> Plan:
-    """Plan of round trips for as long as the warm-up may take [s], checked against all limits.
+    """Make a plan of round trips that lasts for `limit` seconds, checked against all limits.
 
     Other parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
@@ -50,9 +50,10 @@ def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int 
 
 
 class Settling:
-    """Says when a warm-up may end, from the samples of one segment after the other.
+    """Judge of when a warm-up may end, called with the samples of each segment.
 
-    Friction of a round trip is the mean torque along the motion of both ways: what else is in the torque is the same in all.
+    Friction of a round trip is the mean torque in the direction of motion, over both strokes. All other torque is the same in
+    every round trip.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class Settling:
         self._trips: list[tuple[float, Array]] = []
 
     def __call__(self, segment: Segment, samples: Sequence[JointSample]) -> str:
-        """Why the warm-up may end after this segment; empty while it may not."""
+        """Return why the warm-up may end after this segment; empty if it must go on."""
         if segment.speed is None:
             return ""
         along = _along(samples)
@@ -80,7 +81,7 @@ class Settling:
 
 
 def _along(samples: Sequence[JointSample]) -> Array:
-    """Mean torque along the motion of every joint that moves at its speed, shape (n,); nan for the others."""
+    """Mean torque of every moving joint in its direction of motion, near its highest speed, shape (n,); nan for others."""
     q, dq, tau = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "dq", "tau"))
     way = q[-1] - q[0]
     moves = dq * np.sign(way) > _AT_SPEED * np.max(np.abs(dq), axis=0)
@@ -89,7 +90,7 @@ def _along(samples: Sequence[JointSample]) -> Array:
 
 
 def _changes(t: Array, friction: Array) -> Array:
-    """Change of friction over `OVER` as a part of it with its standard error on top, by a line through the trips, shape (n,)."""
+    """Relative change of friction over `OVER` plus standard error, from a line through the round trips, shape (n,)."""
     since = t - t.mean()
     slope = since @ friction / (since @ since)
     rest = friction - friction.mean(axis=0) - since[:, None] * slope
@@ -98,9 +99,9 @@ def _changes(t: Array, friction: Array) -> Array:
 
 
 def ended(run: Run) -> str:
-    """How long a recorded warm-up took, why it ended, and how warm the drives became."""
-    unsettled = ("friction had not settled by then" if run.duration > OVER else
-                 f"too short to tell whether friction had settled, which takes more than {OVER / 60.0:g} min")
+    """Sentence with duration of a warm-up, why it ended, and temperatures of the drives."""
+    unsettled = ("friction had not settled" if run.duration > OVER else
+                 f"too short to tell whether friction had settled; the test needs more than {OVER / 60.0:g} min")
     reason = next((event["reason"] for event in run.events if event.get("event") == ENOUGH), unsettled)
     said = f"{run.duration / 60.0:.1f} min; {reason}"
     temperature = run.signals.get("temperature")
@@ -111,7 +112,7 @@ def ended(run: Run) -> str:
 
 
 def run_notes(runs: Iterable[Run]) -> dict[str, str]:
-    """What a report says about the warm-ups beside runs: heading -> sentence."""
+    """Facts about the warm-ups of the runs' campaigns for the report: heading -> sentence."""
     campaigns = {run.path.parent for run in runs if run.path.parent.name == "runs"}
     beside = sorted(folder for campaign in campaigns for folder in campaign.glob(f"*_{WARM_UP}*"))
     return {WARM_UP: " – ".join(ended(load_run(folder)) for folder in beside)} if beside else {}

@@ -1,10 +1,10 @@
-"""The whole arm at once: all joints at constant speeds along a straight way, which is retraced with time reversed.
+"""The whole arm: all joints move at constant speeds on a straight path; the arm then plays the same motion backwards.
 
-Gravity, inertia, Coriolis and centrifugal forces are the same on the way back, so that the half difference of the torques
-at mirrored places is the friction of every joint at once: as many round trips as one joint needs serve them all. All joints
-start and stop together. A first campaign goes through levels of speed, all joints at one of them. Where earlier runs told what
-is weak, each joint takes the speed that tells most of it in the time of a sweep, between that at which its window holds one
-motor revolution and that at which its room ends.
+Gravity, inertia, Coriolis and centrifugal forces are the same on the way back. At each position, half the difference of forward
+and backward torque is therefore the friction of every joint, and the round trips that one joint needs serve all joints. All
+joints start and stop together. A first campaign uses several speed levels, with all joints at the same level. After earlier runs,
+each joint takes the speed with the most information in the time of a sweep. The lowest such speed covers one motor revolution in
+the window, the highest uses the whole room of the joint.
 """
 
 from collections.abc import Mapping
@@ -26,18 +26,18 @@ from stribeck.ident.fit.information import Expectation
 
 METHOD = "time-reversed whole-arm round trips"
 WHOLE_ARM = ConstantSpeed(longest_stroke=8.0)
-_SIGNS = 4              # directions that are tried from every posture
-_MANY = 128             # and from home
-_LEVELS = 8             # speeds at which a way is checked before its posture is taken
-_TIMES = 6              # times of a sweep on offer, from that of the fastest to that of the slowest
-_APART = 0.6            # of what one joint gives the travel of a motor, what another gives it
-_PARALLEL = 1e-6        # sine of the angle at which two ways count as one
-_VARIANTS = 5           # speeds of every joint on offer for each
+_SIGNS = 4              # number of directions tried from every posture
+_MANY = 128             # number of directions tried from home
+_LEVELS = 8             # number of speed levels at which a path is checked before its posture is used
+_TIMES = 6              # number of sweep durations to choose from, between the fastest and the slowest sweep
+_APART = 0.6            # ratio of the contributions of two joints to the travel of a shared motor
+_PARALLEL = 1e-6        # sine of the angle below which two paths count as one
+_VARIANTS = 5           # number of speeds of every joint for each duration
 
 
 def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, options: ConstantSpeed | None = None,
                    velocity_step: Array | None = None, earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """Plan of a campaign in which all joints move at once, checked against all limits.
+    """Make the plan of a campaign in which all joints move simultaneously, checked against all limits.
 
     Parameters, returns and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
@@ -48,7 +48,7 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     reference = offers.trip(0, offers.speeds[0, 0])
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
-    # with speeds of their own the joints of a chain would soon lead each other out of reach
+    # with independent speeds, the joints of a closed chain would soon leave its reach
     choosing = earlier and design.options.goal and design.mechanism.chain is None
     choice = (lambda time: _chosen(offers, time, seed, earlier)) if choosing else lambda _: grid
     return replace(in_order(design, METHOD, seed, postures, choice, [reference], earlier), lowered=places.lowered)
@@ -56,21 +56,21 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
 
 @dataclass(frozen=True)
 class Sweeps:
-    """Sweeps on offer.
+    """Sweeps to choose from.
 
-    The first is the reference at home; then come, from each posture, the slowest and the fastest, in which all joints reach
-    the ends of their ranges, and those of different times.
+    The first sweep is the reference at home. Then follow, for each posture, the slowest and the fastest sweep, in which all
+    joints have their lowest and highest speeds, and sweeps of different durations.
 
     Attributes
     ----------
     design, postures, signs
-        From where they go in which directions, shape (K, n) each.
+        Design; start postures and directions of the sweeps, shape (K, n) each.
     posture : ndarray of int, shape (O,)
-        Where each begins.
+        Start posture of each sweep.
     time, ramp : ndarray, shape (O,)
         See `Ways`.
     speeds : ndarray, shape (O, V, n)
-        Speeds on offer for every joint, from lowest to highest.
+        Speeds to choose from for every joint, from lowest to highest.
     """
 
     design: Design
@@ -83,7 +83,7 @@ class Sweeps:
 
     @classmethod
     def of(cls, design: Design, postures: Array, signs: Array) -> "Sweeps":
-        """From home and the postures to measure in."""
+        """Make the sweeps from home and the other postures."""
         rows = [(0, *_level(design, design.at_level(REFERENCE)))]
         rows += [(k, *_level(design, end)) for end in design.ends for k in range(1, len(postures))]
         first, last = (time for _, time, _, _ in (rows[-1], rows[1]))
@@ -94,30 +94,30 @@ class Sweeps:
 
     @property
     def cost(self) -> Array:
-        """Robot time of each, without the way to its posture, shape (O,) [s]."""
+        """Robot time of each sweep, without the move to its posture, shape (O,) [s]."""
         return 2.0 * (self.time + self.ramp + DWELL)
 
     def ways(self) -> Ways:
-        """All of them, one variant after the other."""
+        """All sweeps, one row per variant."""
         offer = np.repeat(np.arange(len(self.time)), _VARIANTS)
         start, time = self.postures[self.posture[offer]], self.time[offer]
         way = self.signs[self.posture[offer]] * self.speeds.reshape(len(offer), -1) * time[:, None]
         return Ways(start, way, time, self.ramp[offer], np.zeros(len(offer)), np.zeros(len(offer), dtype=bool))
 
     def trip(self, offer: int, speeds: Array) -> Trip:
-        """A sweep at these speeds, shape (n,)."""
+        """Make a sweep at these speeds, shape (n,)."""
         leader, posture = self.design.active[0], int(self.posture[offer])
         speeds = self.design.snapped(speeds)
         return Trip(posture, self.signs[posture] * speeds * self.time[offer], leader, float(speeds[leader]))
 
     def level(self, posture: int, speeds: Array) -> Trip:
-        """A sweep from a posture with all joints at one level of speed, shape (n,)."""
+        """Make a sweep from a posture at the speeds of one level, shape (n,)."""
         way, speeds = sweep(self.design, self.design.snapped(speeds), posture % 2)
         leader = self.design.active[0]
         return Trip(posture, self.signs[posture] * way, leader, float(speeds[leader]))
 
     def near(self, offer: int, variants: Mapping[int, int], rng: np.random.Generator) -> Trip:
-        """A sweep near some variants of the joints: no speed twice, so that curves are covered densely."""
+        """Make a sweep with random speeds near the variants, so that no speed repeats and the curve is covered."""
         lowest, highest = self.speeds[offer, 0], self.speeds[offer, -1]
         speeds = np.zeros_like(lowest)
         for j, variant in variants.items():
@@ -126,12 +126,12 @@ class Sweeps:
         return self.trip(offer, speeds)
 
     def is_clear(self, trip: Trip) -> bool:
-        """Whether it stays clear and leaves the drives torque for friction."""
+        """Whether a sweep stays clear and leaves the drives torque for friction."""
         return bool(free_and_strong(self.design, self.postures[trip.posture][None], trip.way[None])[0])
 
 
 def _level(design: Design, speeds: Array) -> tuple[float, float, Array]:
-    """Time, ramp and the only variant of a sweep with all joints at one level of speed."""
+    """Time, ramp and speeds of a sweep with all joints at one speed level; all variants are equal."""
     way, speeds = sweep(design, speeds)
     active = list(design.active)
     ramps = speeds / (ACCELERATION_SHARE * design.limits.acceleration)
@@ -139,7 +139,7 @@ def _level(design: Design, speeds: Array) -> tuple[float, float, Array]:
 
 
 def _between(design: Design, posture: Array, sign: Array, time: float) -> tuple[float, float, Array]:
-    """The time of a sweep, its ramp, and speeds on offer: as low and as high as each joint can go in that time."""
+    """Time, ramp and speeds of a sweep; speeds range from the lowest to the highest possible in this time."""
     options, (low, high), active = design.options, design.room, list(design.active)
     reach = np.minimum(design.longest, np.where(sign > 0.0, high - posture, posture - low))
     ramp = ACCELERATION_SHARE * design.limits.acceleration
@@ -155,7 +155,7 @@ def _between(design: Design, posture: Array, sign: Array, time: float) -> tuple[
 
 
 def _chosen(offers: Sweeps, time: float, seed: int, earlier: Mapping[str, Expectation] | None) -> list[Trip]:
-    """What tells most beside the references."""
+    """Choose the sweeps with the most information, beside the references."""
     design, ways, rng = offers.design, offers.ways(), np.random.default_rng(seed)
     goal = design.options.goal or Goal()
     points, thought = points_ahead(ways, design), expectations(ways, design, earlier)
@@ -184,10 +184,10 @@ def _chosen(offers: Sweeps, time: float, seed: int, earlier: Mapping[str, Expect
 
 
 def sweep(design: Design, speeds: Array, slower: int = 0) -> tuple[Array, Array]:
-    """Ways of all joints, shape (n,), on which each keeps its speed for its own window at least; and the speeds.
+    """Return strokes of all joints, shape (n,), with constant speed during the window of each joint, and the speeds.
 
-    All start and stop together. A joint that has no room for the time that the slowest needs goes slower. `slower` says which of
-    two joints goes slower that share a motor.
+    All joints start and stop together. A joint without room for the time that the slowest joint needs moves slower. `slower`
+    selects which of two joints that share a motor moves slower.
     """
     active, speeds = list(design.active), _apart(design, speeds, slower)
     ramp = float(np.max(speeds[active] / (ACCELERATION_SHARE * design.limits.acceleration[active])))
@@ -199,9 +199,9 @@ def sweep(design: Design, speeds: Array, slower: int = 0) -> tuple[Array, Array]
 
 
 def _apart(design: Design, speeds: Array, slower: int) -> Array:
-    """Speeds at which a motor that moves two joints does not stand still where they go opposite ways, shape (n,).
+    """Return speeds at which a motor shared by two joints also turns when the joints move in opposite directions, shape (n,).
 
-    Now one and now the other is the slower: who decides about the motor's direction tells its friction from the joint's.
+    The slower joint alternates, so that either joint determines the motor's direction: this separates motor and joint friction.
     """
     coupled, out = design.mechanism.transmission, speeds.copy()
     if coupled is None:
@@ -218,7 +218,7 @@ def _apart(design: Design, speeds: Array, slower: int) -> Array:
 
 def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
           rng: np.random.Generator) -> tuple[Array, NDArray[np.bool_]]:
-    """The longest ways from the postures that are asked for, in directions drawn at random until one is free at all speeds."""
+    """Longest strokes from the requested postures, in random directions until one direction is clear at all speeds."""
     (low, high), active = design.room, list(design.active)
     levels = np.array([sweep(design, speeds, slower)[0] for speeds in design.at_level(np.linspace(0.0, 1.0, _LEVELS))
                        for slower in range(1 if design.mechanism.transmission is None else 2)])
@@ -229,7 +229,7 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
     ways, free = np.tile(longest, (len(candidates), 1)), np.zeros(len(candidates), dtype=bool)
 
     def clear(rows: NDArray[np.int_], sign: Array) -> NDArray[np.bool_]:
-        """Which of these candidates are free at all speeds, in these directions, and leave the drives torque for friction."""
+        """Whether strokes of candidates in these directions are clear and leave torque for friction at all speeds."""
         found = np.ones(len(rows), dtype=bool)
         for way in levels:
             left = np.flatnonzero(found)
@@ -242,18 +242,18 @@ def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_],
         rows = np.flatnonzero(asked & ~free & (up | down)[:, active].all(axis=1))
         rows = rows[clear(rows, sign[rows])]
         ways[rows], free[rows] = sign[rows] * longest, True
-    if not free[0] and (up | down)[0, active].all():            # home cannot be done without: many more directions
+    if not free[0] and (up | down)[0, active].all():            # home is indispensable: try many more directions
         sign = np.where(up[0] & ((rng.random((_MANY, len(low))) < 0.5) | ~down[0]), 1.0, -1.0)
         single, drawn_as = np.unique(sign, axis=0, return_inverse=True)
         found = np.flatnonzero(clear(np.zeros(len(single), dtype=np.int_), single)[drawn_as.ravel()])
         if len(found):
             ways[0], free[0] = sign[found[0]] * longest, True
-    some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # who is to blame where it is not the box
+    some = (up | down) & ~(up | down)[:, active].all(axis=1)[:, None]       # so that the refusal names joints without room
     return ways, free[:, None] | some
 
 
 def _longest(ways: Array) -> Array:
-    """Those of some ways, shape (K, n), that are no part of another one."""
+    """Remove paths, shape (K, n), that are part of a longer path."""
     taken: list[Array] = []
     for way in sorted(ways, key=lambda one: -float(np.linalg.norm(one))):
         if not any(np.linalg.norm(way - one * (way @ one) / (one @ one)) < _PARALLEL * np.linalg.norm(way) for one in taken):

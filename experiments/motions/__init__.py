@@ -1,4 +1,4 @@
-"""Motions of mechanisms as tables: read, completed by their derivatives, simulated, written.
+"""Motions of mechanisms as tables: reading, derivatives, simulation, writing.
 
 Imports from: `ident`, `ident.calibration`, `ident.laws`, `ident.model`, `ident.model.chains`, `ident.model.driven`.
 """

@@ -1,4 +1,4 @@
-"""Tables of motion and torque (CSV): a column ``t``, and ``q.NAME``, ``dq.NAME``, ``ddq.NAME``, ``tau.NAME`` of joints."""
+"""Tables of motion and torque (CSV) with columns ``t``, ``q.NAME``, ``dq.NAME``, ``ddq.NAME`` and ``tau.NAME``."""
 
 import csv
 from dataclasses import dataclass
@@ -12,21 +12,22 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import write_whole
 
 SIGNALS = ("q", "dq", "ddq", "tau")
-_DEGREE = 5             # of the spline through positions
-_ROWS = 6               # that it takes
+_DEGREE = 5             # degree of the spline through positions
+_ROWS = 6               # smallest number of rows for the spline
 
 
 @dataclass(frozen=True)
 class MotionTable:
-    """A table as it was read.
+    """A motion table as read from its file.
 
     Attributes
     ----------
     path : Path
+        File of the table.
     t : ndarray, shape (N,)
-        Times, increasing [s].
+        Increasing times [s].
     columns : dict of (str, str) to ndarray, shape (N,)
-        By signal and joint.
+        Columns by signal and joint.
     """
 
     path: Path
@@ -34,16 +35,16 @@ class MotionTable:
     columns: dict[tuple[str, str], Array]
 
     def joints(self, signal: str, mechanism: Mechanism) -> tuple[int, ...]:
-        """Joints that have a column of this signal, in the mechanism's order."""
+        """Indices of joints with a column of this signal, in the mechanism's order."""
         return tuple(j for j, name in enumerate(mechanism.names) if (signal, name) in self.columns)
 
     def get(self, signal: str, mechanism: Mechanism, joints: tuple[int, ...]) -> Array:
-        """Columns of a signal, shape (N, k).
+        """Columns of a signal for some joints, shape (N, k).
 
         Raises
         ------
         InputError
-            Names the columns that are missing.
+            If columns are missing; the message names them.
         """
         missing = [f"{signal}.{mechanism.names[j]}" for j in joints if (signal, mechanism.names[j]) not in self.columns]
         if missing:
@@ -55,8 +56,8 @@ class MotionTable:
     def motion(self, mechanism: Mechanism, joints: tuple[int, ...]) -> tuple[Array, Array, Array]:
         """Positions, velocities and accelerations of joints, shape (N, k) each.
 
-        What a joint lacks is the derivative of the spline of degree five through its positions; accelerations where velocities
-        are given, of that through the velocities.
+        Missing velocities and accelerations are derivatives of a spline of degree five through the positions. If velocities are
+        given, missing accelerations are derivatives of a spline through the velocities.
 
         Raises
         ------
@@ -70,7 +71,7 @@ class MotionTable:
         for k, j in enumerate(joints):
             speed, gain = (self.columns.get((signal, mechanism.names[j])) for signal in ("dq", "ddq"))
             if (speed is None or gain is None) and len(self.t) < _ROWS:
-                raise InputError(f"{self.path}: {len(self.t)} rows, but derivatives of q.{mechanism.names[j]} take {_ROWS}; give "
+                raise InputError(f"{self.path}: {len(self.t)} rows, but derivatives of q.{mechanism.names[j]} need {_ROWS}; give "
                                  f"columns dq.{mechanism.names[j]} and ddq.{mechanism.names[j]}")
             if speed is None:
                 spline = make_interp_spline(self.t, q[:, k], _DEGREE)
@@ -82,13 +83,13 @@ class MotionTable:
 
 
 def read_motion(path: Path, mechanism: Mechanism) -> MotionTable:
-    """Read a table.
+    """Read a motion table.
 
     Raises
     ------
     InputError
-        If there is no such file, it is no such table, a column is unknown or twice there, a value is no number, or times do not
-        increase.
+        If the file does not exist or is not a CSV table, a column is unknown or repeated, a value is not a number, or times do
+        not increase.
     """
     if not path.is_file():
         raise no_file(path)
@@ -98,9 +99,9 @@ def read_motion(path: Path, mechanism: Mechanism) -> MotionTable:
     except UnicodeDecodeError:
         raise no_text(path) from None
     except csv.Error as error:
-        raise InputError(f"{path}: no CSV table: {error}") from None
+        raise InputError(f"{path}: not a CSV table: {error}") from None
     if len(lines) < 2:
-        raise InputError(f"{path}: no rows of numbers below a line of column names")
+        raise InputError(f"{path}: a line of column names and at least one row of numbers are needed")
     names = [name.strip() for name in lines[0][1]]
     for k, name in enumerate(names):
         _check_column(path, name, names[:k], mechanism)
@@ -111,12 +112,12 @@ def read_motion(path: Path, mechanism: Mechanism) -> MotionTable:
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if len(late):
         row = int(late[0]) + 1
-        raise InputError(f"{path}, line {lines[row + 1][0]}: t = {t[row]:g} s after {t[row - 1]:g} s; times have to increase")
+        raise InputError(f"{path}, line {lines[row + 1][0]}: t = {t[row]:g} s after {t[row - 1]:g} s; times must increase")
     return MotionTable(path, t, {_signal(name): values[:, k] for k, name in enumerate(names) if name != "t"})
 
 
 def write_motion(path: Path, t: Array, columns: dict[str, Array]) -> None:
-    """Write a table; what is not known is an empty cell.
+    """Write a motion table; unknown values (nan) become empty cells.
 
     Raises
     ------
@@ -138,11 +139,11 @@ def _signal(name: str) -> tuple[str, str]:
 def _check_column(path: Path, name: str, before: list[str], m: Mechanism) -> None:
     signal, joint = _signal(name)
     if name in before:
-        raise InputError(f"{path}: column {name} is there twice")
+        raise InputError(f"{path}: column {name} occurs twice")
     if name == "t":
         return
     if signal not in SIGNALS or not joint:
-        raise InputError(f"{path}: column {name!r} is none of t, {', '.join(f'{signal}.NAME' for signal in SIGNALS)}")
+        raise InputError(f"{path}: unknown column {name!r}; valid are t, {', '.join(f'{signal}.NAME' for signal in SIGNALS)}")
     if joint not in m.names:
         error = unknown_name("joint", joint, m.names)
         raise InputError(f"{path}: column {name}: {error}")
@@ -150,7 +151,7 @@ def _check_column(path: Path, name: str, before: list[str], m: Mechanism) -> Non
 
 def _numbers(path: Path, line: int, row: list[str], names: list[str]) -> list[float]:
     if len(row) != len(names):
-        raise InputError(f"{path}, line {line}: {len(row)} values, {len(names)} columns")
+        raise InputError(f"{path}, line {line}: {len(row)} values for {len(names)} columns")
     out = []
     for text, name in zip(row, names, strict=True):
         try:
@@ -158,5 +159,5 @@ def _numbers(path: Path, line: int, row: list[str], names: list[str]) -> list[fl
         except ValueError:
             out.append(np.nan)
         if not np.isfinite(out[-1]):
-            raise InputError(f"{path}, line {line}: {name} = {text.strip() or 'nothing'}; a finite number is needed")
+            raise InputError(f"{path}, line {line}: {name} = {text.strip() or 'empty'}; a finite number is needed")
     return out

@@ -1,4 +1,4 @@
-"""What a mechanism does under torques, and which torques and loads a motion takes, from tables."""
+"""Motion of a mechanism under given torques, and torques and loads of a given motion, from tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ class NeededTorque:
     t : ndarray, shape (N,)
         Times [s].
     q, dq, ddq : ndarray, shape (N, n)
-        Motion of all joints.
+        Positions, velocities and accelerations of all joints [rad or m, and per s, s²].
     driving : Driving
         Torques, friction and loads.
     swinging : tuple of int
-        Joints that moved by themselves.
+        Indices of joints that swing freely.
     swung : ForwardMotion or None
-        The motion, if there are any.
+        Simulated motion, if joints swing freely.
     """
 
     t: Array
@@ -45,22 +45,22 @@ class NeededTorque:
 
 
 def torque_for(mechanism: Mechanism, table: MotionTable, tolerance: float = TOLERANCE) -> NeededTorque:
-    """Driving torques, friction included, that a motion of the driven joints takes.
+    """Driving torques, friction included, of a motion of the driven joints.
 
-    Where that does not tell the motion of all joints, elastic and hanging ones swing, from balance at rest on; a table that
-    has columns of all of them is taken as it is.
+    If the driven joints do not determine the motion, elastic and hanging joints swing freely; they start at rest in equilibrium.
+    A table with columns of all swinging joints is used without simulation.
 
     Raises
     ------
     InputError
-        If a column is missing, or a posture cannot be reached.
+        If a column is missing, or a posture is out of reach.
     """
     swinging = swinging_joints(mechanism)
     lacking = [mechanism.names[j] for j in swinging if ("q", mechanism.names[j]) not in table.columns]
     if lacking:
         if len(lacking) < len(swinging):
-            raise InputError(f"{table.path}: columns q.{', q.'.join(lacking)} are missing, but other passive joints have theirs; "
-                             "give q of all, or of none: then they swing by themselves")
+            raise InputError(f"{table.path}: columns q.{', q.'.join(lacking)} are missing, but other passive joints have a "
+                             "column; give q of all passive joints, or of none to let them swing")
         motion = prescribed_motion(mechanism, _through(mechanism, table), table.t, tolerance=tolerance)
         return NeededTorque(table.t, motion.q, motion.dq, motion.ddq, acting(mechanism, motion), swinging, motion)
     known = tuple(sorted((*mechanism.active, *swinging)))
@@ -72,28 +72,29 @@ def torque_for(mechanism: Mechanism, table: MotionTable, tolerance: float = TOLE
 
 
 def _through(m: Mechanism, table: MotionTable) -> Callable[[Array], Array]:
-    """Motion of the drives through the rows of a table: polynomials of degree five between rows, as smooth as their spline."""
+    """Motion of the drives through the rows of a table, with polynomials of degree five between rows."""
     given = np.stack(table.motion(m, m.active), axis=1)
     if len(given) < 2:
-        raise InputError(f"{table.path}: one row, but {m.name} has passive joints, which swing between rows; give two at least")
+        raise InputError(f"{table.path}: one row, but {m.name} has passive joints, which swing between rows; give two or more")
     way = BPoly.from_derivatives(table.t, given)
     rates = way.derivative(1), way.derivative(2)
     return lambda t: np.stack((way(t), rates[0](t), rates[1](t)))
 
 
 def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: Array | None, tolerance: float) -> ForwardMotion:
-    """Motion under the torques of a table, which are linear between its rows.
+    """Motion under the torques of a table, interpolated linearly between its rows.
 
     Parameters
     ----------
     mechanism : Mechanism
+        The mechanism.
     table : MotionTable
-        With torques of the driven joints.
+        Table with torques of the driven joints.
     q, dq : ndarray, shape (k,), optional
-        Of the driven joints at the first time; default: the table's first row where it has them, else zero. Elastic and hanging
-        joints start in balance, at rest.
+        Positions and velocities of the driven joints at the first time; default: the table's first row, or zero if it has no
+        such columns. Elastic and hanging joints start at rest in equilibrium.
     tolerance : float
-        As in `forward_motion`.
+        Tolerance of `forward_motion`.
     """
     active = list(mechanism.active)
     tau = table.get("tau", mechanism, mechanism.active)
@@ -111,7 +112,7 @@ def motion_under(mechanism: Mechanism, table: MotionTable, q: Array | None, dq: 
 
 
 def energy_error(mechanism: Mechanism, motion: ForwardMotion) -> float:
-    """How far energy and work are from balance at most, over the greatest work or kinetic energy."""
+    """Largest error of the energy balance over the largest work or kinetic energy."""
     energy = mechanical_energy(mechanism, motion.q, motion.dq)
     kinetic = energy - mechanical_energy(mechanism, motion.q, np.zeros_like(motion.dq))
     spent = motion.driven - motion.rubbed - motion.damped
@@ -120,18 +121,18 @@ def energy_error(mechanism: Mechanism, motion: ForwardMotion) -> float:
 
 
 def motion_columns(mechanism: Mechanism, q: Array, dq: Array, ddq: Array, tau: Array) -> dict[str, Array]:
-    """Columns of a motion: all joints, and torques of the driven ones."""
+    """Columns of a motion of all joints, with the torques of the driven joints."""
     found = {f"{signal}.{name}": values[:, j] for signal, values in (("q", q), ("dq", dq), ("ddq", ddq))
              for j, name in enumerate(mechanism.names)}
     return found | {f"tau.{mechanism.names[j]}": tau[:, j] for j in mechanism.active}
 
 
 def load_columns(mechanism: Mechanism, driving: Driving) -> dict[str, Array]:
-    """Columns ``LOAD.NAME`` of all loads that are known at all."""
+    """Columns ``LOAD.NAME`` of all known loads."""
     found = {f"{load}.{name}": driving.loads.get(load)[:, j] for load in LOADS for j, name in enumerate(mechanism.names)}
     return {name: values for name, values in found.items() if np.isfinite(values).any()}
 
 
 def _first(m: Mechanism, table: MotionTable, signal: str) -> Array:
-    """First row of the driven joints, zero where the table has no such columns."""
+    """First row of a signal of the driven joints; zero for a joint without column."""
     return np.array([table.columns.get((signal, m.names[j]), np.zeros(1))[0] for j in m.active])

@@ -1,4 +1,4 @@
-"""Plans: what moves and how, as data, checked before anything moves.
+"""Plans: motion as data, checked before the arm moves.
 
 Imports from: `drivers`, `drivers.wire`, `experiments`, `experiments.plans.clear`, `ident`, `ident.arm`, `ident.fit`,
 `ident.laws`, `ident.log`, `ident.log.reduction`, `ident.model`, `ident.model.chains`.

@@ -1,4 +1,4 @@
-"""What a plan must satisfy before anything moves, and the way from where the arm stands to its start."""
+"""Checks of a plan before motion, and of the path from the arm's position to the start of the plan."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -17,26 +17,26 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, TO_START, VALIDATION, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
-KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # segments that serve a purpose; others: strokes
-_THERE = 0.02           # rad or m from the start of a plan at which a joint counts as there
-_SWAY = 1e-3            # rad or m by which a joint that is held may stray
+KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # kinds by purpose; others: strokes, sweeps
+_THERE = 0.02           # rad or m from the start of a plan within which a joint counts as at the start
+_SWAY = 1e-3            # rad or m that a joint at rest may deviate
 
 
 def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
-    """Refuse a plan that leaves a limit of position, speed or torque or is not clear anywhere on its way.
+    """Refuse a plan that exceeds a limit of position, speed or torque, or whose path is not clear.
 
-    Real hardware moves several joints at once, be it to another posture, only where a workspace box or geometry says what is
-    clear. Rigid-body torque leaves friction a part of every limit all along.
+    Real hardware moves several joints simultaneously only if a workspace box or collision shapes allow a check. Rigid-body
+    torque must leave part of every torque limit to friction.
 
     Returns
     -------
     float
-        The least room that the plan keeps to a position limit [rad or m].
+        Smallest clearance to a position limit [rad or m].
 
     Raises
     ------
     PlanError
-        Names segment, joint, value and limit.
+        If a check fails; the message names segment, joint, value and limit.
     """
     bounds = Bounds(mechanism, arm.limits(mechanism), silence(arm))
     _check_origin(plan, arm, mechanism)
@@ -49,7 +49,7 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     _check_held(plan, bounds)
     _check_purpose(plan)
     _check_mirrors(plan)
-    if mechanism.chain is not None:         # out of reach it has no torques
+    if mechanism.chain is not None:         # torques exist only within reach, so reach is checked first
         _check_clear(plan, arm, mechanism)
     _check_gravity(plan, bounds)
     _check_torque(plan, bounds)
@@ -59,54 +59,54 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
 
 
 def with_margin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
-    """The plan with how near it comes to a singular posture of a closed chain."""
+    """Return the plan with its smallest margin to a singular posture of a closed chain."""
     margins = singular_margins(arm, mechanism, *_ways(plan)[:2])
     return plan if margins is None else replace(plan, singular_margin=round(float(margins.min()), 4))
 
 
 def _check_origin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse a plan of other joints, or of another version of the arm file."""
+    """Refuse a plan for other joints or for another version of the arm file."""
     if plan.names != mechanism.names:
-        raise PlanError(f"the plan is for joints {', '.join(plan.names)}, the arm {arm.name} has {', '.join(mechanism.names)}")
+        raise PlanError(f"the plan is for joints {', '.join(plan.names)}, but {arm.name} has joints {', '.join(mechanism.names)}")
     if plan.arm_sha256 != arm_sha256(arm):
         raise PlanError(f"the plan was made for another version of the arm file of {plan.arm}; plan again")
 
 
 def _check_numbers(plan: Plan) -> None:
-    """Refuse a plan without strokes, and segments whose numbers are negative or used twice."""
+    """Refuse a plan without strokes, and segments with negative or repeated ids."""
     if all(segment.kind == "move" for segment in plan.segments):
         raise PlanError("the plan has no stroke; there is nothing to record")
     ids = [segment.id for segment in plan.segments]
     if len(set(ids)) < len(ids) or min(ids) < 0:
-        raise PlanError("every segment of a plan needs a number of its own, from 0; "
+        raise PlanError("every segment of a plan needs a unique id of at least 0; "
                         f"found {', '.join(str(id_) for id_ in sorted(ids) if id_ < 0 or ids.count(id_) > 1)}")
 
 
 def _check_together(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse to move several joints at once where nothing says what is clear."""
+    """Refuse to move several joints simultaneously if collisions cannot be checked."""
     together = any(np.count_nonzero(segment.moving(start)) > 1 for start, segment in plan.legs())
     if together and not may_move_together(arm, mechanism):
         option = "--method single" if plan.purpose == FIT else "--joints NAME"
-        alone = "" if plan.purpose == BREAKAWAY else f", or move one at a time from home ({option})"     # that takes postures
-        raise PlanError(f"{arm.path}: real hardware moves several joints at once only where a workspace box, or shapes of all "
-                        f"links in the model, say what is clear; state workspace.box{alone}")
+        alone = "" if plan.purpose == BREAKAWAY else f", or move one joint at a time from home ({option})"     # it needs postures
+        raise PlanError(f"{arm.path}: real hardware moves several joints simultaneously only if collisions can be checked, with "
+                        f"a workspace box or with shapes of all links in the model; state workspace.box{alone}")
 
 
 def _check_held(plan: Plan, bounds: Bounds) -> None:
-    """Refuse joints that stand still at a limit meanwhile: the least sway would end the run."""
+    """Refuse joints that rest at a position limit: the smallest deviation would end the run."""
     places, position = np.array([plan.start, *(segment.target for segment in plan.segments)]), bounds.limits.position
     room = np.minimum(places - position[:, 0], position[:, 1] - places)[1:]
     segments, joints = np.nonzero((places[1:] == places[:-1]) & (room < _SWAY))
     if len(segments):
         k, j = int(segments[0]), int(joints[0])
         (low, high), unit = position[j], bounds.unit(j)
-        raise PlanError(f"{plan.names[j]} stands still at {places[k, j]:.4g} {unit} in segment {plan.segments[k].id}, less than "
-                        f"{_SWAY:g} {unit} inside its limits [{low:g}, {high:g}]; give it room by workspace.home, or fix it by "
-                        "stribeck init --joints")
+        raise PlanError(f"{plan.names[j]} rests at {places[k, j]:.4g} {unit} in segment {plan.segments[k].id}, less than "
+                        f"{_SWAY:g} {unit} from its limits [{low:g}, {high:g}]; move it inward with workspace.home, or lock it "
+                        "with stribeck init --joints")
 
 
 def _check_purpose(plan: Plan) -> None:
-    """Refuse segments that do not serve what the plan is for."""
+    """Refuse segments whose kind does not fit the purpose of the plan."""
     kinds = KINDS.get(plan.purpose, ("stroke", "sweep"))
     for segment in plan.segments:
         if segment.kind not in ("move", *kinds):
@@ -115,7 +115,7 @@ def _check_purpose(plan: Plan) -> None:
 
 
 def _check_mirrors(plan: Plan) -> None:
-    """Refuse a segment that does not retrace the one that it says it does."""
+    """Refuse a segment that does not play its `mirror_of` segment backwards."""
     legs = {segment.id: (start, segment) for start, segment in plan.legs()}
     for number, (start, segment) in legs.items():
         if segment.mirror_of is None:
@@ -123,23 +123,23 @@ def _check_mirrors(plan: Plan) -> None:
         there, other = legs.get(segment.mirror_of, (start, segment))
         alike = (segment.kind, segment.joint, segment.speed) == (other.kind, other.joint, other.speed)
         if not (alike and np.allclose([*start, *segment.target], [*other.target, *there], 0.0, 1e-6)):
-            raise PlanError(f"segment {number} says mirror_of = {segment.mirror_of}, but does not retrace such a segment")
+            raise PlanError(f"segment {number} has mirror_of = {segment.mirror_of}, but is not the same motion backwards")
 
 
 def _check_gravity(plan: Plan, bounds: Bounds) -> None:
-    """Refuse ends of segments where gravity leaves a drive too little torque."""
+    """Refuse segment ends where gravity leaves a drive too little torque for friction."""
     ends = np.array([segment.target for segment in plan.segments])
     share = gravity_share(bounds.mechanism, bounds.limits, ends)
     row, j = np.unravel_index(int(np.argmax(share)), share.shape)
     if share[row, j] > MAX_GRAVITY_SHARE:
         name, force, limit = plan.names[j], bounds.mechanism.unit(int(j)), bounds.limits.torque[j]
-        raise PlanError(f"segment {plan.segments[row].id} ends where gravity asks {share[row, j] * limit:.3g} {force} of "
-                        f"{name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its limit of {limit:g} {force}; raise "
-                        f"joints.{name}.torque if the drive can, or keep it from there (joints.NAME.position)")
+        raise PlanError(f"segment {plan.segments[row].id} ends where gravity needs {share[row, j] * limit:.3g} {force} at "
+                        f"{name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its torque limit of {limit:g} {force}; raise "
+                        f"joints.{name}.torque if the drive allows, or exclude this posture with joints.NAME.position")
 
 
 def _check_torque(plan: Plan, bounds: Bounds) -> None:
-    """Refuse segments on whose way weight and inertia leave a drive too little torque for friction."""
+    """Refuse segments during which weight and inertia leave a drive too little torque for friction."""
     legs = [(start, np.array(segment.target), motion_profile(start, segment, plan.names, bounds.limits))
             for start, segment in plan.legs()]
     for segment, share in zip(plan.segments, motions_share(bounds.mechanism, bounds.limits, legs), strict=True):
@@ -147,14 +147,14 @@ def _check_torque(plan: Plan, bounds: Bounds) -> None:
         if share[j] > MAX_RIGID_SHARE + 1e-9:
             name, force, limit = plan.names[j], bounds.mechanism.unit(j), bounds.limits.torque[j]
             asked = share[j] * limit
-            raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) asks {asked:.3g} "
-                            f"{force} of {name} for weight and inertia, more than {100 * MAX_RIGID_SHARE:g} % of its limit of "
-                            f"{limit:g} {force}, of which friction needs a part; lower the accelerations, or raise "
-                            f"joints.{name}.torque to {asked / MAX_RIGID_SHARE:.3g} if the drive can")
+            raise PlanError(f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) needs {asked:.3g} "
+                            f"{force} at {name} for weight and inertia, more than {100 * MAX_RIGID_SHARE:g} % of its torque "
+                            f"limit of {limit:g} {force}; the rest is reserved for friction. Lower the accelerations, or raise "
+                            f"joints.{name}.torque to {asked / MAX_RIGID_SHARE:.3g} if the drive allows")
 
 
 def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse ways that leave the workspace box or bring shapes together."""
+    """Refuse paths that leave the workspace box or bring shapes together."""
     start, end, segments = _ways(plan)
     clear = ways_are_clear(arm, mechanism, start, end)
     if not clear.all():
@@ -172,24 +172,25 @@ def _ways(plan: Plan) -> tuple[Array, Array, list[Segment]]:
 
 
 def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism, share: float = 1.0) -> None:
-    """Refuse the straight way from where the arm stands, shape (n,), to the start of the plan if it is not clear, or if a joint
-    that goes it within a share of its limits would pass a limit, should the computer fall silent.
+    """Refuse a straight path from the arm's position to the start of the plan that is not clear.
+
+    The path is also refused if a joint, moving within a share of its limits, would pass a limit when the computer stops sending.
 
     Raises
     ------
     PlanError
-        Says where the arm stands and where it should stand.
+        If the path is refused; the message gives the arm's position and the start.
     """
     start = np.array(plan.start)
     away = [name for name, way in zip(mechanism.names, np.abs(stands - start), strict=True) if way > _THERE]
     if len(away) > 1 and not may_move_together(arm, mechanism):
-        raise PlanError(f"{', '.join(away)} stand elsewhere than at the start of the plan, {np.round(start, 3).tolist()}, and "
-                        "neither a workspace box nor the model's geometry says what is clear on the way; nothing moved. Bring "
-                        "all of them but one there by hand, or state workspace.box")
+        raise PlanError(f"{', '.join(away)} are away from the start of the plan, {np.round(start, 3).tolist()}, and the path "
+                        "cannot be checked for collisions without a workspace box or shapes in the model; nothing moved. Move "
+                        "all of these joints but one to the start by hand, or state workspace.box")
     if fault := in_the_way(arm, mechanism, stands, start):
-        raise PlanError(f"the straight way from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
+        raise PlanError(f"the straight path from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
                         f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "
-                        "Bring the arm near the start by hand")
+                        "Move the arm near the start by hand")
     limits = arm.limits(mechanism)
     slow = replace(limits, velocity=share * limits.velocity, acceleration=share * limits.acceleration)
     check_silence(Segment(TO_START, "move", plan.start, 0), stands, Bounds(mechanism, slow, silence(arm)))

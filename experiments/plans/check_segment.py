@@ -1,4 +1,4 @@
-"""Checks of one segment: limits of position, speed, acceleration, torque rate and time, and way to stop in after silence."""
+"""Checks of one segment: limits of position, speed, acceleration, torque rate and time, and overrun after a silent computer."""
 
 from dataclasses import dataclass
 
@@ -15,22 +15,22 @@ from stribeck.ident.errors import unknown_name
 from stribeck.ident.log.run import TO_START
 from stribeck.ident.model.mechanism import Mechanism
 
-_RAMP_LEAST = 2.0       # s that the whole torque limit takes in a ramp at least: torque is watched as it is measured
-_LONGEST = 3600.0       # s that a segment may take
+_RAMP_LEAST = 2.0       # shortest time from zero to the torque limit in a ramp [s], so that the torque can be monitored
+_LONGEST = 3600.0       # longest time of a segment [s]
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What every segment of a plan must keep.
+    """Limits that every segment of a plan must keep.
 
     Attributes
     ----------
     mechanism : Mechanism
         Names and units of the joints.
     limits : Limits
-        Of position, velocity, acceleration and torque.
+        Limits of position, velocity, acceleration and torque.
     silent : float
-        Time that drives go on by themselves once the computer falls silent, see `silence` [s].
+        Time that drives keep moving after the computer stops sending, see `silence` [s].
     """
 
     mechanism: Mechanism
@@ -48,26 +48,26 @@ class Bounds:
 
 
 def check_segment(segment: Segment, start: Array, bounds: Bounds) -> float:
-    """Refuse a segment that leaves a limit.
+    """Refuse a segment that exceeds a limit.
 
     Returns
     -------
     float
-        The least room that its ends keep to a position limit [rad or m].
+        Smallest clearance of its ends to a position limit [rad or m].
 
     Raises
     ------
     PlanError
-        Names segment, joint, value and limit.
+        If a check fails; the message names segment, joint, value and limit.
     """
     room = _check_positions(segment, start, bounds)
     if (segment.kind == "ramp") != (segment.rate is not None):
-        raise PlanError(f"segment {segment.id} is a {segment.kind}; a ramp has a rate, nothing else does")
+        raise PlanError(f"segment {segment.id} is a {segment.kind}: a ramp needs a rate, other segments have none")
     if (segment.kind == "wave") != (segment.wave is not None):
-        raise PlanError(f"segment {segment.id} is a {segment.kind}; a wave has harmonics (wave), nothing else does")
+        raise PlanError(f"segment {segment.id} is a {segment.kind}: a wave needs harmonics (wave), other segments have none")
     if segment.kind == "ramp":
         _check_ramp(segment, start, bounds)
-    elif segment.kind not in ("move", "wave"):         # of a wave see `check_wave`
+    elif segment.kind not in ("move", "wave"):         # `check_wave` checks waves
         _check_joints(segment, start, bounds)
         _check_speeds(segment, start, bounds)
     _check_time(segment, start, bounds)
@@ -76,7 +76,7 @@ def check_segment(segment: Segment, start: Array, bounds: Bounds) -> float:
 
 
 def _check_positions(segment: Segment, start: Array, bounds: Bounds) -> float:
-    """Refuse ends outside position limits; returns the least room to one [rad or m]."""
+    """Refuse ends outside position limits; return the smallest clearance to a limit [rad or m]."""
     position, room = bounds.limits.position, np.inf
     for end in (start, np.array(segment.target)):
         gap = np.minimum(end - position[:, 0], position[:, 1] - end)
@@ -90,30 +90,30 @@ def _check_positions(segment: Segment, start: Array, bounds: Bounds) -> float:
 
 
 def _check_ramp(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse a ramp of no joint, without direction, too fast to be watched, or that is to end elsewhere."""
+    """Refuse a ramp without joint or direction, with too high a rate, or whose target is not its start."""
     names = bounds.names
     if segment.joint not in names:
         raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
     if not segment.rate or not (segment.dwell or 0.0) > 0.0 or tuple(start) != segment.target:
-        raise PlanError(f"segment {segment.id}: a ramp of {segment.joint} needs a rate other than 0, a dwell of more than 0 s "
-                        f"and the target where it starts; found {segment.rate}, {segment.dwell}, {segment.target}")
+        raise PlanError(f"segment {segment.id}: a ramp of {segment.joint} needs a rate other than 0, a dwell above 0 s and a "
+                        f"target equal to its start; found {segment.rate}, {segment.dwell}, {segment.target}")
     j = names.index(segment.joint)
     fastest, unit = float(bounds.limits.torque[j]) / _RAMP_LEAST, bounds.mechanism.unit(j)
     if abs(segment.rate) > fastest:
         raise PlanError(f"segment {segment.id}: the torque of {segment.joint} grows by {abs(segment.rate):g} {unit}/s, limit "
-                        f"{fastest:g} {unit}/s: joints.{segment.joint}.torque in {_RAMP_LEAST:g} s")
+                        f"{fastest:g} {unit}/s (joints.{segment.joint}.torque in {_RAMP_LEAST:g} s)")
 
 
 def _check_joints(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse strokes, sweeps and swings of unknown joints, with even numbers of passes, or that move others than their joints."""
+    """Refuse strokes, sweeps and swings with unknown joints, even numbers of passes, or motion of other joints."""
     names = bounds.names
     if segment.joint not in names:
         raise PlanError(f"segment {segment.id}: {unknown_name('joint', str(segment.joint), names)}")
     if (segment.kind == "swing") != (segment.swings is not None):
-        raise PlanError(f"segment {segment.id} is a {segment.kind}; a swing has swings, nothing else does")
+        raise PlanError(f"segment {segment.id} is a {segment.kind}: a swing needs swings, other segments have none")
     if segment.swings and (len(segment.swings) != len(names) or any(passes < 1 or passes % 2 == 0 for passes in segment.swings)):
-        raise PlanError(f"segment {segment.id}: swings = {list(segment.swings)}; an odd number of passes is needed for each of "
-                        f"the {len(names)} joints")
+        raise PlanError(f"segment {segment.id}: swings = {list(segment.swings)}; each of the {len(names)} joints needs an odd "
+                        "number of passes")
     moving = [names[j] for j in _moving(segment, start)]
     if segment.joint not in moving or (segment.kind == "stroke" and len(moving) > 1):
         alone = " alone" if segment.kind == "stroke" else ""
@@ -127,7 +127,7 @@ def _moving(segment: Segment, start: Array) -> list[int]:
 
 
 def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse speeds beyond their limits, and swings that turn with more than the acceleration limit."""
+    """Refuse speeds above their limits, and swings that turn back with too much acceleration."""
     names, limits, speeds = bounds.names, bounds.limits, segment.speeds(start, bounds.names)
     for j in _moving(segment, start):
         if not 0.0 < speeds[j] <= limits.velocity[j]:
@@ -138,12 +138,12 @@ def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
     turning = np.pi * np.array(segment.swings) / motion_profile(start, segment, names, limits).duration * speeds
     worst = int(np.argmax(turning / limits.acceleration))
     if turning[worst] > limits.acceleration[worst]:
-        raise PlanError(f"segment {segment.id} turns {names[worst]} with {turning[worst]:.4g} {bounds.unit(worst)}/s², limit "
+        raise PlanError(f"segment {segment.id} accelerates {names[worst]} by {turning[worst]:.4g} {bounds.unit(worst)}/s², limit "
                         f"{limits.acceleration[worst]:g} {bounds.unit(worst)}/s²")
 
 
 def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse segments that take longer than an arm is left to move: a speed or rate with too many zeros."""
+    """Refuse segments that take too long, such as a speed or rate with too many zeros."""
     time = (motion_profile(start, segment, bounds.names, bounds.limits).duration
             + ramp_time(segment, bounds.names, bounds.limits))
     if time > _LONGEST:
@@ -152,7 +152,7 @@ def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
 
 
 def check_silence(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse a way so fast towards a position limit that a joint passes it if the computer falls silent on the way."""
+    """Refuse a motion that would pass a position limit if the computer stops sending during the motion."""
     limits, silent = bounds.limits, bounds.silent
     if segment.kind in ("ramp", "wave") or not silent:
         return
@@ -160,12 +160,12 @@ def check_silence(segment: Segment, start: Array, bounds: Bounds) -> None:
     speed = np.abs(target - start) * motion_profile(start, segment, bounds.names, limits).fastest
     needed = run_on(speed, limits.acceleration, silent)
     low, high = limits.position.T
-    for begin, end in ((start, target), (target, start))[:1 + (segment.kind == "swing")]:       # which comes back to its start
+    for begin, end in ((start, target), (target, start))[:1 + (segment.kind == "swing")]:       # swings return
         gap = np.where(end > begin, high - end, np.where(end < begin, end - low, np.inf))
         worst = int(np.argmax(needed - gap))
         if needed[worst] - gap[worst] > 1e-9:
-            way, unit = f"segment {segment.id}" if segment.id != TO_START else "the way to the start", bounds.unit(worst)
+            way, unit = f"segment {segment.id}" if segment.id != TO_START else "the path to the start", bounds.unit(worst)
             raise PlanError(f"{way} takes {bounds.names[worst]} at {speed[worst]:.3g} {unit}/s to "
-                            f"{gap[worst]:.3g} {unit} before its limit, {needed[worst]:.3g} {unit} are needed: "
-                            f"should the computer fall silent, the drive goes on for {silent:.3g} s (driver.watchdog and "
-                            f"{SILENT_CYCLES} cycles; where it loses power then, {BRAKE_CLOSES:g} s until a brake holds)")
+                            f"{gap[worst]:.3g} {unit} before its limit, but {needed[worst]:.3g} {unit} are needed to stop: "
+                            f"if the computer stops sending, the drive keeps moving for {silent:.3g} s (driver.watchdog "
+                            f"plus {SILENT_CYCLES} cycles, and {BRAKE_CLOSES:g} s for the brake if the drive loses power)")

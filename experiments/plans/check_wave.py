@@ -1,4 +1,4 @@
-"""Checks of a wave: that it is one motion that begins and ends at rest, and limits of position, speed and acceleration on it."""
+"""Checks of a wave: rest at both ends, and limits of position, speed and acceleration."""
 
 import numpy as np
 
@@ -9,22 +9,22 @@ from stribeck.experiments.plans.motion_profile import Wave, motion_profile
 from stribeck.experiments.plans.plan import Segment
 from stribeck.ident.arrays import Array
 
-_CLOSE = 32             # places in a period of the highest harmonic that are looked at
-_AT_REST = 1e-3         # of the velocity limit, at both ends
+_CLOSE = 32             # times checked per period of the highest harmonic
+_AT_REST = 1e-3         # speed at both ends that counts as rest, as a part of the velocity limit
 
 
 def check_wave(segment: Segment, start: Array, bounds: Bounds) -> float:
-    """Refuse a wave that leaves a limit, or would once the computer falls silent.
+    """Refuse a wave that exceeds a limit, or would pass one if the computer stops sending.
 
     Returns
     -------
     float
-        The least room that it keeps to a position limit [rad or m].
+        Smallest clearance to a position limit [rad or m].
 
     Raises
     ------
     PlanError
-        Names segment, joint, value and limit.
+        If a check fails; the message names segment, joint, value and limit.
     """
     _check_ends(segment, start)
     motion = motion_profile(start, segment, bounds.names, bounds.limits)
@@ -51,29 +51,29 @@ def _refuse(segment: Segment, bounds: Bounds, does: str, excess: Array, found: A
     unit = bounds.unit(j) + per
     if does.endswith("than"):
         raise PlanError(f"segment {segment.id} {does} allowed: {bounds.names[j]} keeps {-found[j]:.3g} {unit}, "
-                        f"{-allowed[j]:.3g} {unit} are needed"
-                        + (f": should the computer fall silent, the drive goes on for {bounds.silent:.3g} s "
-                           f"(driver.watchdog and {SILENT_CYCLES} cycles)" if allowed[j] else ""))
-    raise PlanError(f"segment {segment.id} {does} {found[j]:.4g} {unit} in {bounds.names[j]}, limit {allowed[j]:.4g} {unit}")
+                        f"but {-allowed[j]:.3g} {unit} are needed"
+                        + (f": if the computer stops sending, the drive keeps moving for {bounds.silent:.3g} s "
+                           f"(driver.watchdog plus {SILENT_CYCLES} cycles)" if allowed[j] else ""))
+    raise PlanError(f"segment {segment.id} {does} {found[j]:.4g} {unit} at {bounds.names[j]}, limit {allowed[j]:.4g} {unit}")
 
 
 def check_harmonics(segment: Segment, n: int) -> None:
-    """Refuse harmonics that are not those of n joints."""
+    """Refuse harmonics whose size does not fit n joints."""
     wave = segment.wave
     if wave is None:
         return
     sizes = {len(row) for row in (*wave.sines, *wave.cosines)}
     if len(wave.sines) != n or len(wave.cosines) != n or len(sizes) != 1 or 0 in sizes:
-        raise PlanError(f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} joints, all of the "
-                        "same number of harmonics")
+        raise PlanError(f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} joints, and all "
+                        "rows the same number of harmonics")
     if not wave.period > 0.0 or wave.periods < 1:
-        raise PlanError(f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = {wave.periods}; a period of "
-                        "more than 0 s and at least 1 of them are needed")
+        raise PlanError(f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = {wave.periods}; needed are "
+                        "a period above 0 s and at least 1 period")
 
 
 def _check_ends(segment: Segment, start: Array) -> None:
-    """Refuse a target elsewhere than at the start, and a wave of no joint."""
+    """Refuse a target that is not the start, and a wave that moves no joint."""
     if tuple(start) != segment.target:
-        raise PlanError(f"segment {segment.id} is a wave and ends where it starts; its target is elsewhere")
+        raise PlanError(f"segment {segment.id} is a wave; its target must equal its start")
     if not segment.moving(start).any():
         raise PlanError(f"segment {segment.id} is a wave, but moves no joint")

@@ -1,4 +1,4 @@
-"""Which round trips: those that tell most for a second of robot time, until every joint is known well enough."""
+"""Choice of round trips with the most information per second of robot time, until every joint is known well enough."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 from stribeck.experiments.plans.speeds_and_postures import Array, Goal, Trip
 from stribeck.ident.fit.information import Expectation, Outlook, information, planned
 
-_MUCH = 0.3             # of the logarithm of a variance, by one round trip
-_LONGEST = 1200.0       # s of robot time; what takes longer is out of reach, where nobody says how much may be spent
-Told = list[Array]      # what round trips tell of a joint, candidate by candidate
+_MUCH = 0.3             # decrease of a log variance by one round trip that counts as large
+_LONGEST = 1200.0       # s of robot time; without a time limit, a goal that takes longer counts as unreachable
+Told = list[Array]      # information of round trips about a joint, one array per candidate law
 
 
 @dataclass
 class JointKnowledge:
-    """What is known of a joint while round trips are chosen, and what those on offer would add.
+    """Knowledge of a joint during the choice of round trips, and the information of every offer.
 
     Attributes
     ----------
     expected : Expectation
-        Its candidates.
+        Candidate laws of the joint.
     outlooks : list of Outlook
-        What is known, candidate by candidate.
+        Expected precision, one per candidate.
     told : list of ndarray, shape (O, V, p, p)
-        What each variant of each offer would tell.
+        Information matrix of each variant of each offer.
     asked : list of ndarray, shape (C, p)
         See `Outlook.asked`.
     """
@@ -38,7 +38,7 @@ class JointKnowledge:
 
     @classmethod
     def of(cls, points: pd.DataFrame, shape: tuple[int, int], expected: Expectation, goal: Goal) -> "JointKnowledge":
-        """From the points of all variants (O, V) of all offers; those that give no point tell nothing."""
+        """Make it from the points of all variants (O, V) of all offers; a variant without points has no information."""
         trips, told = points["segment"].unique(), []
         for own in _told(points, expected):
             every = np.zeros((shape[0] * shape[1], *own.shape[1:]))
@@ -48,14 +48,15 @@ class JointKnowledge:
         return cls(expected, outlooks, told, [outlook.asked(points, goal.friction, goal.parameters) for outlook in outlooks])
 
     def fall(self, offers: NDArray[np.int_]) -> Array:
-        """By how much each variant of some offers would make what is lacking fall, what lacks most first, shape (O, V)."""
+        """Decrease of the lacking precision by each variant of some offers, weighted by what lacks most, shape (O, V)."""
         return np.asarray(np.sum([outlook.lacks(asked) ** 2 * outlook.fall(told[offers], asked) for outlook, told, asked
                                   in zip(self.outlooks, self.told, self.asked, strict=True)], axis=0))
 
     def needs(self, fall: Array, time: Array) -> float:
-        """Robot time that the goal still takes at least, of offers with these falls and times, shape (O,) [s].
+        """Estimate the least robot time to reach the goal, from offers with these decreases and times, shape (O,) [s].
 
-        Variances go with the inverse of the number of round trips. Where a single one still tells much, that is no measure: 0.
+        Variances fall with the inverse of the number of round trips. If a single round trip still brings much information, the
+        estimate does not hold, and the result is 0.
         """
         lacking = sum(outlook.lacks(asked) ** 2 for outlook, asked in zip(self.outlooks, self.asked, strict=True))
         best = int(np.argmax(fall / time))
@@ -63,20 +64,20 @@ class JointKnowledge:
         return 0.0 if logarithm > _MUCH else (self.lacks() ** 2 - 1.0) * float(time[best]) / max(logarithm, 1e-12)
 
     def tell(self, points: pd.DataFrame) -> Told:
-        """What a round trip with these points would tell, shape (p, p) each."""
+        """Information matrices of a round trip with these points, shape (p, p) each."""
         return [own.sum(axis=0) for own in _told(points, self.expected)]
 
     def take(self, told: Told, times: int = 1) -> None:
-        """Count a round trip as made, or as not made (-1 times)."""
+        """Add the information of a round trip; `times` = -1 removes it."""
         self.outlooks = [outlook.with_trips(own, times) for outlook, own in zip(self.outlooks, told, strict=True)]
 
     def learn(self, offer: int, variant: int, told: Told) -> None:
-        """What a round trip told is what an offer tells; beforehand only what the other joints do in it was guessed."""
+        """Store the information of an accepted round trip for its offer; it replaces the estimate made before."""
         for every, own in zip(self.told, told, strict=True):
             every[offer, variant] = own
 
     def lacks(self) -> float:
-        """The worst half width over that wanted, of the candidates' root mean square by load; 1 when the goal is reached."""
+        """Largest ratio of expected to wanted half width, RMS over candidates with the same load; 1 when the goal is reached."""
         worst: dict[str, list[float]] = {}
         for outlook, asked in zip(self.outlooks, self.asked, strict=True):
             worst.setdefault(outlook.candidate.load, []).append(outlook.lacks(asked))
@@ -89,19 +90,18 @@ def _told(points: pd.DataFrame, expected: Expectation) -> Told:
 
 def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], accept: Callable[[int, dict[int, int]], Trip | None],
            points: Callable[[Trip], Mapping[int, pd.DataFrame]], limit: float, spent: float = 0.0) -> list[Trip]:
-    """Greedy choice of what makes most of the lacking precision up for a second of robot time, until none is lacking that is
-    within reach.
+    """Choose round trips greedily by gained precision per second, until no reachable precision is lacking.
 
     Parameters
     ----------
     joints : mapping of int to JointKnowledge
-        Those that move.
+        Knowledge of the moving joints.
     cost : callable
-        Robot time of every offer, given those already taken, shape (O,) [s].
+        Robot time of every offer after the accepted ones, shape (O,) [s].
     accept : callable
-        Given an offer and the best variant of each joint: the round trip, or None where the arm cannot go it.
+        Takes an offer and the best variant of each joint; returns the round trip, or None if the arm cannot drive it.
     points : callable
-        From a round trip to the points of every joint that it will give.
+        Takes a round trip; returns its expected points of every joint.
     limit : float
         Robot time that may be spent [s].
     spent : float
@@ -110,7 +110,7 @@ def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], acce
     Returns
     -------
     list of Trip
-        Round trips; what later ones made superfluous is taken back.
+        Round trips, without those that later ones made superfluous.
     """
     made: list[tuple[Trip, dict[int, Told]]] = []
     reach = _LONGEST if np.isinf(limit) else np.inf
@@ -140,7 +140,7 @@ def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], acce
 
 
 def _dispensable(joints: Mapping[int, JointKnowledge], told: Mapping[int, Told]) -> bool:
-    """Whether the goal is reached without a round trip that was made; then it is taken back."""
+    """Whether the goal is reached without a round trip; if so, its information is removed."""
     for j, own in told.items():
         joints[j].take(own, -1)
     if all(joint.lacks() <= 1.0 for joint in joints.values()):

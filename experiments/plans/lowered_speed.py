@@ -1,20 +1,20 @@
-"""A speed that a plan lowered, because faster strokes have no room."""
+"""Highest speed of a joint that the planner lowered because faster strokes have no room."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class LoweredSpeed:
-    """The highest speed of a joint's strokes, where it is less than limits and range allow.
+    """Highest speed of a joint's strokes if it is below the speed that limits and range allow.
 
     Attributes
     ----------
     joint : str
-        Which joint.
+        Name of the joint.
     wanted, speed : float
-        Highest speed that limits allow otherwise, and that the plan takes [rad/s or m/s].
+        Highest speed that limits allow, and highest speed in the plan [rad/s or m/s].
     reason : str
-        What faster strokes lack.
+        Why faster strokes are not possible.
     """
 
     joint: str
@@ -23,5 +23,5 @@ class LoweredSpeed:
     reason: str
 
     def sentence(self, unit: str) -> str:
-        """Which joint, from which to which speed, and why; `unit` is that of its speed."""
-        return f"{self.joint}: strokes of up to {self.speed:.3g} {unit} instead of {self.wanted:.3g} {unit}: {self.reason}"
+        """Sentence with joint, both speeds and reason; `unit` is the unit of the speed."""
+        return f"{self.joint}: strokes up to {self.speed:.3g} {unit} instead of {self.wanted:.3g} {unit}: {self.reason}"

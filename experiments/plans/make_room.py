@@ -1,4 +1,4 @@
-"""Speeds lowered until strokes have room: the planner's answer where the highest speeds leave no posture to measure in."""
+"""Lowering of speeds until strokes have room, for arms without a posture in which the highest speeds fit."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,24 +16,24 @@ from stribeck.experiments.plans.speeds_and_postures import Array, Design
 
 WaysFrom = Callable[[Design, Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]]
 HasRoom = Callable[[Design], bool]
-_STEP = 0.85            # between highest speeds that are tried
+_STEP = 0.85            # ratio of successive highest speeds
 LEAST_SPREAD = 10.0     # highest over lowest speed: with less, Coulomb, Stribeck and viscous friction are hard to tell apart
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where a design's strokes have room.
+    """Postures in which the strokes of a design have room.
 
     Attributes
     ----------
     design : Design
-        With speeds at which they do.
+        The design, with speeds that fit.
     postures, ways : ndarray, shape (K, n)
-        Home and the other postures, and the longest way of every joint from each.
+        Home and the other postures, and the longest stroke of every joint from each.
     rng : Generator
-        As the choice of postures left it.
+        State of the generator after the choice of postures.
     lowered : tuple of LoweredSpeed
-        What had to be lowered, and joints whose range is too short for any of the usual speeds.
+        Joints whose speed was lowered, and joints whose range is too short for all usual speeds.
     """
 
     design: Design
@@ -44,42 +44,42 @@ class Places:
 
 
 def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
-    """Postures at the highest speeds that the limits allow, or else at the highest that have room.
+    """Choose postures for the highest speeds that the limits allow, or else for the highest speeds that have room.
 
-    Speeds of all joints are lowered alike until they have room, then raised again one joint after the other, the last first,
-    where that is not what room depends on.
+    The speeds of all joints are lowered by the same factor until strokes have room. Then the speed of each joint is raised again,
+    last joint first, if the strokes still have room.
 
     Parameters
     ----------
     design : Design
-        What strokes can be.
+        Limits and options of the strokes.
     ways_from : callable
-        As of `Design.choose_postures`, for a design and a generator of random numbers.
+        As in `Design.choose_postures`, with the design as first argument.
     seed : int
-        Of the choice of postures.
+        Seed of the choice of postures.
 
     Raises
     ------
     PlanError
-        If even the least range of speeds, from lowest to `LEAST_SPREAD` times that, has no room.
+        If even speeds from the lowest to `LEAST_SPREAD` times the lowest have no room.
     """
     try:
         return _places(design, ways_from, seed)
     except NoRoom as error:
         refused = error
-    slower, lacking = _slower(design), "slower strokes have none either"
+    slower, lacking = _slower(design), "slower strokes have no room either"
     for has_room in (lambda one: _home_has_room(one, ways_from, seed), lambda one: _found(one, ways_from, seed) is not None):
-        if not (highest := _highest(slower, has_room)):     # whether home has room is soon told, and mostly all that counts
+        if not (highest := _highest(slower, has_room)):     # the check at home is fast and usually decides
             break
         if found := _found(_raised(highest, has_room), ways_from, seed):
             return replace(found, lowered=(*found.lowered, *(_lowered(design, found.design, j, refused.lacking)
                                                              for j in design.active if np.isfinite(found.design.cap[j]))))
-        lacking = "slower strokes have room there, but not from enough other postures"
+        lacking = "slower strokes have room at home, but in too few other postures"
     raise PlanError(f"{refused}; {lacking}") from refused
 
 
 def _highest(slower: Sequence[Design], has_room: HasRoom) -> Design | None:
-    """The first of some designs, slower and slower, that has room; None where the last has none."""
+    """First design with room in a list of ever slower designs; None if the last has no room."""
     if not slower or not has_room(slower[-1]):
         return None
     fails, works = -1, len(slower) - 1
@@ -90,7 +90,7 @@ def _highest(slower: Sequence[Design], has_room: HasRoom) -> Design | None:
 
 
 def _raised(design: Design, has_room: HasRoom) -> Design:
-    """Without the caps of joints on which room does not depend."""
+    """Remove the speed caps of joints that do not limit the room."""
     for j in range(design.mechanism.n - 1, -1, -1):
         cap = design.cap.copy()
         cap[j] = np.inf
@@ -114,7 +114,7 @@ def _home_has_room(design: Design, ways_from: WaysFrom, seed: int) -> bool:
 
 
 def _found(design: Design, ways_from: WaysFrom, seed: int) -> Places | None:
-    """The places of a design; None where it has none."""
+    """Postures of a design; None if strokes have no room."""
     try:
         return _places(design, ways_from, seed)
     except PlanError:
@@ -122,7 +122,7 @@ def _found(design: Design, ways_from: WaysFrom, seed: int) -> Places | None:
 
 
 def _slower(design: Design) -> list[Design]:
-    """Designs with lower and lower highest speeds, down to the least range; none where there is less than that already."""
+    """Designs with ever lower highest speeds, down to the least range of speeds; empty if the range is already smaller."""
     top = design.options.fastest * design.limits.velocity
     try:
         slow, _ = replace(design, cap=MOVE_SHARE * design.limits.velocity).ends
@@ -134,18 +134,18 @@ def _slower(design: Design) -> list[Design]:
 
 
 def _within_range(design: Design) -> Iterator[LoweredSpeed]:
-    """Joints whose range is too short for any of the usual speeds: a velocity limit that nothing between the limits reaches."""
+    """Joints whose position range is too short for all usual speeds, so that they never reach their velocity limit."""
     usual, (_, fast) = design.options.fastest * design.limits.velocity, design.ends
     for j in design.active:
         if np.isinf(design.cap[j]) and fast[j] < usual[j] / design.options.spread:
             yield LoweredSpeed(design.mechanism.names[j], float(usual[j]), float(fast[j]),
-                               "between its limits faster ones have no room to reach their speed")
+                               "faster strokes cannot reach their speed within the joint's position limits")
 
 
 def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpeed:
     try:
         wanted = float(design.ends[1][j])
-    except NoRoom:                      # there is no range of speeds before one is lowered
+    except NoRoom:                      # no speed fits before it is lowered
         wanted = float(design.options.fastest * design.limits.velocity[j])
     return LoweredSpeed(design.mechanism.names[j], wanted, float(slower.ends[1][j]), lacking)
 
@@ -153,7 +153,7 @@ def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpe
 def free_and_strong(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
     """Whether strokes, (K, n), stay clear and leave every drive torque for friction, shape (K,).
 
-    What is quick to tell goes first; but no closed chain has a torque where it is out of reach.
+    The faster check goes first. In a closed chain the reach is checked first, because torques exist only within reach.
     """
     tests = (strong_enough, _clear) if design.mechanism.chain is None else (_clear, strong_enough)
     found = np.ones(len(start), dtype=bool)
@@ -168,6 +168,6 @@ def _clear(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
 
 
 def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
-    """Whether rigid-body torque leaves every drive some for friction on strokes at the highest speeds, shape (K,)."""
+    """Whether rigid-body torque leaves every drive torque for friction on strokes at the highest speeds, shape (K,)."""
     share = strokes_share(design.mechanism, design.limits, start, way, design.ends[1])
     return np.asarray((share <= PLANNED_SHARE).all(axis=1))

@@ -1,4 +1,4 @@
-"""Margins that plans keep: torque beside weight and inertia for friction, and way to stop in if the computer falls silent."""
+"""Margins of plans: torque reserved for friction, and distance to stop if the computer stops sending."""
 
 from collections.abc import Sequence
 
@@ -14,27 +14,27 @@ from stribeck.ident.model.chains.posture_following import SINGULAR
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-FRICTION_SHARE = 0.1        # of the torque limit that is left to friction: what `init` guesses of a joint at full speed
+FRICTION_SHARE = 0.1        # part of the torque limit reserved for friction, as `init` assumes for a joint at full speed
 MAX_RIGID_SHARE = MAX_GRAVITY_SHARE = 1.0 - FRICTION_SHARE
-PLANNED_SHARE = MAX_RIGID_SHARE - 0.02      # of weight and inertia: drives overshoot a little, and what they report is noisy
-_RAMP = np.array([0.0, 0.5, 1.0])       # parts of a ramp's way, and of the way between the ramps, that are looked at
+PLANNED_SHARE = MAX_RIGID_SHARE - 0.02      # below the limit, because drives overshoot a little and report noisy torque
+_RAMP = np.array([0.0, 0.5, 1.0])       # places checked on a ramp, and between the ramps, as fractions
 _CRUISE = np.linspace(0.0, 1.0, 5)
-_PASS = 8                   # places of a pass of a swing,
-_HARMONIC = 16              # and of a period of the highest harmonic of a wave
-SILENT_CYCLES = 2           # beyond a watchdog's time: of a set-point on its way, and until a drive has looked at it
+_PASS = 8                   # places checked in a pass of a swing
+_HARMONIC = 16              # places checked in a period of the highest harmonic of a wave
+SILENT_CYCLES = 2           # cycles added to the watchdog's time: transmission of a set-point, and its reading by the drive
 
 
 def gravity_share(mechanism: Mechanism, limits: Limits, q: Array) -> Array:
-    """Gravity torque of every joint in postures (K, n), as a part of its limit, shape (K, n); 0 where there is none."""
+    """Gravity torque over torque limit of every joint in postures (K, n), shape (K, n); 0 for a joint without limit."""
     held = _needed(mechanism, q, np.zeros_like(q))
     return np.where(np.isnan(limits.torque), 0.0, held / limits.torque)
 
 
 def silence(arm: ArmFile) -> float:
-    """Time that drives go on by themselves once the computer falls silent, until their watchdogs act [s]; 0 if simulated.
+    """Time that drives keep moving after the computer stops sending, until their watchdogs act [s]; 0 if simulated.
 
-    Where watchdogs take the power, as those of plug-ins may, brakes have still to close: by friction alone a joint goes on for
-    so long at most, as it does after any fault that takes the power of a drive at once.
+    A watchdog that switches power off, as in some plug-in drivers, adds the time in which the brake closes. A fault that switches
+    power off immediately takes at least the time in which the brake closes.
     """
     if arm.driver.kind == "simulated":
         return 0.0
@@ -44,11 +44,10 @@ def silence(arm: ArmFile) -> float:
 
 
 def run_on(speed: Array, acceleration: Array, silent: float) -> Array:
-    """How far beyond its target a joint comes at most if the computer falls silent while it goes there, shape (n,) [rad or m].
+    """Largest overrun of each joint beyond its target if the computer stops sending during motion, shape (n,) [rad or m].
 
-    At v when the ramp down from `speed` begins, or later on it, it goes on for v T and brakes within v²/2a, where the ramp would
-    have ended after v²/(2 s a), s = `ACCELERATION_SHARE`; the worst v is the highest, or where less speed on a shorter ramp
-    leaves more.
+    At speed v, at the beginning of the ramp down or on the ramp, the joint moves v T during the silent time T and brakes within
+    v²/2a. The planned ramp would end after v²/(2 s a), s = `ACCELERATION_SHARE`. The overrun is the maximum over v.
     """
     gain = 0.5 / ACCELERATION_SHARE - 0.5
     v = np.minimum(speed, 0.5 * silent * acceleration / gain)
@@ -56,21 +55,21 @@ def run_on(speed: Array, acceleration: Array, silent: float) -> Array:
 
 
 def ways_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array, rate: Array, acceleration: Array) -> Array:
-    """Largest rigid-body torque on straight ways, as a part of each joint's limit.
+    """Largest rigid-body torque over torque limit of each joint on straight paths.
 
     Parameters
     ----------
     start, target : ndarray, shape (K, n)
-        Ends of the ways.
+        Ends of the paths.
     rate, acceleration : ndarray, shape (K,)
-        Of the fraction of the way: it grows with `acceleration` up to `rate`, and falls alike [1/s, 1/s²].
+        Highest rate of the path fraction, and its acceleration in both ramps [1/s, 1/s²].
 
     Returns
     -------
     ndarray, shape (K, n)
-        0 where a joint has no limit.
+        Share of the limit; 0 for a joint without limit.
     """
-    rate = np.minimum(rate, np.sqrt(acceleration))              # a triangle where the way is short
+    rate = np.minimum(rate, np.sqrt(acceleration))              # a triangle on a short path
     ramp = np.minimum(0.5, rate**2 / (2.0 * acceleration))
     s = np.hstack((_RAMP * ramp[:, None], ramp[:, None] + _CRUISE * (1.0 - 2.0 * ramp[:, None]), 1.0 - _RAMP * ramp[:, None]))
     up, even = np.sqrt(_RAMP) * rate[:, None], np.repeat(rate[:, None], len(_CRUISE), axis=1)
@@ -80,14 +79,14 @@ def ways_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array
 
 
 def strokes_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, speed: Array) -> Array:
-    """The same for strokes by `way`, shape (K, n), on which no joint is faster than `speed`, shape (n,)."""
+    """Share as in `ways_share` for strokes by `way`, shape (K, n), on which no joint exceeds `speed`, shape (n,)."""
     size = np.maximum(np.abs(way), 1e-12)
     return ways_share(mechanism, limits, start, start + way, (speed / size).min(axis=1),
                       (ACCELERATION_SHARE * limits.acceleration / size).min(axis=1))
 
 
 def motions_share(mechanism: Mechanism, limits: Limits, legs: Sequence[tuple[Array, Array, Trapezoid | Swing | Wave]]) -> Array:
-    """The same for the motions of segments, start and target, shape (n,), of each: shape (len(legs), n)."""
+    """Share as in `ways_share` for motions of segments with start and target, shape (n,) each: shape (len(legs), n)."""
     share = np.zeros((len(legs), mechanism.n))
     straight = [k for k, (*_, motion) in enumerate(legs) if isinstance(motion, Trapezoid) and motion.duration > 0.0]
     if straight:
@@ -113,7 +112,7 @@ def _swing_share(mechanism: Mechanism, limits: Limits, start: Array, way: Array,
 
 
 def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Array, ds: Array, dds: Array) -> Array:
-    """Of places s on ways, with its rates, each shape (K, P, 1 or n); the largest, shape (K, n)."""
+    """Largest share over path fractions s with rates ds, dds, each shape (K, P, 1 or n); shape (K, n)."""
     q, dq, ddq = start[:, None] + s * way[:, None], ds * way[:, None], dds * way[:, None]
     flat = (-1, mechanism.n)
     tau = _needed(mechanism, q.reshape(flat), dq.reshape(flat), ddq.reshape(flat)).reshape(q.shape).max(axis=1)
@@ -121,7 +120,7 @@ def _share(mechanism: Mechanism, limits: Limits, start: Array, way: Array, s: Ar
 
 
 def _needed(mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None) -> Array:
-    """Size of the rigid-body torques, shape (N, n); infinite where a closed chain is out of reach or singular."""
+    """Absolute rigid-body torques, shape (N, n); infinite if a closed chain is out of reach or singular."""
     if mechanism.chain is None:
         return np.abs(inverse_dynamics(mechanism, q, dq, ddq))
     there = mechanism.chain.condition(q, q) < SINGULAR

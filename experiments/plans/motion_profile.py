@@ -1,4 +1,4 @@
-"""Motion profiles: the course of a segment over time, and the robot time that follows from it."""
+"""Motion profiles: positions of a segment over time, and robot time."""
 
 from dataclasses import dataclass, replace
 
@@ -9,23 +9,23 @@ from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 
-ACCELERATION_SHARE = 0.6        # fraction of the acceleration limit that ramps of speed use; the rest is room to brake
-MOVE_SHARE = 0.5                # fraction of the velocity limit that moves between postures use
-RAMP_TORQUE_SHARE = 0.9         # fraction of the torque limit at which a ramp of torque ends
+ACCELERATION_SHARE = 0.6        # fraction of the acceleration limit used by speed ramps; the rest is reserved for braking
+MOVE_SHARE = 0.5                # fraction of the velocity limit used by moves between postures
+RAMP_TORQUE_SHARE = 0.9         # fraction of the torque limit at which a torque ramp ends
 DWELL = 0.15                    # s of rest after every segment
-_CORNERS = 16                   # points a pass at which the way of a swing is checked
-_KNOTS = 16                     # set-points of a pass of a swing
-_WAVE_KNOTS = 32                # and of a period of the highest harmonic of a wave
+_CORNERS = 16                   # points per pass at which the path of a swing is checked
+_KNOTS = 16                     # set-points per pass of a swing
+_WAVE_KNOTS = 32                # set-points per period of the highest harmonic of a wave
 
 
 @dataclass(frozen=True)
 class Trapezoid:
-    """Trapezoidal motion along a straight line: fraction of the way, 0 to 1, over time.
+    """Trapezoidal velocity profile on a straight path: path fraction, 0 to 1, over time.
 
     Attributes
     ----------
     speed, acceleration : float
-        Of the fraction [1/s, 1/s²]; `speed` is the one reached, less on a way too short for it.
+        Highest rate and acceleration of the path fraction [1/s, 1/s²]; on a short path the rate that is reached.
     duration : float
         Time of the motion without dwell [s].
     """
@@ -36,17 +36,17 @@ class Trapezoid:
 
     @property
     def fastest(self) -> float:
-        """Greatest rate of the fraction [1/s]."""
+        """Highest rate of the path fraction [1/s]."""
         return self.speed if self.duration > 0.0 else 0.0
 
     @property
     def knots(self) -> Array:
-        """Times where the acceleration changes [s]."""
+        """Times at which the acceleration changes [s]."""
         ramp = self.speed / self.acceleration if self.duration > 0.0 else 0.0
         return np.unique([0.0, ramp, self.duration - ramp, self.duration])
 
     def __call__(self, t: Array) -> tuple[Array, Array]:
-        """Fraction of the way and its rate at times t since the start [s]."""
+        """Path fraction and its rate at times t since the start [s]."""
         ramp = self.speed / self.acceleration
         t = np.clip(t, 0.0, self.duration)
         rising, falling = np.minimum(t, ramp), np.minimum(self.duration - t, ramp)
@@ -58,12 +58,12 @@ class Trapezoid:
 
 @dataclass(frozen=True)
 class Swing:
-    """Motion to and fro: fraction of each joint's way over time, as a cosine.
+    """Oscillation: path fraction of each joint over time, as a cosine.
 
     Attributes
     ----------
     swings : ndarray, shape (n,)
-        Passes of each joint.
+        Number of passes of each joint.
     duration : float
         Time of the motion without dwell [s].
     """
@@ -73,16 +73,16 @@ class Swing:
 
     @property
     def fastest(self) -> Array:
-        """Greatest rate of each joint's fraction [1/s]."""
+        """Highest rate of each joint's path fraction [1/s]."""
         return np.asarray(0.5 * np.pi * self.swings / self.duration)
 
     @property
     def knots(self) -> Array:
-        """Times between which cubics follow the cosine [s]."""
+        """Times between which cubic polynomials approximate the cosine [s]."""
         return np.linspace(0.0, self.duration, _KNOTS * int(self.swings.max()) + 1)
 
     def __call__(self, t: Array) -> tuple[Array, Array]:
-        """Fractions of the ways and their rates at times t since the start [s], each shape (N, n)."""
+        """Path fractions and their rates at times t since the start [s], each shape (N, n)."""
         rate = np.pi * self.swings / self.duration
         angle = np.clip(t, 0.0, self.duration)[:, None] * rate
         return 0.5 - 0.5 * np.cos(angle), 0.5 * rate * np.sin(angle)
@@ -90,14 +90,14 @@ class Swing:
 
 @dataclass(frozen=True)
 class Wave:
-    """Periodic motion: each joint's way from where it starts as a Fourier series, over time; at rest at both ends.
+    """Periodic motion: displacement of each joint from its start as a Fourier series; at rest at both ends.
 
     Attributes
     ----------
     sines, cosines : ndarray, shape (n, H)
-        Amplitudes of its harmonics [rad or m].
+        Amplitudes of the harmonics [rad or m].
     period, duration : float
-        Of the first harmonic, and time of the motion without dwell [s].
+        Period of the first harmonic, and time of the motion without dwell [s].
     """
 
     sines: Array
@@ -107,25 +107,25 @@ class Wave:
 
     @property
     def _frequencies(self) -> Array:
-        """Of the harmonics, shape (H,) [rad/s]."""
+        """Angular frequencies of the harmonics, shape (H,) [rad/s]."""
         return np.asarray(2.0 * np.pi / self.period * np.arange(1, self.sines.shape[1] + 1))
 
     @property
     def fastest(self) -> Array:
-        """Greatest speed of each joint, shape (n,) [rad/s or m/s]."""
+        """Highest speed of each joint, shape (n,) [rad/s or m/s]."""
         return np.asarray(np.abs(self(self.close(_CORNERS))[1]).max(axis=0))
 
     @property
     def knots(self) -> Array:
-        """Times between which cubics follow the series [s]."""
+        """Times between which cubic polynomials approximate the series [s]."""
         return self.close(_WAVE_KNOTS)
 
     def close(self, places: int) -> Array:
-        """Times so many of which lie in each period of the highest harmonic [s]."""
+        """Times with `places` steps in each period of the highest harmonic [s]."""
         return np.linspace(0.0, self.duration, places * round(self.duration / self.period * self.sines.shape[1]) + 1)
 
     def __call__(self, t: Array) -> tuple[Array, Array]:
-        """Ways from the start and their rates at times t since the start [s], each shape (N, n)."""
+        """Displacements from the start and their rates at times t since the start [s], each shape (N, n)."""
         w, angle = self._frequencies, np.outer(np.clip(t, 0.0, self.duration), self._frequencies)
         s, c = np.sin(angle), np.cos(angle)
         inside = ((t > 0.0) & (t < self.duration))[:, None]
@@ -138,14 +138,14 @@ class Wave:
 
 
 def course(motion: Trapezoid | Swing | Wave, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
-    """Positions and velocities of all joints at times of a segment's motion, shape (N, n)."""
+    """Positions and velocities of all joints at times t of a segment's motion, shape (N, n)."""
     s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
     way = np.ones(len(start)) if isinstance(motion, Wave) else np.array(segment.target) - start
     return start + s * way, ds * way
 
 
 def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Trapezoid | Swing | Wave:
-    """Motion of a segment from `start`: a move as fast as all joints allow, all others at their own speed."""
+    """Motion of a segment from `start`; a move is as fast as all joints allow, other kinds have their own speed."""
     if segment.wave is not None:
         wave = segment.wave
         return Wave(np.array(wave.sines), np.array(wave.cosines), wave.period, wave.period * wave.periods)
@@ -162,12 +162,12 @@ def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limit
         speed = float(np.max(segment.speeds(start, names)[moving] / way[moving]))
     else:
         speed = float(np.min(MOVE_SHARE * limits.velocity[moving] / way[moving]))
-    speed = min(speed, float(np.sqrt(acceleration)))       # a triangle where the way is short
+    speed = min(speed, float(np.sqrt(acceleration)))       # a triangle on a short path
     return Trapezoid(speed, acceleration, 1.0 / speed + speed / acceleration)
 
 
 def corner_points(start: Array, segment: Segment) -> Array:
-    """Points between which a segment goes straight, or as good as, shape (K, n)."""
+    """Points between which the path of a segment is straight or nearly straight, shape (K, n)."""
     target = np.array(segment.target)
     if segment.wave is not None:
         wave = Wave(np.array(segment.wave.sines), np.array(segment.wave.cosines), segment.wave.period, segment.wave.period)
@@ -180,13 +180,13 @@ def corner_points(start: Array, segment: Segment) -> Array:
 
 
 def robot_time(plan: Plan, limits: Limits) -> float:
-    """Time that the plan takes on the arm [s]."""
+    """Predicted time of the plan on the arm [s]."""
     return sum(motion_profile(start, segment, plan.names, limits).duration + ramp_time(segment, plan.names, limits) + DWELL
                for start, segment in plan.legs())
 
 
 def ramp_time(segment: Segment, names: tuple[str, ...], limits: Limits) -> float:
-    """Rest and ramp of a segment; a joint usually breaks loose long before its torque has grown that far [s]."""
+    """Longest time of rest and torque ramp of a segment [s]; joints usually break loose much earlier."""
     if segment.kind != "ramp":
         return 0.0
     torque = float(limits.torque[names.index(str(segment.joint))])
@@ -194,5 +194,5 @@ def ramp_time(segment: Segment, names: tuple[str, ...], limits: Limits) -> float
 
 
 def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:
-    """The plan with its predicted robot time filled in."""
+    """Return the plan with its predicted robot time."""
     return replace(plan, robot_time=robot_time(plan, arm.limits(load_mechanism(arm))))

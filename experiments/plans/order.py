@@ -1,4 +1,4 @@
-"""The order of a campaign: postures one after the other, and reference round trips at home that show drift."""
+"""Order of a campaign: one posture after the other, with reference round trips at home that show drift."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
@@ -16,13 +16,13 @@ from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import arm_sha256
 
-REFERENCE = 0.35        # level of the reference speeds between the fastest and the slowest
-REFERENCES = 2          # least number of them: at the start and at the end
-_TRIES = 5              # to keep within the time that may be spent
+REFERENCE = 0.35        # level of the reference speeds: 0 is the fastest, 1 the slowest
+REFERENCES = 2          # smallest number of reference round trips: at the start and at the end
+_TRIES = 5              # attempts to keep the allowed robot time
 
 
 class Writer:
-    """Collects segments and knows where the last one ended."""
+    """Collects segments and stores the end position of the last segment."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -30,11 +30,11 @@ class Writer:
         self.position = np.zeros(len(names))
 
     def move(self, target: Array, posture: int) -> None:
-        """All joints to a posture."""
+        """Append a move of all joints to a posture."""
         self._add(Segment(len(self.segments), "move", tuple(target.tolist()), posture))
 
     def round_trip(self, trip: Trip, posture: int, reference: bool = False) -> None:
-        """There and back."""
+        """Append a stroke and the same stroke backwards."""
         there, back, first = self.position + trip.way, self.position.copy(), len(self.segments)
         kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(trip.way) == 1 else "sweep"
         name, speed = self.names[trip.leader], round(float(trip.speed), 6)
@@ -48,31 +48,31 @@ class Writer:
 
 def in_order(design: Design, method: str, seed: int, postures: Array, choice: Callable[[float], Sequence[Trip]],
              references: Sequence[Trip], earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """Plan of round trips, posture by posture, checked against all limits.
+    """Make a plan of round trips, posture by posture, checked against all limits.
 
     Parameters
     ----------
     design : Design
-        Of the arm.
+        Limits and options of the strokes.
     method : str
-        What the plan says of itself.
+        Name of the method, stored in the plan.
     seed : int
-        What the plan is drawn with.
+        Seed of the plan.
     postures : ndarray, shape (K, n)
-        Home, then those to measure in; all can be reached from home.
+        Home, then the postures for measurement; all are reachable from home.
     choice : callable
-        From the time that may be spent [s] to round trips.
+        Takes the allowed robot time [s]; returns round trips.
     references : sequence of Trip
-        Round trips at home, made at the start, every few postures and at the end.
+        Round trips at home, driven at the start, every few postures and at the end.
     earlier : mapping of str to Expectation, optional
-        What earlier runs told of the joints.
+        Knowledge of the joints from earlier runs.
 
     Raises
     ------
     PlanError
-        If the plan leaves a limit.
+        If the plan exceeds a limit.
     TooShort
-        If it takes longer than may be spent.
+        If the plan takes longer than allowed.
     """
     allowed = design.options.goal.time if design.options.goal else np.inf
     time = allowed
@@ -82,12 +82,12 @@ def in_order(design: Design, method: str, seed: int, postures: Array, choice: Ca
             check_plan(plan, design.arm, design.mechanism)
             return forecast(with_margin(plan, design.arm, design.mechanism), design, earlier)
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
-    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short, even the shortest plan found takes "
+    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short; the shortest plan found takes "
                    f"{plan.robot_time:.0f} s")
 
 
 def _written(design: Design, method: str, seed: int, postures: Array, trips: Sequence[Trip], references: Sequence[Trip]) -> Plan:
-    """The trips of every posture, in the order in which postures are named first."""
+    """Write the round trips posture by posture, in the order in which `trips` first names the postures."""
     home, writer = postures[0], Writer(design.mechanism.names)
 
     def refer() -> None:
@@ -114,14 +114,14 @@ def _written(design: Design, method: str, seed: int, postures: Array, trips: Seq
 
 
 def _light_enough(design: Design, start: Array, target: Array) -> bool:
-    """Whether weight and inertia leave the drives torque for friction on a move."""
+    """Whether weight and inertia leave the drives enough torque for friction on a move."""
     limits = design.limits
     share = strokes_share(design.mechanism, limits, start[None], (target - start)[None], MOVE_SHARE * limits.velocity)
     return bool((share <= PLANNED_SHARE).all())
 
 
 class Visits:
-    """Time that it takes to go to a posture for the first time."""
+    """Time of the move to each posture; zero once the posture is part of the plan."""
 
     def __init__(self, design: Design, postures: Array) -> None:
         moving = np.abs(postures - postures[0]) / (MOVE_SHARE * design.limits.velocity)
@@ -129,9 +129,9 @@ class Visits:
         self._time[0] = 0.0
 
     def cost(self, postures: np.ndarray) -> Array:
-        """Of offers in these postures, shape (O,) [s]."""
+        """Time of the moves to these postures, shape (O,) [s]."""
         return self._time[postures]
 
     def visit(self, posture: int) -> None:
-        """The way there is made."""
+        """Mark a posture as part of the plan."""
         self._time[posture] = 0.0

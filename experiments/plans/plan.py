@@ -1,11 +1,10 @@
-"""The plan: segments as data, and the file they are kept in.
+"""The plan: a list of segments as data, and its file.
 
-A plan is a chain of straight segments in joint space; each starts where the one before it ended. A *move*
-brings all joints to a posture; a *stroke* moves one joint at a constant speed, a *sweep* several joints at once,
-each at a constant speed of its own. The segment that retraces another says so with ``mirror_of``. In a *swing* every
-joint goes to and fro between start and target, as a cosine, as often as it is told to. In a *wave* every joint follows a Fourier
-series of its own and comes back to where it started. In a *ramp* the arm rests, then the torque of one joint grows until it
-moves, and the joint is brought back.
+Each segment starts where the previous segment ended. A *move* brings all joints to a posture on a straight line in joint space.
+A *stroke* moves one joint at constant speed. A *sweep* moves several joints simultaneously, each at its own constant speed. A
+segment with ``mirror_of`` is the same motion backwards as the segment it names. In a *swing* every joint oscillates between start
+and target as a cosine, a given number of times. In a *wave* every joint follows its own Fourier series and returns to its start.
+In a *ramp* the arm rests, then the torque of one joint grows until the joint moves, and the joint returns to its start.
 """
 
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
 SCHEMA = 1
-_LISTS = ("lowered", "predicted", "segments")      # one entry a line
+_LISTS = ("lowered", "predicted", "segments")      # keys written with one entry per line
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,9 @@ class Harmonics:
     period : float
         T [s].
     periods : int
-        How many follow each other.
+        Number of periods.
     sines, cosines : tuple of tuple of float
-        a and b, a row a joint [rad or m].
+        a and b, one row per joint [rad or m].
     """
 
     period: float
@@ -53,31 +52,31 @@ class Harmonics:
 
 @dataclass(frozen=True)
 class Segment:
-    """One straight piece of a plan.
+    """One segment of a plan.
 
     Attributes
     ----------
     id : int
-        Its number, which the samples carry.
+        Number of the segment, stored with every sample.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several at once), "swing" (to and fro),
-        "wave" (periodic) or "ramp" (of torque).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several joints at constant speeds), "swing"
+        (oscillation), "wave" (Fourier series) or "ramp" (growing torque).
     target : tuple of float
-        Where all joints are at its end [rad or m].
+        Position of all joints at the end [rad or m].
     posture : int
-        Number of the posture it belongs to; 0 is home.
+        Number of the posture that the segment belongs to; 0 is home.
     joint : str, optional
-        The joint that a stroke or ramp moves, or whose speed is given of a sweep.
+        The joint of a stroke or ramp; in a sweep or swing, the joint that `speed` belongs to.
     speed : float, optional
-        The joint's speed, of a swing its highest, unsigned [rad/s or m/s]. The others' follows from their ways.
+        Unsigned speed of `joint`, in a swing its highest [rad/s or m/s]. Speeds of the other joints follow from their strokes.
     mirror_of : int, optional
-        The segment that this one retraces.
+        Number of the segment that this segment plays backwards.
     reference : bool
-        Whether it is the reference stroke that shows drift.
+        Whether this is a reference stroke, which shows drift.
     swings : tuple of int, optional
-        How often each joint passes between start and target in a swing; odd.
+        Number of passes of each joint between start and target in a swing; odd.
     rate, dwell : float, optional
-        How fast the torque of a ramp grows, signed [N·m/s or N/s], after how long a rest [s].
+        Signed rate of the torque of a ramp [N·m/s or N/s], and rest before the ramp [s].
     wave : Harmonics, optional
         The motion of a wave.
     """
@@ -97,24 +96,45 @@ class Segment:
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "allow_inf_nan": False}
 
     def moving(self, start: Array) -> Array:
-        """Which joints it moves, shape (n,)."""
+        """Whether the segment moves each joint, shape (n,)."""
         if self.wave is None:
             return np.asarray(np.abs(np.array(self.target) - start) > 0.0)
         return np.asarray(np.any(np.array(self.wave.sines), axis=1) | np.any(np.array(self.wave.cosines), axis=1))
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
-        """Speeds of all joints from `start`, constant or of a swing the highest, unsigned, shape (n,) [rad/s or m/s]."""
+        """Unsigned speeds of all joints, in a swing the highest speeds, shape (n,) [rad/s or m/s]."""
         way = np.abs(np.array(self.target) - start) * np.array(self.swings or 1)
         return np.asarray((self.speed or 0.0) * way / way[names.index(str(self.joint))])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will move: see the module.
+    """Plan of a run: segments and their origin.
 
-    `start` is the posture before the first segment, `purpose` what the run is for (a fit of a campaign takes the runs whose
-    purpose is "fit"), `predicted` what it will tell, `lowered` which joints go slower than their limits allow, for want of room,
-    `singular_margin` how near it comes to a singular posture of a closed chain: 1 at home, 0 there.
+    Attributes
+    ----------
+    arm, arm_sha256 : str
+        Name of the arm, and hash of its arm file and model.
+    method : str
+        Name of the method that made the plan.
+    seed : int
+        Seed of random choices.
+    names : tuple of str
+        Joints.
+    start : tuple of float
+        Posture before the first segment [rad or m].
+    segments : tuple of Segment
+        The segments in order.
+    robot_time : float
+        Predicted robot time [s].
+    purpose : str
+        Purpose of the run; a fit of a campaign uses runs with purpose "fit".
+    predicted : tuple of ExpectedPrecision
+        Expected precision of each joint's friction.
+    lowered : tuple of LoweredSpeed
+        Joints whose speed was lowered because faster strokes have no room.
+    singular_margin : float, optional
+        Smallest margin to a singular posture of a closed chain: 1 at home, 0 in a singular posture.
     """
 
     arm: str
@@ -131,7 +151,7 @@ class Plan:
     singular_margin: float | None = None
 
     def legs(self) -> Iterator[tuple[Array, Segment]]:
-        """Every segment with the position at which it starts."""
+        """Iterate over segments with their start positions."""
         position = np.array(self.start)
         for segment in self.segments:
             yield position, segment
@@ -139,7 +159,7 @@ class Plan:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan as TOML, one segment or prediction a line."""
+    """Write a plan as TOML, one segment or prediction per line."""
     head = tomlkit.document()
     table = plan_table(plan)
     for key, value in table.items():
@@ -159,7 +179,7 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def plan_table(plan: Plan) -> dict[str, Any]:
-    """The plan as plain data, with what is not set left out."""
+    """Convert a plan to plain data; unset values are left out."""
     table = asdict(plan)
     table["segments"] = [{key: _lists(value) for key, value in segment.items()
                           if value is not None and value is not False} for segment in table["segments"]]
@@ -171,25 +191,25 @@ def plan_table(plan: Plan) -> dict[str, Any]:
 
 
 def _lists(value: Any) -> Any:
-    """A value with lists in place of tuples."""
+    """Replace tuples by lists."""
     if isinstance(value, dict):
         return {key: _lists(part) for key, part in value.items()}
     return [_lists(part) for part in value] if isinstance(value, tuple) else value
 
 
 def read_plan(path: Path) -> Plan:
-    """Plan from its file.
+    """Read a plan from its file.
 
     Raises
     ------
     InputError
-        If it is no plan; names the key.
+        If the file is not a plan; the message names the key.
     """
     return plan_from_table(read_toml(path), path)
 
 
 def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
-    """Plan from plain data; `path` is what messages name."""
+    """Make a plan from plain data; error messages name `path`."""
     parsed = parse_table(_PlanTable, upgrade(table, path, SCHEMA), path)
     for segment in parsed.segments:
         if len(segment.target) != len(parsed.names):

@@ -1,4 +1,4 @@
-"""How well a set of postures spreads the loads of joints: what postures are chosen by."""
+"""Choice of postures by the range of joint loads that they cover."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-_NARROW = 0.02          # part of its greatest value that a load spans where it hardly varies
-_ASIDE = 0.2            # rad or m from a posture at which loads are taken once more
+_NARROW = 0.02          # span over greatest value of a load that hardly varies
+_ASIDE = 0.2            # rad or m along the stroke, where loads are evaluated a second time
 
 
 def spread_score(mechanism: Mechanism, joints: Sequence[int], candidates: Array, ways: Array, sets: NDArray[np.int_]) -> Array:
-    """How well sets of postures spread each joint's loads and the slope of its gravity torque, shape (len(sets),)."""
+    """Score of sets of postures by the spread of each joint's loads and gravity slope, shape (len(sets),)."""
     score = np.zeros(len(sets))
     for j in joints:
         near, far = candidates.copy(), candidates.copy()
@@ -35,9 +35,10 @@ def spread_score(mechanism: Mechanism, joints: Sequence[int], candidates: Array,
 
 
 def most_different(mechanism: Mechanism, postures: Array, count: int) -> NDArray[np.int_]:
-    """So many of some postures, (K, n), whose loads at rest differ most from each other, one after the other, shape (count,).
+    """Choose `count` of the postures, (K, n), whose loads at rest differ most; return their indices, shape (count,).
 
-    Each posture that is taken is the one farthest from all taken before, in loads over their ranges; the first is the first.
+    The choice begins with the first posture. Each further posture is the one farthest from all chosen ones, measured in loads
+    over their ranges.
     """
     features = np.hstack([np.abs(joint_loads(mechanism, postures).tau), _carried(mechanism, postures)])
     features = features / np.maximum(np.ptp(features, axis=0), 1e-9)
@@ -49,9 +50,9 @@ def most_different(mechanism: Mechanism, postures: Array, count: int) -> NDArray
 
 
 def widest(mechanism: Mechanism, postures: Array, count: int) -> NDArray[np.int_]:
-    """So many of some postures, (K, n), between which every joint's load spans most of its greatest value, one after the other.
+    """Choose `count` of the postures, (K, n), that maximise the range of every joint's load over its greatest value.
 
-    Where a posture more would widen nothing, those that come first are taken.
+    The choice is greedy. If no posture widens a range, the first remaining posture is taken.
     """
     load = _carried(mechanism, postures)
     taken, low, high = [0], load[0], load[0]
@@ -65,7 +66,7 @@ def widest(mechanism: Mechanism, postures: Array, count: int) -> NDArray[np.int_
 
 
 def _carried(mechanism: Mechanism, postures: Array) -> Array:
-    """The load at rest that friction of each joint may grow with, (K, n): normal where the bearing is known, else torque."""
+    """Load of each joint at rest, (K, n): normal load if the bearing is known, else transmitted torque."""
     loads = joint_loads(mechanism, postures)
     normal = np.array([bearing is not None for bearing in mechanism.bearings]) & np.isfinite(loads.normal).all(axis=0)
     return np.where(normal, loads.normal, loads.torque)

@@ -1,4 +1,4 @@
-"""The arm's copy in a run: arm file and model verbatim, so that the run needs nothing outside itself."""
+"""Verbatim copies of arm file and model in a run folder, so that a run can be fitted without other files."""
 
 import shutil
 from pathlib import Path
@@ -12,20 +12,20 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def refuse_parts(model: Path) -> None:
-    """Refuse a model in several files.
+    """Refuse a model that includes other files.
 
     Raises
     ------
     InputError
-        Says how to make one of them.
+        If the model has an include; the message says how to merge the files.
     """
     if b"<include" in model.read_bytes():
-        raise InputError(f"{model}: the model includes other files, but a run keeps the model in one file; "
-                         "let MuJoCo save it as one (mj_saveLastXML) and name that in the arm file")
+        raise InputError(f"{model}: the model includes other files, but a run stores the model as one file. "
+                         "Merge the files with MuJoCo (mj_saveLastXML) and name the merged file in the arm file")
 
 
 def copy_arm(arm: ArmFile, folder: Path) -> None:
-    """Verbatim copies of arm file and model, so that the run needs nothing outside itself."""
+    """Copy arm file and model verbatim into a run folder."""
     refuse_parts(arm.model)
     (folder / ARM).mkdir(parents=True)
     for source in {arm.path, arm.model}:
@@ -33,13 +33,17 @@ def copy_arm(arm: ArmFile, folder: Path) -> None:
 
 
 def check_copy(arm: ArmFile, folder: Path, mechanism: Mechanism) -> None:
-    """Refuse a model that is another without the files beside it, before anything moves: a run is fitted from its own copy."""
+    """Refuse a model whose masses or inertias need files that are not copied, such as meshes.
+
+    A run is fitted with its own copy of the model. The check runs before the arm moves; the run folder is deleted if it fails.
+    """
     try:
         copy = load_mechanism(load_arm(folder / ARM / arm.path.name, model_dir=folder / ARM))
-        why = "" if same_dynamics(copy, mechanism) else "its masses or inertias are others without them"
+        why = "" if same_dynamics(copy, mechanism) else "masses or inertias differ without those files"
     except StribeckError as error:
         why = str(error)
     if why:
         shutil.rmtree(folder)
-        raise InputError(f"{arm.model}: the model needs other files, such as meshes that give masses, and a run keeps the model "
-                         f"alone ({why}); state an <inertial> for every body, or let MuJoCo save the compiled model in one file")
+        raise InputError(f"{arm.model}: the model needs other files, such as meshes for its masses, but a run stores the "
+                         f"model file only ({why}). State an <inertial> for every body, or save the compiled model as one "
+                         "file with MuJoCo")

@@ -1,4 +1,7 @@
-"""A campaign and what is left of it: its state is its folder, read from the segments that its runs finished."""
+"""Campaign: a folder of runs that can be resumed.
+
+The folder is the only state. The remaining part of each plan follows from the segments that the runs have finished.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,37 +27,37 @@ from stribeck.ident.log.run import ARM, DONE, FIT, RUNS, Run, arm_sha256, load_r
 from stribeck.ident.model.mechanism import Mechanism
 
 PLAN = "plan.toml"
-_PLANS = "plan-{}.toml"     # of later passes that have plans of their own
+_PLANS = "plan-{}.toml"     # for later passes with a different plan
 
 
 @dataclass(frozen=True)
 class Part:
-    """One run that is still to be recorded: what it drives, and the run whose rest that is."""
+    """A run still to be recorded: its plan, and the label of the interrupted run that it continues."""
 
     plan: Plan
     continues: str | None = None
 
 
 class Campaign:
-    """A folder into which runs of an arm are recorded one after the other, from wherever it stands.
+    """Folder into which runs of an arm are recorded one after the other; the arm may start at any position.
 
     Parameters
     ----------
     arm : ArmFile
         The arm.
     folder : Path
-        New, empty, or begun with the same arm.
+        A new or empty folder, or a campaign of the same arm.
     seed : int
-        Of simulated noise; every run has its own.
+        Seed of simulated noise; every run adds its number.
     display : callable, optional
-        From a plan to a context that is entered while the arm moves and gives what watches it, see `follow`.
+        Takes a plan and returns a context manager, which is entered while the arm moves and yields the `watch` of `follow`.
     options : mapping, optional
-        With which it is begun, kept with every run as plain data.
+        Options of the campaign as plain data, stored with every run.
 
     Raises
     ------
     InputError
-        If the folder holds something else, or a campaign of another arm.
+        If the folder contains other files, or a campaign of another arm.
     """
 
     def __init__(self, arm: ArmFile, folder: Path, seed: int,
@@ -64,16 +67,16 @@ class Campaign:
         self._seed, self._display, self._options = seed, display, options
         self.mechanism = load_mechanism(arm)
         self._refuse_strange()
-        self.device = connect(arm, seed + self._begun)      # a driver that cannot be set up is refused before anything is written
+        self.device = connect(arm, seed + self._begun)      # a driver error is raised before files are written
         self._cold = True
 
     @property
     def measuring(self) -> bool:
-        """Whether anything was recorded that is to be fitted."""
+        """Whether the campaign has recorded runs to be fitted."""
         return bool(self._passes(()))
 
     def recorded(self, plan: Plan) -> Run | None:
-        """The last run of this very plan that came to its end."""
+        """Last complete run of exactly this plan; None if there is none."""
         for path in reversed(campaign_runs(self.folder)):
             run = load_run(path, ())
             if (run.purpose == plan.purpose and run.closed is not None and run.closed.get("reason") == DONE
@@ -82,11 +85,11 @@ class Campaign:
         return None
 
     def runs_of_passes(self, count: int) -> list[Run]:
-        """Runs of the first passes through their plans, each with the rests of what was broken off."""
+        """Runs of the first `count` passes, including the runs that continue interrupted ones."""
         return [run for one in self._passes(None)[:count] for run in one]
 
     def spent(self, count: int | None = None) -> float:
-        """Robot time recorded up to the end of the first passes, whatever it was for; default of all runs [s]."""
+        """Robot time of all runs up to the end of the first `count` passes, or of all runs by default [s]."""
         runs = [load_run(path, ()) for path in campaign_runs(self.folder)]
         if count is not None:
             ends = [one[-1].path for one in self._passes(())[:count]]
@@ -94,12 +97,12 @@ class Campaign:
         return sum(run.duration for run in runs)
 
     def left_of(self, plan: Plan, number: int) -> Part | None:
-        """What is still to be recorded of pass `number`; None if nothing is.
+        """Remaining part of pass `number`; None if the pass is complete.
 
         Raises
         ------
         InputError
-            If that pass was begun with another plan.
+            If the pass was begun with another plan.
         """
         recorded = self._passes(())
         if number >= len(recorded):
@@ -108,7 +111,7 @@ class Campaign:
         return self._left(plan, recorded[number])
 
     def left_of_ramps(self, plan: Plan) -> Part | None:
-        """What is still to be recorded of a plan of ramps; None if nothing is."""
+        """Remaining part of a plan of torque ramps; None if the plan is complete."""
         runs = self._of(plan.purpose, ())
         begun = [one for one in ([runs[k] for k in one] for one in runs_by_pass(runs))
                  if plan_from_table(one[0].record["plan"], one[0].path) == plan]
@@ -119,7 +122,7 @@ class Campaign:
         return Part(rest, runs[-1].label) if rest else None
 
     def keep(self, plan: Plan, number: int) -> None:
-        """Write the plan of a pass into the folder before it begins; one that runs rest on is never written again."""
+        """Write the plan of a pass into the folder before the pass begins; a plan file is never overwritten by another plan."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / PLAN
         if number and read_plan(path) == plan:
@@ -127,7 +130,10 @@ class Campaign:
         write_plan(plan, self.folder / _PLANS.format(number + 1) if number else path)
 
     def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Path:
-        """Record a run, returns its folder; the arm stays as warm as it is until a run that is to be fitted has ended."""
+        """Record a run and return its folder.
+
+        A simulated arm stays warm from a warm-up to the fitted run; the run after a fitted run starts cold.
+        """
         if not self._cold:
             self.device, self._cold = connect(self.arm, self._seed + self._begun), True
         with self._display(plan) if self._display else nullcontext() as watch:
@@ -138,7 +144,7 @@ class Campaign:
 
     @property
     def _begun(self) -> int:
-        """How many runs were begun, whatever became of them."""
+        """Number of runs begun, including failed ones."""
         return sum(path.is_dir() for path in self.folder.glob(f"{RUNS}/*"))
 
     def _passes(self, signals: tuple[str, ...] | None) -> list[list[Run]]:
@@ -154,31 +160,31 @@ class Campaign:
         return own if own.exists() else self.folder / PLAN
 
     def _refuse_strange(self) -> None:
-        """Refuse a folder in which something else lies, or the campaign of another arm."""
+        """Refuse a folder with other files, or with a campaign of another arm."""
         folder, name = self.folder, self.arm.name
         entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
         strange = sorted(entries - {PLAN, RUNS, ARM})
         if not self._begun and strange:
-            raise InputError(f"{folder} holds {strange[0]}, but no campaign that could be resumed; choose another --out")
+            raise InputError(f"{folder} contains {strange[0]}, but no campaign to resume; choose another --out")
         if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self.arm) for path in campaign_runs(folder)):
-            raise InputError(f"{folder} was begun with another arm file or model than {name} is now; restore it, or begin anew "
-                             "with another --out")
+            raise InputError(f"{folder}: arm file or model of {name} changed since the campaign began; restore both, or start a "
+                             "new campaign with another --out")
 
     def _refuse_other(self, plan: Plan, path: Path) -> None:
-        """Refuse to go on with another plan than the one that was begun."""
+        """Refuse to resume a pass with another plan than the stored one."""
         made = read_plan(path)
         if made != plan:
             pairs = (("method", made.method, plan.method), ("seed", made.seed, plan.seed))
             differs = next((f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
-                           "other joints, ways or speeds")
-            raise InputError(f"{path} is not the plan that these options make: it has {differs}; leave the options out to go "
-                             "on with those that it was begun with")
+                           "other joints, strokes or speeds")
+            raise InputError(f"{path} differs from the plan that these options make: the file has {differs}; leave the options "
+                             "out to resume with the stored ones")
 
 
 def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:
-    """The plan from the first round trip on that no run holds whole; None if none is left.
+    """Return the plan from the first round trip that no run has finished; None if all are finished.
 
-    Segments keep their numbers. The way to the first one is straight where that is clear, else along the plan's moves.
+    Segments keep their numbers. The arm drives straight to the first segment if that path is clear, else along the plan's moves.
     """
     done = set().union(*(_driven(plan, run) for run in runs))
     first = next((k for k, segment in enumerate(plan.segments) if segment.kind != "move" and segment.id not in done), None)
@@ -193,7 +199,7 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
 
 
 def _driven(plan: Plan, run: Run) -> set[int]:
-    """Segments that a run finished, with every sample on disk; strokes, and ramps up and down, in pairs only."""
+    """Segments that a run finished with every sample on disk; strokes and ramps count only if both halves of the pair did."""
     finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
     pairs = [(segment.mirror_of, segment.id) for segment in plan.segments if segment.mirror_of is not None]
     pairs += [(up.id, down.id) for up, down in pairwise(plan.segments)

@@ -1,6 +1,6 @@
-"""Samples and events of a run to the disk, in order and by a thread of their own: the arm does not wait for it.
+"""Writing of samples and events to disk in a separate thread, so that the arm does not wait for the disk.
 
-What was handed over survives a killed process as soon as that thread has written it, which takes it milliseconds.
+Samples and events survive a killed process once the thread has written them, a few milliseconds after they are handed over.
 """
 
 import io
@@ -23,28 +23,28 @@ from stribeck.experiments.errors import RecordingFailed
 from stribeck.ident.log.run import EVENTS, SAMPLES
 
 _SYNC_EVERY = 1.0       # s of wall time between fsyncs
-_BACKLOG = 64           # most batches and events that wait for the disk: of an arm that moves it is a minute or so of them
-_STUCK = 10.0           # s after which a write that is under way is given up
-KEPT = "what was recorded before is kept"
+_BACKLOG = 64           # length of the queue of batches and events: about a minute of motion
+_STUCK = 10.0           # timeout of a write [s]
+KEPT = "samples recorded before are kept"
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class Disk:
     """Writes the samples and events of a run.
 
-    A thread begins with the first event, at the priority of the thread that hands it over.
+    The first event starts the writing thread with the priority of the calling thread.
 
     Parameters
     ----------
     folder : Path
-        The run folder; neither file may exist.
+        The run folder, without samples and events.
     waits : bool
-        Whether whoever hands over waits for a disk that is far behind, as a simulation can; an arm that moves cannot.
+        Whether the caller waits if the queue is full. A simulation can wait; a moving arm cannot.
 
     Attributes
     ----------
     written : int
-        Rows that the operating system has.
+        Number of rows handed to the operating system.
     """
 
     def __init__(self, folder: Path, waits: bool = True) -> None:
@@ -52,45 +52,45 @@ class Disk:
         self._folder = folder
         self._samples, self._events = (folder / SAMPLES).open("xb"), (folder / EVENTS).open("x", encoding="utf-8")
         self._stream: pa.RecordBatchStreamWriter | None = None
-        self._whole = True              # False while samples are being written, and for good if that was broken off
+        self._whole = True              # False during a write of samples, and for good after a failed write
         self._failure: BaseException | None = None
-        self._told = False              # whether it was raised
+        self._told = False              # whether the failure was raised
         self._synced = time.monotonic()
         self._waiting: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(_BACKLOG)
         self._thread: threading.Thread | None = None
-        self._began = np.inf            # when the write began that is under way
+        self._began = np.inf            # start of the current write
         _pack_once()
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Hand over a line of the events."""
+        """Queue one event for writing."""
         self._hand_over(EVENTS, partial(self._write_event, event))
 
     def samples(self, schema: pa.Schema, columns: Sequence[np.ndarray]) -> None:
-        """Hand over a batch of samples; the arrays must not be changed any more."""
+        """Queue a batch of samples for writing; the caller must not change the arrays afterwards."""
         self._hand_over(SAMPLES, partial(self._write_samples, schema, columns))
 
     def raise_failure(self) -> None:
-        """Raise what failed in the thread that writes, once.
+        """Raise the failure of the writing thread, once.
 
         Raises
         ------
         RecordingFailed
-            The disk is full, or gone.
+            If the disk is full or missing.
         """
         if self._failure is not None and not self._told:
             self._told = True
             raise self._failure
 
     def close(self, closed: Mapping[str, Any]) -> None:
-        """Write what waits, and how the run ended as its last event; safe to call twice.
+        """Write the queue and a last event that says how the run ended; safe to call twice.
 
-        Every step is taken, whatever becomes of the others, but of a disk that takes nothing; if a failure was raised before,
-        nothing more is. How many rows there are is unknown (null) where writing them failed.
+        If one step fails, the others still run, unless the disk hangs. The last event has no number of rows (null) if writing
+        samples failed. A failure that was already raised is not raised again.
 
         Raises
         ------
         RecordingFailed
-            The disk is full, or gone.
+            If the disk is full or missing.
         """
         if self._events.closed:
             return
@@ -104,7 +104,7 @@ class Disk:
     @uninterrupted()
     def _hand_over(self, name: str, step: Callable[[], None]) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._write_all, daemon=True)        # no reason for a program not to end
+            self._thread = threading.Thread(target=self._write_all, daemon=True)        # does not keep the program alive
             self._thread.start()
         if self._hangs():
             self._give_up(self._stuck())
@@ -112,10 +112,10 @@ class Disk:
             self._waiting.put((name, step), self._waits, _STUCK)
         except queue.Full:
             self._give_up(self._stuck() if self._waits else RecordingFailed(
-                f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events wait for it; {KEPT}"))
+                f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events are waiting; {KEPT}"))
 
     def _finished(self) -> bool:
-        """Whether all that waited was written; one that hangs has another while."""
+        """Whether the whole queue was written; waits up to the timeout, and longer if the disk makes progress."""
         if self._thread is None:
             return True
         end = time.monotonic() + _STUCK
@@ -135,9 +135,9 @@ class Disk:
         raise self._failure
 
     def _stuck(self) -> RecordingFailed:
-        return RecordingFailed(f"{self._folder}: the disk took nothing for {_STUCK:g} s; {KEPT}")
+        return RecordingFailed(f"{self._folder}: the disk did not respond for {_STUCK:g} s; {KEPT}")
 
-    # what the thread does
+    # methods of the writing thread
 
     def _write_all(self) -> None:
         while (work := self._waiting.get()) is not None:
@@ -146,10 +146,10 @@ class Disk:
             self._began = np.inf
 
     def _attempt(self, name: str, step: Callable[[], None]) -> None:
-        """A step of writing a file; what fails first is kept for `raise_failure`, what was written before can still be read."""
+        """Run one writing step; the first failure is kept for `raise_failure`."""
         try:
             step()
-        except BaseException as error:          # raised where somebody hears it
+        except BaseException as error:          # `raise_failure` raises it in the caller's thread
             failed: BaseException = error
             if isinstance(error, OSError | pa.ArrowException):
                 failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {KEPT}")
@@ -161,7 +161,7 @@ class Disk:
         self._events.flush()
 
     def _write_samples(self, schema: pa.Schema, columns: Sequence[np.ndarray]) -> None:
-        """A batch to the operating system, and about once a second to the disk."""
+        """Hand a batch to the operating system; sync the file about once a second."""
         if not self._whole:
             return
         self._whole = False
@@ -176,7 +176,7 @@ class Disk:
             self._synced = time.monotonic()
 
     def _end_stream(self) -> None:
-        """End the stream, unless what was written last may be torn."""
+        """End the stream, unless the last batch may be incomplete."""
         if self._stream is not None and self._whole:
             self._stream.close()
             self._samples.flush()
@@ -191,7 +191,7 @@ def _batch(schema: pa.Schema, columns: Sequence[np.ndarray]) -> pa.RecordBatch:
 
 
 def _pack_once() -> None:
-    """The first batch of a program takes tens of milliseconds, which no arm that moves should lack."""
+    """Write a first batch before motion: it takes tens of milliseconds, which would delay a moving arm."""
     schema = pa.schema([pa.field("t", pa.float64())])
     with pa.ipc.new_stream(io.BytesIO(), schema, options=_PACKED) as stream:
         stream.write_batch(_batch(schema, [np.zeros(1)]))

@@ -1,4 +1,4 @@
-"""Driving a plan: an arm is connected, checked and moved along a plan, and what it measures goes into a run folder."""
+"""Driving a plan: connect an arm, check the plan, move along it and record a run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,8 +24,8 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import FIT, REPLIES
 from stribeck.ident.model.mechanism import Mechanism
 
-_STOOD = 0.02           # rad or m from where they stood, when they may then be: less than the room that ways leave
-_FIRST_WAY = 0.1        # of velocity and acceleration limits: real hardware shows first whether it goes where it should
+_STOOD = 0.02           # rad or m that joints may move before they are powered: less than the clearance of a path
+_FIRST_WAY = 0.1        # part of velocity and acceleration limits used for the first motion of real hardware
 
 
 def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
@@ -33,17 +33,17 @@ def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None
                enough: Enough | None = None, options: Mapping[str, Any] | None = None) -> Path:
     """Move an arm along a plan and record it.
 
-    A breach of a limit, a fault or Ctrl-C stops the arm, closes the run with its reason and is raised again;
-    everything recorded stays.
+    An exceeded limit, a fault or Ctrl-C stops the arm, closes the run with the reason and is raised again. Recorded samples
+    are kept.
 
     Parameters
     ----------
     arm : ArmFile
-        Which arm.
+        The arm.
     plan : Plan
-        Checked against the arm once more before anything moves.
+        The plan; it is checked against the arm before motion.
     campaign : Path
-        Folder whose ``runs/`` takes the run.
+        Campaign folder; the run goes into its ``runs/``.
     seed : int, optional
         Seed of simulated noise.
     note : str
@@ -53,7 +53,7 @@ def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None
     continues, options : optional
         See `RunWriter`.
     device : Arm, optional
-        The arm, where it was connected before and stays the same: warm, if it is simulated.
+        An arm that is connected already; a simulated arm keeps its temperature.
 
     Returns
     -------
@@ -77,10 +77,10 @@ def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None
 
 
 def checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Callable[[np.ndarray], None]:
-    """Check of the way from where the arm stands to the plan's start, for when it is powered.
+    """Return the check of the path from the arm's position to the start of the plan, to be called when the arm is powered.
 
-    To look for shapes in the way takes a while, in which drives on a bus hear nothing: they are asked where they stand before
-    they are powered, and then must stand there still.
+    The search for collisions takes a while, and drives on a bus would miss their heartbeat. Therefore the path is checked before
+    the drives are powered; once powered, the joints must still be at the same position.
     """
     if not isinstance(device, WiredArm):
         return lambda stands: check_way(stands, plan, arm, mechanism, approach(arm))
@@ -90,19 +90,18 @@ def checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
     def stands_still(stands: np.ndarray) -> None:
         j = int(np.argmax(np.abs(stands - stood)))
         if abs(stands[j] - stood[j]) > _STOOD:
-            raise DriverError(f"{mechanism.names[j]} stood at {stood[j]:.4g} {mechanism.position_unit(j)} and stands at "
-                              f"{stands[j]:.4g} now that it is powered; the way to the start was not checked from there. Start "
-                              "again once the arm is at rest")
+            raise DriverError(f"{mechanism.names[j]} stood at {stood[j]:.4g} {mechanism.position_unit(j)} when the "
+                              f"path to the start was checked, and at {stands[j]:.4g} after power-up; start again when the arm "
+                              "is at rest")
 
     return stands_still
 
 
 @contextmanager
 def _counted(device: Arm, writer: RunWriter) -> Iterator[None]:
-    """However motion on a bus ends, note when it began, its cycles, how many of them late, replies missed or damaged, and error
-    frames.
+    """Write an event with the bus statistics of a run: start, cycles, late cycles, missed and damaged replies, error frames.
 
-    Noted once the arm was stopped: a disk may take its time. An arm that could not be connected has nothing to note.
+    The event is written after the arm has stopped, because the disk may be slow. It is left out if no drive was connected.
     """
     if not isinstance(device, WiredArm):
         yield
@@ -121,12 +120,12 @@ def _counted(device: Arm, writer: RunWriter) -> Iterator[None]:
 
 
 def approach(arm: ArmFile) -> float:
-    """Part of its limits within which each joint of an arm moves first: see `follow`."""
+    """Part of the velocity and acceleration limits for a joint's first motion, see `follow`."""
     return 1.0 if arm.driver.kind == "simulated" else _FIRST_WAY
 
 
 def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
-    """Refuse ramps of torque for an arm whose driver takes none."""
+    """Refuse a plan with torque ramps if the driver has no torque mode."""
     if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
         raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
                         f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with it")

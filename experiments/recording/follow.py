@@ -1,4 +1,4 @@
-"""Following a plan: the one loop that commands an arm."""
+"""Tracking of a plan: the only loop that commands an arm."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.log.run import BREAKAWAY_RAMP, MOVED, TO_START
 
 Array = NDArray[np.float64]
-GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that held joints do not creep
-_HARDER = 2.0           # times the acceleration limit: as fast commands may change, to bring joints back to their course
+GAIN = 8.0              # 1/s: dq = dq_cmd + GAIN (q_cmd - q), so that joints at rest do not creep
+_HARDER = 2.0           # limit for the change of velocity commands, in acceleration limits; allows corrections
 
-TRIAL = 0.15            # rad or m that a joint first goes slowly: enough for the supervisor to find half or twice its scale
-GIVES = 2e-3            # rad or m that a joint must go to have broken loose
-ENOUGH = "enough"       # event: why a plan was not followed to its end
+TRIAL = 0.15            # rad or m that a joint first moves slowly: enough for the supervisor to detect a wrong scale
+GIVES = 2e-3            # rad or m of motion that count as breakaway
+ENOUGH = "enough"       # event: the plan was ended early, with the reason
 Watch = Callable[[Segment, JointSample, float], None]
 Enough = Callable[[Segment, Sequence[JointSample]], str]
 
@@ -31,25 +31,25 @@ def follow(arm: Arm, plan: Plan, writer: RunWriter | None = None, watch: Watch |
     Parameters
     ----------
     arm : Arm
-        Enabled; usually a `Supervisor`, which stops the motion and raises on a breach.
+        An enabled arm; usually a `Supervisor`, which stops the motion and raises if a limit is exceeded.
     plan : Plan
-        A checked plan. The way from where the arm stands to ``plan.start`` is driven first. Where a segment is fast for a joint
-        that has hardly moved by then, its beginning is driven slowly before, there and back.
+        A checked plan. The arm first drives from its position to ``plan.start``. If a segment is fast for a joint that has moved
+        less than `TRIAL` so far, the arm first drives the beginning of the segment slowly, forward and back.
     writer : RunWriter, optional
-        Where samples and events go.
+        Receives samples and events.
     watch : callable, optional
-        Called about ten times a second of robot time with segment, sample and robot time done [s].
+        Called about ten times per second of robot time with segment, sample and elapsed robot time [s].
     check_arrival : callable, optional
-        Called with the position where the arm stands before it moves; raises if the way to the start is not free.
+        Called with the arm's position before motion; raises if the path to the start is not clear.
     share : float
-        Part of velocity and acceleration limits used for a joint's first motion; with 1 it is as any other.
+        Part of velocity and acceleration limits for a joint's first motion; 1 for no slow first motion.
     enough : callable, optional
-        Called after every segment with its samples; says why the rest of the plan is not needed, or nothing.
+        Called after every segment with its samples; returns the reason to end the plan early, or an empty text.
 
     Raises
     ------
     DriverError
-        Whatever the arm raises; the samples up to then are recorded.
+        Errors of the arm; samples up to the error are recorded.
     """
     tracker = _Tracker(arm, writer, watch, enough is not None)
     stands = tracker.position()
@@ -68,18 +68,18 @@ def follow(arm: Arm, plan: Plan, writer: RunWriter | None = None, watch: Watch |
 
 
 class _Tracker:
-    """Turns segments into commands; knows the last sample, and those of the last segment where they are kept."""
+    """Turns segments into commands; stores the last sample and, on request, all samples of the last segment."""
 
     def __init__(self, arm: Arm, writer: RunWriter | None, watch: Watch | None, keep: bool = False) -> None:
         self._arm, self._writer, self._watch, self._keep = arm, writer, watch, keep
         self.kept: list[JointSample] = []
         self._sample: JointSample | None = None
-        self._told = np.zeros(len(arm.names))           # the last velocity
+        self._told = np.zeros(len(arm.names))           # last commanded velocity
         self._every = max(1, round(arm.rate / 10.0))
         self._cycles = 0
 
     def position(self) -> Array:
-        """Where the arm stands, from a first sample at rest."""
+        """Position of the arm at rest, from a first sample."""
         rest = np.zeros(len(self._arm.names))
         self._sample = self._arm.step(Command(rest))
         if self._writer:
@@ -87,7 +87,7 @@ class _Tracker:
         return self._sample.q.copy()
 
     def drive(self, start: Array, segment: Segment, share: float = 1.0) -> None:
-        """Track one segment from `start` within a share of the limits."""
+        """Track one segment from `start` within a share of the velocity and acceleration limits."""
         arm, writer, sample = self._arm, self._writer, self._sample
         assert sample is not None
         limits = replace(arm.limits, velocity=share * arm.limits.velocity, acceleration=share * arm.limits.acceleration)
@@ -103,9 +103,23 @@ class _Tracker:
             writer.finish(segment)
 
     def try_out(self, start: Array, segment: Segment, owed: Array, share: float) -> Array:
-        """Drive the beginning of a segment slowly, there and back on its own way, if it is fast for a joint that owes slow way.
+        """Drive the beginning of a segment slowly, forward and back, if it is fast for a joint that still owes slow motion.
 
-        Gives how far each joint goes slowly, there or in a segment that is slow for it, shape (n,).
+        Parameters
+        ----------
+        start : ndarray, shape (n,)
+            Start of the segment [rad or m].
+        segment : Segment
+            The segment.
+        owed : ndarray, shape (n,)
+            Distance that each joint must still move slowly before it may move fast [rad or m].
+        share : float
+            Part of the velocity limit that counts as slow.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Distance that each joint moves slowly, in this trial or in a slow segment [rad or m].
         """
         arm = self._arm
         motion = motion_profile(start, segment, arm.names, arm.limits)
@@ -127,7 +141,7 @@ class _Tracker:
         slower = min(1.0, share / float(pace[:last + 1].max()))
         q, dq = there_and_back(slower)
         hardest = float((np.abs(np.diff(dq, axis=0, prepend=0.0)) * arm.rate / arm.limits.acceleration).max())
-        if hardest > share:             # of a way so short that it is slow anyway
+        if hardest > share:             # on a very short path acceleration limits the speed
             q, dq = there_and_back(slower * np.sqrt(share / hardest))
         trial = Segment(TO_START, "move", tuple(start.tolist()), segment.posture)
         if self._writer:
@@ -138,13 +152,13 @@ class _Tracker:
         return np.where(slow, gone[-1], gone[last])
 
     def _clock(self, duration: float) -> Array:
-        """Times of the cycles of a motion and the rest after it [s]."""
+        """Times of the control cycles of a motion and of the rest after it [s]."""
         return np.arange(1, int(np.ceil((duration + DWELL) * self._arm.rate)) + 2) / self._arm.rate
 
     def _track(self, segment: Segment, q_cmd: Array, dq_ref: Array, limits: Limits) -> None:
-        """Follow positions and velocities, shape (N, n); commands are looked up by the arm's own time.
+        """Track positions and velocities, shape (N, n); the arm's time selects the row of the set-points.
 
-        After a pause of this computer the course is elsewhere: commands go there without a leap.
+        After a pause of this computer, rows are skipped; velocity commands then change gradually, without a jump.
         """
         arm, sample, fastest = self._arm, self._sample, limits.velocity
         assert sample is not None
@@ -159,7 +173,7 @@ class _Tracker:
             row = max(row + 1, round((sample.t - begin) * arm.rate))
 
     def _step(self, segment: Segment, command: Command, q_cmd: Array) -> JointSample:
-        """One cycle: command, record, show."""
+        """One control cycle: send the command, record the sample, call `watch`."""
         sample = self._sample = self._arm.step(command)
         self._told = command.velocity
         if self._writer:
@@ -172,7 +186,7 @@ class _Tracker:
         return sample
 
     def _break_loose(self, segment: Segment, sample: JointSample) -> JointSample:
-        """Rest, then let the torque of a joint grow from what holds it until it moves; returns the last sample."""
+        """Hold the arm at rest, then ramp up the torque of one joint until it moves; return the last sample."""
         arm, target = self._arm, np.array(segment.target)
         assert segment.rate is not None
         assert segment.dwell is not None

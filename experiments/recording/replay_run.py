@@ -1,4 +1,4 @@
-"""Replay: a recording sent through driver interface, supervisor, tracker and run writer once more."""
+"""Replay: send a recording through driver interface, supervisor, tracker and run writer again."""
 
 from pathlib import Path
 
@@ -17,16 +17,16 @@ from stribeck.ident.log.run import DONE, RECORD, Run
 
 
 def replay_run(run: Run, campaign: Path, paced: bool = False, watch: Watch | None = None) -> Path:
-    """Send a recording through driver interface, supervisor, tracker and run writer once more.
+    """Send a recording through driver interface, supervisor, tracker and run writer again.
 
     Parameters
     ----------
     run : Run
         Loaded with all signals.
     campaign : Path
-        Folder whose ``runs/`` takes the copy, under the same name.
+        Campaign folder; the copy goes into its ``runs/`` under the same name.
     paced : bool
-        In real time, or at once.
+        Whether to replay in real time; otherwise as fast as possible.
     watch : callable, optional
         See `follow`.
 
@@ -38,7 +38,7 @@ def replay_run(run: Run, campaign: Path, paced: bool = False, watch: Watch | Non
     Raises
     ------
     ReplayMismatch
-        If the code now commands something else than was recorded.
+        If the commands differ from the recorded ones.
     """
     arm, mechanism, record = ReplayArm(run, paced), load_mechanism(run.arm), run.record
     with RunWriter(campaign / "runs" / run.path.resolve().name, run.arm, mechanism, record["experiment"],
@@ -60,13 +60,13 @@ def replay_run(run: Run, campaign: Path, paced: bool = False, watch: Watch | Non
 
 
 def _ended(run: Run) -> Enough | None:
-    """Ends where the recorded run had driven enough of its plan, if it had."""
+    """End the replay at the segment after which the recorded run ended early; None if the run was not ended early."""
     reason = next((str(event["reason"]) for event in run.events if event.get("event") == ENOUGH), "")
     return (lambda segment, _: reason if segment.id == run.segment[-1] else "") if reason else None
 
 
 def _follow_recording(arm: Arm, run: Run, writer: RunWriter, watch: Watch | None) -> None:
-    """Step through an imported log, which has no commands."""
+    """Step through an imported log, which has no plan."""
     segment = Segment(0, "move", (), 0)
     for row in range(len(run.t)):
         sample = arm.step(Command(run.signals["dq_cmd"][row]))

@@ -1,4 +1,4 @@
-"""Folders that results go into: named by time, new or empty."""
+"""Folders for results: names of run folders by time, refusal of folders in use."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -12,9 +12,9 @@ _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 
 
 def new_run_folder(campaign: Path, experiment: str) -> Path:
-    """Name of the next run folder in a campaign: UTC time, so that runs sort as they were made, and experiment.
+    """Name of the next run folder in a campaign: UTC time and experiment, so that names sort by time.
 
-    A run that begins in the same second as another is named after the next.
+    If another run has the same second, the name uses the next free second.
     """
     time, word = datetime.now(UTC), re.sub(r"[^\w-]+", "-", experiment).strip("-")
     while list(campaign.glob(f"{RUNS}/{(stamp := time.strftime(_STAMP))}_*")):
@@ -23,13 +23,12 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
 
 
 def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
-    """Refuse a folder for results in which something lies already, but for runs that failed before a sample and an assumed arm;
-    makes nothing.
+    """Refuse a results folder that is not empty. Runs without a sample and the copy of an assumed arm are allowed.
 
     Raises
     ------
     InputError
-        Results are never mixed or overwritten.
+        If the folder is not empty, because results are never mixed or overwritten.
     """
     failed = {record.parent for record in records(folder)} - set(campaign_runs(folder))
     strange = set(folder.glob("*")) - {folder / RUNS, folder / ARM} | set(folder.glob(f"{RUNS}/*")) - failed
@@ -38,7 +37,7 @@ def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
 
 
 def empty_folder(folder: Path) -> Path:
-    """A folder that is new or empty, made where it is missing; errors as `refuse_used`."""
+    """Create a folder if it is missing and return it; errors as in `refuse_used`."""
     refuse_used(folder)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""The run writer: the only maker of run folders. What it was given survives a killed process."""
+"""The run writer: the only code that creates run folders. Written data survive a killed process."""
 
 import json
 import os
@@ -28,22 +28,22 @@ _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cm
 
 
 class RunWriter:
-    """Writes one run folder: record before motion, samples in batches of a second or a segment, events as they happen.
+    """Writes one run folder: the record before motion, samples in batches of a second or a segment, events immediately.
 
     Parameters
     ----------
     folder : Path
         The run folder; must not exist.
     arm : ArmFile
-        Copied into the run with its model.
+        The arm; its file and model are copied into the run.
     mechanism : Mechanism
-        Names, and which joints slide.
+        Joint names, and which joints slide.
     experiment : str
-        What is recorded.
+        Name of the experiment.
     rate : float
-        Samples per second, the size of a batch.
+        Sampling rate [Hz], also the number of samples in a batch.
     resolution : Resolution, optional
-        The drive's steps.
+        Resolution of the drives.
     plan : dict, optional
         The plan as plain data.
     seed : int, optional
@@ -51,11 +51,11 @@ class RunWriter:
     note : str
         The operator's note.
     origin : mapping, optional
-        Where an imported log comes from, as plain data.
+        Source of an imported log, as plain data.
     continues : str, optional
-        Label of the run whose rest this is.
+        Label of the interrupted run that this run continues.
     options : mapping, optional
-        With which its campaign was begun, as plain data.
+        Options of the campaign, as plain data.
     waits : bool
         See `Disk`.
     """
@@ -92,21 +92,21 @@ class RunWriter:
         self.close(DONE if kind is None else "stopped by the operator" if kind is KeyboardInterrupt else str(error))
 
     def start(self, segment: Segment) -> None:
-        """Note that a segment begins."""
+        """Write the event that a segment begins."""
         mirror = {} if segment.mirror_of is None else {"mirror_of": segment.mirror_of}
         self.event("started", segment=segment.id, **mirror)
 
     def finish(self, segment: Segment) -> None:
-        """Note that a segment was driven to its end, after its samples: where that note is found, they all are."""
+        """Write the event that a segment is complete, after all its samples are handed to the disk."""
         self._flush()
         self.event("finished", segment=segment.id)
 
     def event(self, event: str, **details: Any) -> None:
-        """Append one line to the events."""
+        """Append one event."""
         self._disk.event({"event": event, "row": self.rows, **details})
 
     def sample(self, sample: JointSample, q_cmd: np.ndarray, dq_cmd: np.ndarray, segment: int) -> None:
-        """Take over one sample with the set-points that it answers; raises what failed of those before."""
+        """Record one sample with its set-points; raise if writing an earlier sample failed."""
         self._disk.raise_failure()
         if not self._signals:
             self._take_columns(sample)
@@ -124,16 +124,16 @@ class RunWriter:
             self._flush()
 
     def close(self, reason: str) -> None:
-        """Write what is left and say how the run ended; safe to call twice.
+        """Write remaining samples and the event that says how the run ended; safe to call twice.
 
-        Ctrl-C waits; if a failure was raised before, nothing more is.
+        Ctrl-C takes effect afterwards. A failure that was already raised is not raised again.
         """
         with uninterrupted(), ExitStack() as steps:
             steps.callback(self._disk.close, {"event": "closed", "row": self.rows, "rows": None, "reason": reason})
             self._flush()
 
     def _take_columns(self, sample: JointSample) -> None:
-        """Columns follow from what the first sample reports."""
+        """Choose the columns from the signals of the first sample."""
         self._signals = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t",
                          *(["raw"] if sample.raw is not None else []),
                          *(["temperature"] if sample.temperature is not None else []))
@@ -150,7 +150,7 @@ class RunWriter:
 
     @uninterrupted()
     def _flush(self) -> None:
-        """Hand the block over; Ctrl-C takes effect when that is done."""
+        """Hand the block of samples to the disk; Ctrl-C takes effect afterwards."""
         if rows := self._filled:
             self._filled = 0
             signals = self._block[:, :rows].transpose(0, 2, 1).copy().reshape(-1, rows)
@@ -158,7 +158,7 @@ class RunWriter:
 
 
 def _write_synced(path: Path, text: str) -> None:
-    """The whole file or none of it, whenever the process is killed."""
+    """Write a file completely or not at all, even if the process is killed."""
     part = path.with_name(f"{path.name}.part")
     with part.open("x", encoding="utf-8") as file:
         file.write(text)

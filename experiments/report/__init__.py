@@ -1,4 +1,4 @@
-"""Reports: the HTML page, its figures and tables, and the words for results.
+"""Reports: HTML page, figures, tables, and text for results.
 
 Imports from: `ident`, `ident.calibration`, `ident.export`, `ident.fit`, `ident.fit.inertia`, `ident.fit.joint`, `ident.laws`,
 `ident.log`, `ident.log.reduction`, `ident.model`.

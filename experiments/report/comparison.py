@@ -1,4 +1,4 @@
-"""Calibrations side by side: what changed against the first, as data and as a plot."""
+"""Comparison of calibrations as plain data and as a plot."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,14 +19,14 @@ _COLUMNS = 3
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
-    """Short names of calibrations that tell them apart: of the folder, or the path where folders are alike."""
+    """Short, distinct names of calibrations: the folder names, or numbered paths if folder names are equal."""
     folders = [path if path.is_dir() else path.parent if path.name == "calibration.toml" else path for path in paths]
     short = [folder.resolve().stem if folder.suffix == ".toml" else folder.resolve().name for folder in folders]
     return short if len(set(short)) == len(short) else [f"{k + 1}: {path}" for k, path in enumerate(paths)]
 
 
 def comparison_table(before: Calibration, after: Calibration, comparison: Comparison) -> dict[str, Any]:
-    """A comparison as plain data."""
+    """Convert a comparison to plain data for JSON."""
     joints: dict[str, dict[str, Any]] = {}
     for name in before.joints:
         if name in after.joints:
@@ -46,15 +46,15 @@ def _entry(change: ParameterChange | CurveChange) -> dict[str, Any]:
 
 
 def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path) -> None:
-    """Friction of every joint over speed with its 95 % band, a colour a calibration, at the middle of a range of loads.
+    """Plot friction of every joint against speed with its 95 % band, at a middle load; each calibration has its own colour.
 
     Raises
     ------
     InputError
-        If the file exists or its suffix is none of `PLOTS`.
+        If the file exists, or its suffix is not in `PLOTS`.
     """
     if target.suffix.lower() not in PLOTS:
-        raise InputError(f"{target}: a plot ends in {', '.join(PLOTS)}")
+        raise InputError(f"{target}: unknown plot format; the file name must end in {', '.join(PLOTS)}")
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -96,5 +96,5 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
 
 
 def _middle_load(joints: Sequence[JointCalibration]) -> Array:
-    """Middle of the first range of loads that friction grows with; zero without one."""
+    """Middle load of the first joint whose friction grows with a load; zero if there is none."""
     return next((joint.middle_load for joint in joints if joint.load != "none" and joint.load_range is not None), np.zeros(()))

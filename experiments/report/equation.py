@@ -1,4 +1,4 @@
-"""A joint's law with its numbers, as an equation."""
+"""Equation of a joint's friction law with its fitted numbers."""
 
 from markupsafe import Markup
 
@@ -10,7 +10,7 @@ _LEVELS = (("coulomb", "C"), ("static", "S"), ("viscous", "K"))
 
 
 def equation(data: JointData) -> Markup:
-    """The law of a joint with its numbers; empty where the law states no equation."""
+    """Return the law of a joint with its numbers as HTML; empty if the law has no equation."""
     joint = data.calibration
     frame = law_named(joint.law).equation
     if not frame:

@@ -1,4 +1,4 @@
-"""Figures of one joint; made under `svg.drawing_style`."""
+"""Figures of one joint. Call them inside `svg.drawing_style`."""
 
 from collections.abc import Iterable
 
@@ -16,10 +16,10 @@ from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law_table import law_named
 
-_RASTER = 600           # points from which marks become a picture, so that the page stays small
-_LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width at which a page shows them
+_RASTER = 600           # number of points from which marks are drawn as a bitmap, so that the page stays small
+_LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width of the figures on the page
 _CURVE = 120            # points of a curve
-_ROOM = 1.18            # speeds left free at either end, as a factor
+_ROOM = 1.18            # factor by which the speed axis extends beyond the data at either end
 
 
 def colour_map() -> Colormap:
@@ -34,7 +34,7 @@ def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
 
 
 def curve_figure(data: JointData) -> Markup:
-    """Friction against speed with the law and its band, and below it the residuals."""
+    """Friction against speed with the law and its 95 % band; below, the residuals."""
     figure = Figure(figsize=_LARGE)
     place = {"left": 0.085, "right": 0.985, "top": 0.955, "bottom": 0.075, "hspace": 0.17}
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.7, 1.0), gridspec_kw=place)
@@ -43,7 +43,7 @@ def curve_figure(data: JointData) -> Markup:
     upper.set_title(f"friction, {data.unit}")
     upper.set_ylim(min(0.0, 1.1 * float(data.odd.min())), 1.06 * float(data.odd.max()))
     _residuals(lower, data)
-    lower.set_title(f"measured less law, {data.unit}")
+    lower.set_title(f"residual, {data.unit}")
     _speed_axis(lower, data)
     upper.tick_params(labelbottom=False)
     load = f", coloured by {load_word(data.calibration.load, data.prismatic)}" if data.load is not None else ""
@@ -51,9 +51,10 @@ def curve_figure(data: JointData) -> Markup:
 
 
 def gravity_figure(data: JointData) -> Markup:
-    """Even part, less how directions differ, against the model's gravity with the fitted line, and what the model leaves over.
+    """Half sum of forward and backward torque against the model's gravity torque, with the fitted line; below, the difference.
 
-    Where gravity hardly varies, only the difference is drawn, against position.
+    A fitted difference between the directions is removed first. If gravity hardly varies, the figure shows the difference only,
+    against position.
     """
     scale, offset = data.fit.gravity["scale"].value, data.fit.gravity["offset"].value or 0.0
     figure = Figure(figsize=_SMALL)
@@ -64,29 +65,29 @@ def gravity_figure(data: JointData) -> Markup:
         axes = figure.subplots(gridspec_kw=place)
         _dots(axes, data.position, rest, len(rest))
         axes.axhline(offset, color=COLOURS.accent, linewidth=1.2)
-        axes.set_title(f"even part less the model's gravity, {data.unit}")
+        axes.set_title(f"half sum minus model, {data.unit}")
         axes.set_xlabel(f"position, {data.angle}")
         _calm(axes)
-        return inline(figure, "Even part less gravity of the model against position, with the fitted offset")
+        return inline(figure, "Half sum of torques minus the model's gravity torque against position, with the fitted offset")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0), gridspec_kw={**place, "hspace": 0.34})
     ends = np.array([data.gravity.min(), data.gravity.max()])
     _dots(upper, data.gravity, even, len(rest))
     upper.plot(ends, scale * ends + offset, color=COLOURS.accent, linewidth=1.2)
-    upper.set_title(f"even part, {data.unit}")
+    upper.set_title(f"half sum of torques, {data.unit}")
     _dots(lower, data.gravity, rest, len(rest))
     lower.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
     lower.plot(ends, (scale - 1.0) * ends + offset, color=COLOURS.accent, linewidth=1.2)
-    lower.set_title(f"even part less the model's gravity, {data.unit}")
-    lower.set_xlabel(f"rigid-body torque by the model, {data.unit}")
+    lower.set_title(f"half sum minus model, {data.unit}")
+    lower.set_xlabel(f"rigid-body torque of the model, {data.unit}")
     _calm(upper, 4)
     _calm(lower, 3)
-    return inline(figure, "Even part of the round trips against gravity by the model, with the fitted line")
+    return inline(figure, "Half sum of torques against the model's gravity torque, with the fitted line")
 
 
 def off_law_figure(data: JointData) -> Markup:
-    """How far friction lies off the law, over the session and over the joint's range.
+    """Residual in percent of friction, over time and over position.
 
-    Over time reference round trips are ringed and the fitted drift is drawn; over position it is removed.
+    The time plot rings reference round trips and draws the fitted drift; the position plot removes the drift.
     """
     figure = Figure(figsize=_SMALL)
     place = {"left": 0.12, "right": 0.975, "top": 0.93, "bottom": 0.15, "hspace": 0.95}
@@ -97,11 +98,11 @@ def off_law_figure(data: JointData) -> Markup:
     over_place.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
     over_place.set_xlabel(f"position, {data.angle}")
     for axes in (over_time, over_place):
-        axes.set_title("measured less law, % of friction")
+        axes.set_title("residual, % of friction")
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         axes.xaxis.set_label_coords(0.5, -0.32)
         _calm(axes, 3)
-    return inline(figure, "Residuals as a part of friction over the time of the session, and over the position of the joint")
+    return inline(figure, "Residuals in percent of friction over the time of the session, and over the position of the joint")
 
 
 def _over_time(axes: Axes, data: JointData, level: Array) -> None:
@@ -120,13 +121,13 @@ def _over_time(axes: Axes, data: JointData, level: Array) -> None:
 
 
 def curve_speeds(data: JointData) -> Array:
-    """Speeds at which curves are drawn: those that the data cover, shape (120,)."""
+    """Speeds at which curves are drawn, over the range of the data, shape (120,)."""
     low, high = data.calibration.velocity_range
     return np.asarray(np.geomspace(low, max(high, 1.001 * low), _CURVE))
 
 
 def _curves(axes: Axes, data: JointData) -> None:
-    """The law with its band, at the least, median and greatest load where it has one."""
+    """Draw the law with its band; at the smallest, median and largest load if the law has a load."""
     w = curve_speeds(data)
     levels = data.load_levels or (None,)
     colours = load_colours(data, data.load_levels) or [COLOURS.ink]
@@ -144,7 +145,7 @@ def _curves(axes: Axes, data: JointData) -> None:
 
 
 def _residuals(axes: Axes, data: JointData) -> None:
-    """Residuals against speed; points of one round trip are joined."""
+    """Draw residuals against speed; a line joins the points of one round trip."""
     error = data.calibration.held_out_rmse
     axes.axhspan(-error, error, color=COLOURS.band, alpha=0.45, linewidth=0.0)
     axes.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
@@ -161,7 +162,7 @@ def _residuals(axes: Axes, data: JointData) -> None:
 
 
 def _scatter(axes: Axes, x: Array, y: Array, data: JointData) -> None:
-    """Points, coloured by load where the law has one."""
+    """Draw points, coloured by load if the law has a load."""
     if data.load is None:
         _dots(axes, x, y, len(x))
         return
@@ -170,7 +171,7 @@ def _scatter(axes: Axes, x: Array, y: Array, data: JointData) -> None:
 
 
 def _dots(axes: Axes, x: Array, y: Array, count: int) -> None:
-    """Points of one colour."""
+    """Draw points of one colour."""
     axes.plot(x, y, "o", markersize=3.6, markerfacecolor=COLOURS.point, markeredgecolor="white", markeredgewidth=0.4,
               alpha=0.85, zorder=4, rasterized=count > _RASTER)
 
@@ -181,7 +182,7 @@ def _load_scale(data: JointData) -> Normalize:
 
 
 def _speed_axis(axes: Axes, data: JointData) -> None:
-    """Logarithmic, with plain numbers at 1, 2, 5."""
+    """Make a logarithmic speed axis with plain numbers at 1, 2, 5."""
     low, high = float(data.speed.min()) / _ROOM, float(data.speed.max()) * _ROOM
     axes.set_xscale("log")
     axes.set_xlim(low, high)
@@ -197,7 +198,7 @@ def _speed_axis(axes: Axes, data: JointData) -> None:
 
 
 def _calm(axes: Axes, ticks: int = 5) -> None:
-    """Few ticks, true minus signs."""
+    """Set few ticks and small margins."""
     axes.yaxis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 2.5, 5, 10]))
     axes.margins(x=0.04, y=0.12)
 

@@ -1,4 +1,4 @@
-"""What the figures and tables of one joint are made from."""
+"""Data behind the figures and tables of one joint."""
 
 from dataclasses import dataclass
 
@@ -13,19 +13,19 @@ from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.log.reduction.round_trips import round_trips
 
-_BREAK = 1.0            # min between runs on the time axis
+_BREAK = 1.0            # gap between runs on the time axis [min]
 
 
 @dataclass(frozen=True)
 class JointData:
-    """Points of one joint with everything drawn of them; rows as in the points table.
+    """Points of one joint with all derived arrays that the report shows; one row per row of the points table.
 
     Attributes
     ----------
     name : str
         Joint.
     prismatic : bool
-        Whether it slides; decides the units.
+        Whether the joint slides; decides the units.
     unit, angle : str
         Units of friction and of position.
     calibration : JointCalibration
@@ -35,19 +35,19 @@ class JointData:
     points : DataFrame
         The joint's points.
     speed, odd, even, gravity, position : ndarray, shape (N,)
-        Unsigned speed, half difference, half sum, the model's gravity, and where [SI].
+        Unsigned speed, half difference, half sum, the model's gravity torque, and joint position [SI].
     predicted, residual : ndarray, shape (N,)
-        Friction by the law, and what is left when delay and drift are removed too [N·m or N].
+        Friction predicted by the law, and residual of the fit, without fitted delay and drift [N·m or N].
     load : ndarray, shape (N,), optional
-        The load of the law; its share of Coulomb friction where its components have coefficients of their own.
+        The load of the law; for a law with load components, their joint share of Coulomb friction.
     loads : ndarray, shape (N,) or (N, m), optional
-        The load as the law takes it.
+        The load or load components as arguments of the law.
     trip : ndarray of int, shape (N,)
-        Round trips 0 ... G-1.
+        Number of the round trip, 0 ... G-1.
     t, elapsed : ndarray, shape (N,)
-        Time in the session, runs one after the other [min]; and centred, 1 over the whole session.
+        Time with all runs placed one after the other [min]; and centred time in units of the session's length.
     reference : ndarray of bool, shape (N,)
-        Reference round trips.
+        Whether the point belongs to a reference round trip.
     """
 
     name: str
@@ -73,19 +73,19 @@ class JointData:
 
     @property
     def removed(self) -> list[str]:
-        """What was fitted along and is in no residual."""
+        """Names of nuisance parameters that the residuals exclude."""
         own = [name for name in self.fit.fit.nuisance if not name.startswith(DOUBT)]
-        return own + ["inertia of the links"] * (len(own) < len(self.fit.fit.nuisance))
+        return own + ["link inertia"] * (len(own) < len(self.fit.fit.nuisance))
 
     @property
     def load_levels(self) -> tuple[float, ...]:
-        """Least, median and greatest load; empty where the law has none."""
+        """Smallest, median and largest load; empty if the law has no load."""
         if self.load is None:
             return ()
         return float(self.load.min()), float(np.median(self.load)), float(self.load.max())
 
     def at_load(self, level: float, n: int) -> Array:
-        """A load as the law takes it, n times; of components, those of the point whose load is nearest."""
+        """Load argument of the law, repeated n times; load components are taken from the point with the nearest load."""
         if self.load is None or self.loads is None or self.loads.ndim == 1:
             return np.full(n, level)
         return np.repeat(self.loads[[np.argmin(np.abs(self.load - level))]], n, axis=0)
@@ -97,13 +97,13 @@ class JointData:
 
     @property
     def drift(self) -> float:
-        """Change of friction over the session that the fit removed, as a fraction; 0 where none was fitted."""
+        """Fitted change of friction over the session, as a fraction; 0 if no drift was fitted."""
         drift = self.fit.drift
         return 0.0 if drift is None or drift.value is None else drift.value
 
 
 def joint_data(result: Identification, name: str) -> JointData:
-    """Collect one calibrated joint."""
+    """Collect the data of one calibrated joint."""
     index = result.mechanism.names.index(name)
     calibration, fit = result.calibration.joints[name], result.joints[name]
     points, prismatic = fit.points, bool(result.mechanism.prismatic[index])
@@ -123,7 +123,7 @@ def joint_data(result: Identification, name: str) -> JointData:
 
 
 def _session_minutes(seconds: Array, run: np.ndarray) -> Array:
-    """Time with runs one after the other, since each counts from its own start."""
+    """Place the runs one after the other on the time axis; each run's time starts at zero."""
     out, start = np.empty(len(seconds)), 0.0
     for label in dict.fromkeys(run):
         rows = run == label

@@ -1,4 +1,4 @@
-"""The page: figures, tables and sentences put into the template."""
+"""The HTML report: fills the template with figures, tables and sentences."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.whole_files import write_whole
 
 _WEIGHTY = ("lack of fit", "not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque",
-            "saturation", "never moved", "stick-slip", "speed not constant", "left out")        # findings that come first
+            "saturation", "never moved", "stick-slip", "speed not constant", "left out")        # findings at the head of the list
 
 
 @dataclass(frozen=True)
 class Section:
-    """One joint of the arm; `data` and what follows are None where it was not calibrated."""
+    """Section of one joint; `data`, `summary` and `parts` are None if the joint is not calibrated."""
 
     name: str
     anchor: str
@@ -40,21 +40,21 @@ class Section:
 
 
 def write_report(result: Identification, folder: Path, run_note: dict[str, Any] | None = None) -> Path:
-    """Write ``report.html``: one page that needs nothing beside it.
+    """Write ``report.html``, a page that needs no other files.
 
     Parameters
     ----------
     result : Identification
-        What is reported.
+        The fit to report.
     folder : Path
         Existing folder for the page.
     run_note : dict of str, optional
-        Further facts for the head of the page: what -> text.
+        Further facts for the head of the page: name -> text.
 
     Returns
     -------
     Path
-        The page.
+        Path of the page.
     """
     page = Path(folder) / "report.html"
     write_whole(page, render(result, run_note))
@@ -62,7 +62,7 @@ def write_report(result: Identification, folder: Path, run_note: dict[str, Any] 
 
 
 def render(result: Identification, run_note: dict[str, Any] | None = None) -> str:
-    """The page as text; the same for the same input, to the byte."""
+    """Return the page as text. The same input gives the same text, byte for byte."""
     with drawing_style():
         sections = [_section(result, name, f"joint-{k}") for k, name in enumerate(result.mechanism.names, start=1)
                     if name in result.asked_for]
@@ -114,7 +114,7 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
 
 
 def _by_kind(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Findings gathered by kind, the weighty ones first."""
+    """Group findings by kind; weighty kinds come first."""
     rank = {kind: k for k, kind in enumerate(_WEIGHTY)}
     ordered = sorted(findings, key=lambda finding: rank.get(finding.kind, len(rank)))
     kinds = dict.fromkeys(finding.kind for finding in ordered)
@@ -122,7 +122,7 @@ def _by_kind(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def _facts(result: Identification, calibrated: list[JointData], run_note: dict[str, Any]) -> list[tuple[str, str]]:
-    """The head of the page: what -> text."""
+    """Facts for the head of the page: name and text."""
     calibration = result.calibration
     basis = {"drive": "drive torque as reported", "gravity-corrected": "drive torque scaled to the model's gravity"}
     trips = sum(data.trips for data in calibrated)
@@ -134,13 +134,13 @@ def _facts(result: Identification, calibrated: list[JointData], run_note: dict[s
 
 
 def _session(result: Identification) -> str:
-    """How long the recordings last, each from its first point to its last, whichever joint's."""
+    """Total duration of the runs; each run lasts from its first point of any joint to its last point."""
     times = result.points.groupby("run", sort=False)["t"]
     return words.minutes(float((times.max() - times.min()).sum()))
 
 
 def _common_units(calibrated: list[JointData]) -> dict[str, str]:
-    """Units for the heads of the summary; empty where joints differ, so that each number carries its own."""
+    """Units for the column heads of the summary; empty if units differ between joints, so that each number shows its unit."""
     kinds = {data.prismatic for data in calibrated}
     if len(kinds) != 1 or not calibrated:
         return {}
@@ -156,10 +156,10 @@ def _template() -> jinja2.Template:
 
 
 def _breaking(name: str) -> Markup:
-    """A joint's name that goes on in the next line behind an underscore, where it is too long for its column."""
+    """Name of a joint; a name too long for its column may break after an underscore."""
     return escape(name).replace("_", Markup("_<wbr>"))
 
 
 def _resource(name: str) -> str:
-    """A file of this package, also from an installed wheel."""
+    """Text of a file of this package; works from an installed wheel, too."""
     return files("stribeck.experiments.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rows of the report's tables: plain text, ready for the template."""
+"""Rows of the report's tables, formatted as plain text for the template."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _LOADS = ("torque", "bending", "normal")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number in the summary: heading, text, unit, and the verdict where it is not the best."""
+    """A number in the summary table: heading, text, unit, and the verdict unless it is "identified"."""
 
     heading: str
     text: str
@@ -31,7 +31,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """A joint at a glance."""
+    """Row of the summary table: one joint."""
 
     name: str
     law: str
@@ -44,7 +44,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class ParameterRow:
-    """A parameter with its interval and verdict."""
+    """Row of a parameter table: value, interval and verdict."""
 
     key: str
     word: str
@@ -60,7 +60,7 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """A law and load that competed; `bar` is the length that stands for its held-out error, in percent of the cell."""
+    """Row of the candidate table: a law with a load; `bar` shows the held-out error as a length in percent of the cell."""
 
     law: str
     load: str
@@ -74,7 +74,7 @@ class CandidateRow:
 
 @dataclass(frozen=True)
 class LoadRow:
-    """How much a load varied over the points."""
+    """Row of the load table: range of one load over the points."""
 
     word: str
     unit: str
@@ -88,7 +88,7 @@ class LoadRow:
 
 @dataclass(frozen=True)
 class GravityRow:
-    """Torque against the model's gravity for one joint."""
+    """Row of the gravity table: measured torque against the model's gravity torque for one joint."""
 
     name: str
     cells: tuple[Cell, ...]
@@ -96,7 +96,7 @@ class GravityRow:
 
 @dataclass(frozen=True)
 class ExportRow:
-    """What a format with constant and viscous friction alone keeps of a joint, and how far it is off."""
+    """Row of the export table: constant and viscous friction of a joint, and the error of this approximation."""
 
     name: str
     friction: str
@@ -110,7 +110,7 @@ class ExportRow:
 
 @dataclass(frozen=True)
 class LimitRow:
-    """What the data of a joint covered."""
+    """Row of the table of validity limits: ranges that the data of a joint cover."""
 
     name: str
     speed: str
@@ -119,7 +119,7 @@ class LimitRow:
 
 
 def summary_row(data: JointData) -> SummaryRow:
-    """A joint at a glance."""
+    """Make the summary row of a joint."""
     joint = data.calibration
     cells = []
     for quantity in glance((joint,)):
@@ -140,7 +140,7 @@ def summary_row(data: JointData) -> SummaryRow:
 
 
 def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
-    """A parameter with its interval and verdict."""
+    """Make the row of a parameter."""
     known = parameter.value is not None
     value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
     return ParameterRow(key, words.parameter_word(key), words.parameter_symbol(key), value,
@@ -150,7 +150,7 @@ def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
 
 
 def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
-    """Rows of several parameters; a note that a neighbour has already given is not repeated."""
+    """Make rows of several parameters; a note equal to the note of the row above is left out."""
     rows, said = [], ""
     for key, parameter in parameters.items():
         row = parameter_row(key, parameter)
@@ -160,7 +160,7 @@ def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
 
 
 def candidate_rows(data: JointData) -> list[CandidateRow]:
-    """Laws, loads and waves that competed: the chosen one, those beside it as plausible as they are, the rest by error."""
+    """Make rows of the candidates: first the chosen one, then plausible laws with the same load, then the rest by error."""
     joint, place = data.calibration, data.fit.fit.place
     tried = [c for c in data.fit.fit.candidates if c.weighed]
     worst = max((c.held_out_rmse for c in tried), default=1.0)
@@ -171,7 +171,7 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
         beside = (c.load, c.place) == (joint.load, place)
         chosen = beside and c.law == joint.law
         remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if beside and c.share < 1.0 else
-                                 "no better beyond chance" if c.held_out_rmse <= best else "")
+                                 "not significantly better" if c.held_out_rmse <= best else "")
         load = words.load_word(c.load, data.prismatic) + (f", waves {c.place}" if c.place != "none" else "")
         rows.append(CandidateRow(c.law, load, words.number(c.held_out_rmse),
                                  100.0 * c.held_out_rmse / worst, c.parameters, remark,
@@ -180,17 +180,17 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
 
 
 def load_rows(data: JointData) -> list[LoadRow]:
-    """Spread of the loads over the points, and what became of each."""
+    """Make rows of the loads: range over the points, and whether friction depends on the load."""
     offered, rows = {candidate.load for candidate in data.fit.fit.candidates}, []
     for load in (*_LOADS, *(part for part in data.calibration.components if part not in _LOADS)):
         values = data.points[load].to_numpy(dtype=float)
         symbol, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
         if not np.isfinite(values).all():
-            rows.append(LoadRow(word, "", "", "", "", Markup(""), "not known: the arm file gives no bearing", False))
+            rows.append(LoadRow(word, "", "", "", "", Markup(""), "unknown: the arm file states no bearing", False))
             continue
         chosen = load in (data.calibration.load, *data.calibration.components)
-        role = ("friction follows it" if chosen else "varied, but does not predict better" if load in offered
-                else "varied too little to show an effect, or too small to matter")
+        role = ("friction grows with this load" if chosen else "varied, but does not improve the prediction" if load in offered
+                else "varied too little to show an effect, or is too small to matter")
         top = max(float(values.max()), 1e-12)
         low, median, high = words.level((float(values.min()), float(np.median(values)), float(values.max())), 3)
         rows.append(LoadRow(word, symbol, low, median, high, strip(values, top), role, chosen))
@@ -198,7 +198,7 @@ def load_rows(data: JointData) -> list[LoadRow]:
 
 
 def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
-    """Torque against gravity for one joint; the delay in ms."""
+    """Make the gravity row of a joint; the delay is in ms."""
     cells = []
     for key in ("scale", "offset", "delay"):
         parameter = joint.gravity[key] if key != "delay" else _milliseconds(joint.gravity[key])
@@ -208,7 +208,7 @@ def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
 
 
 def export_row(data: JointData) -> ExportRow:
-    """What a format with constant and viscous friction alone keeps of a joint."""
+    """Make the export row of a joint: its best approximation by constant and viscous friction."""
     joint, near = data.calibration, approximate(data.calibration)
     lost = ", ".join(losses(joint))
     rms, worst = (words.number(value, 2) if lost else words.MISSING for value in (near.rms, near.worst))
@@ -217,7 +217,7 @@ def export_row(data: JointData) -> ExportRow:
 
 
 def limit_row(data: JointData) -> LimitRow:
-    """What the data of a joint covered."""
+    """Make the row of the ranges that the data of a joint cover."""
     joint = data.calibration
     low, high = joint.velocity_range
     load = words.MISSING
@@ -230,7 +230,7 @@ def limit_row(data: JointData) -> LimitRow:
 
 
 def _doubt(parameter: Parameter) -> str:
-    """The verdict where it is not the best."""
+    """Verdict of a parameter; empty if the parameter is identified."""
     return "" if parameter.verdict == "identified" else parameter.verdict
 
 

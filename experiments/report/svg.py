@@ -1,4 +1,4 @@
-"""Inline SVG: Matplotlib figures made small and safe to stand side by side in one page, and two drawn by hand."""
+"""Inline SVG: compact Matplotlib figures with unique ids, and two small figures drawn without Matplotlib."""
 
 import io
 import re
@@ -18,10 +18,10 @@ from stribeck.ident.arrays import Array
 
 COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", band="#c9d6df",
                           point="#2f6f94", measured="#a9cbe0", accent="#b8501f")
-SHADES = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that it survives grey paper
-_SPARK = (110.0, 34.0)   # size of a small curve
-_SPARK_POINTS = 150     # most dots in it
-_SPARK_SPAN = 0.3       # least part of the greatest friction that it spans, so that noise stays small
+SHADES = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that the scale is readable in grey print
+_SPARK = (110.0, 34.0)   # width and height of a small curve
+_SPARK_POINTS = 150     # maximum number of dots in a small curve
+_SPARK_SPAN = 0.3       # smallest span of the friction axis over the largest friction, so that noise stays small
 
 _USE = re.compile(r"<use [^>]*/>")
 _MARK = re.compile(r'<use ([^>]*?) style="([^"]*)"/>')
@@ -31,7 +31,7 @@ _WRAPPED = re.compile(r'(<g clip-path="[^"]*">)<use [^>]*/></g>(?:\1<use [^>]*/>
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "stribeck", "font.family": "sans-serif", "font.size": 8.5,
     "axes.titlesize": 8.5, "axes.titlelocation": "left", "axes.titlecolor": COLOURS.muted, "axes.titlepad": 6.0,
-    "axes.titley": 1.0,         # else every title looks for free room, which takes a third of the time
+    "axes.titley": 1.0,         # a fixed place: the search for free room would take a third of the time
     "axes.labelsize": 8.5, "axes.labelcolor": COLOURS.muted, "axes.edgecolor": COLOURS.faint, "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
     "grid.color": "#e9edf0", "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,
@@ -43,7 +43,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def drawing_style() -> Iterator[None]:
-    """The report's style, whatever the user's own Matplotlib settings are; they are back afterwards."""
+    """Apply the report's Matplotlib style and restore the user's settings afterwards."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
@@ -51,33 +51,33 @@ def drawing_style() -> Iterator[None]:
 
 
 def inline(figure: Figure, label: str) -> Markup:
-    """A figure as an SVG element.
+    """Return a figure as an SVG element.
 
     Parameters
     ----------
     figure : Figure
         Made under `drawing_style`.
     label : str
-        What it shows, for those who cannot see it.
+        Description of the figure for screen readers.
     """
     buffer = io.StringIO()
     FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     text = text[text.index("<svg"):]
-    for unwanted in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):    # a style reaches the whole page
+    for unwanted in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):    # a <style> would apply to the whole page
         text = re.sub(unwanted, "", text, flags=re.DOTALL)
     head = re.search(r'viewBox="[^"]*"', text)
     text = text[text.index(">") + 1:].replace("xlink:href", "href")
     used = set(re.findall(r'#([^")]+)["\)]', text))
-    text = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", text)     # others would repeat
-    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)        # labels keep theirs
+    text = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", text)     # unused ids could occur twice
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)        # not in the text of labels
     text = re.sub(r">\s+<", "><", re.sub(r"\s*\n\s*", " ", text)).replace("<defs></defs>", "").replace("<defs/>", "")
     text = _MARKS.sub(_shared_style, _WRAPPED.sub(lambda run: run[1] + "".join(_USE.findall(run[0])) + "</g>", text))
     return Markup('<svg {} role="img" aria-label="{}">').format(Markup(head[0] if head else ""), label) + Markup(text)
 
 
 def _shared_style(marks: re.Match[str]) -> str:
-    """Marks in a row with their common style said once; most of a page is marks."""
+    """Write the common style of consecutive marks once, because most of the page is marks."""
     parts = _MARK.findall(marks[0])
     if len(parts) != marks[0].count("<use "):
         return marks[0]
@@ -86,7 +86,7 @@ def _shared_style(marks: re.Match[str]) -> str:
 
 
 def spark(speed: Array, friction: Array, curve_speed: Array, curve: Array) -> Markup:
-    """A joint's friction curve at the size of a word; speed axis logarithmic, friction to its own scale."""
+    """Small friction curve of a joint for the summary table; logarithmic speed axis, friction axis with its own scale."""
     width, height = _SPARK
     low, high = np.log(speed.min()), np.log(speed.max())
     top = max(float(friction.max()), float(curve.max()), 1e-12)
@@ -105,7 +105,7 @@ def spark(speed: Array, friction: Array, curve_speed: Array, curve: Array) -> Ma
 
 
 def strip(values: Array, top: float) -> Markup:
-    """A mark for every value on a line from zero to `top`."""
+    """Draw a mark for every value on an axis from zero to `top`."""
     places = dict.fromkeys(np.round(100.0 * np.clip(values / top, 0.0, 1.0), 1).tolist())
     marks = "".join(f"M{x:g} 0v10" for x in places)
     return Markup('<svg class="strip" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'

@@ -1,4 +1,4 @@
-"""Plot of a validation: measured and predicted torque of every joint over time, and what is left."""
+"""Plot of a validation: measured torque, predicted torque and residual of every joint over time."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,21 +12,21 @@ from stribeck.ident.calibration.validation import JointValidation
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.whole_files import whole
 
-_WIDTH, _HEIGHT = 9.0, 1.7      # inches, of the page and of a joint
-_GAP = 0.5                      # s without points from which a line is broken
+_WIDTH, _HEIGHT = 9.0, 1.7      # inches: width of the figure, height of the axes of a joint
+_GAP = 0.5                      # s without points from which lines are interrupted
 
 
 def plot_validation(found: Mapping[str, JointValidation], mechanism: Mechanism, path: Path) -> None:
-    """Write the plot to a file, whose suffix is its format (.svg, .png, .pdf)."""
+    """Write the plot to a file; the suffix chooses the format (.svg, .png, .pdf)."""
     with drawing_style():
         figure = Figure(figsize=(_WIDTH, _HEIGHT * len(found)), facecolor="white", layout="constrained")
         rows = figure.subplots(len(found), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (name, joint) in zip(rows, found.items(), strict=True):
             for values, colour, width, label in (
-                    (joint.measured, COLOURS.measured, 3.0, "measured"),     # wide: the prediction lies upon it
+                    (joint.measured, COLOURS.measured, 3.0, "measured"),     # wide, because the prediction is drawn over it
                     (joint.rigid, COLOURS.faint, 0.8, "predicted without friction"),
                     (joint.predicted, COLOURS.accent, 0.8, "predicted"),
-                    (joint.measured - joint.predicted, COLOURS.ink, 0.8, "measured less predicted")):
+                    (joint.measured - joint.predicted, COLOURS.ink, 0.8, "residual")):
                 axes.plot(*_broken(joint.t, values), color=colour, linewidth=width, label=label)
             axes.set_title(f"{name}, {mechanism.unit(mechanism.names.index(name))}")
         figure.axes[-1].set_xlabel("time, s")
@@ -36,6 +36,6 @@ def plot_validation(found: Mapping[str, JointValidation], mechanism: Mechanism, 
 
 
 def _broken(t: Array, values: Array) -> tuple[Array, Array]:
-    """A line that leaves out what was not compared."""
+    """Insert nan at gaps in time, so that the line is interrupted there."""
     gaps = np.flatnonzero(np.diff(t) > _GAP) + 1
     return np.insert(t, gaps, np.nan), np.insert(values, gaps, np.nan)

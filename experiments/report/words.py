@@ -1,4 +1,4 @@
-"""How results are said: numbers with their uncertainty, units, names, agreement with gravity."""
+"""Text for results: numbers with their uncertainty, units, names, sentences about gravity, repeats and breakaway."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,27 +21,27 @@ from stribeck.ident.model.regressor import INERTIAL
 
 MISSING = "–"
 _UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")
-AGREES = 0.02           # scale of torque over gravity that still counts as agreement
-_SURE = 0.999           # probability with which chance alone keeps runs closer together
-_TELLING = 200.0        # percent of the value beyond which it is no measure of the interval
+AGREES = 0.02           # deviation from 1 of measured over modelled gravity torque that still counts as agreement
+_SURE = 0.999           # confidence level of the test whether runs scatter more than their intervals predict
+_TELLING = 200.0        # half width in percent of the value from which the percentage is not shown
 
-_CAUSES = {             # what a scale other than 1 may come from, by what is known of an unknown tool
-    "not sought": "Torque constant, gear efficiency, model masses and an unknown tool look the same in it",
-    "none": "Torque constant, gear efficiency and model masses look the same in it; an unknown tool does not explain it",
-    "possible": "Torque constant, gear efficiency and model masses look the same in it; an unknown tool explains it as well",
-    "found": "Torque constant, gear efficiency, model masses and this tool look the same in it",
-    "used": "Torque constant, gear efficiency and model masses look the same in it",
+_CAUSES = {             # possible causes of a ratio other than 1, by the status of the unknown tool
+    "not sought": "Torque constant, gear efficiency, link masses and an unknown tool cannot be told apart as the cause.",
+    "none": "Torque constant, gear efficiency and link masses cannot be told apart as the cause. "
+            "An unknown tool does not explain the ratio.",
+    "possible": "Torque constant, gear efficiency, link masses and an unknown tool cannot be told apart as the cause.",
+    "found": "Torque constant, gear efficiency, link masses and this tool cannot be told apart as the cause.",
+    "used": "Torque constant, gear efficiency and link masses cannot be told apart as the cause.",
 }
 LOAD_WORDS = {"none": "none", "normal": "normal load", "torque": "transmitted torque", "bending": "bending moment",
               "radial": "radial force", "axial": "axial force", "components": "load components"}
 _INERTIAL_WORDS = dict(zip(INERTIAL, ("mass", *(f"first moment along {axis}" for axis in "xyz"), *(
     f"inertia {axes}" for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))), strict=True))
-_TOOL_WORDS = {"mass": "mass of the tool", "moment_x": "its mass times x", "moment_y": "its mass times y",
-               "moment_z": "its mass times z"}
+_TOOL_WORDS = {"mass": "mass of the tool", **{f"moment_{axis}": f"first moment of the tool along {axis}" for axis in "xyz"}}
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number to significant digits, without exponent where that reads well."""
+    """Format a number to significant digits; very small and very large numbers get an exponent."""
     if not math.isfinite(value):
         return MISSING
     if value and not 1e-4 <= abs(value) < 1e6:
@@ -50,25 +50,25 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number to decimals, with a true minus sign and no negative zero."""
+    """Format a number to decimals, with a true minus sign and no negative zero."""
     text = f"{value:.{decimals}f}"
     return text.lstrip("-") if float(text) == 0.0 else text.replace("-", "−")
 
 
 def decimals_of(parameter: Parameter) -> int:
-    """Decimals that show two digits of the 95 % half width; three digits of the value where there is none."""
+    """Decimals that show two digits of the 95 % half width, or three digits of a value without a half width."""
     half = half_width(parameter)
     shown = half if half else abs(parameter.value or 0.0) / 10.0
     return 3 if shown <= 0.0 else max(0, min(6, 1 - _exponent(shown)))
 
 
 def half_width(parameter: Parameter) -> float | None:
-    """Half width of the 95 % interval; None without one."""
+    """Half width of the 95 % interval; None if the parameter has no interval."""
     return parameter.half_width
 
 
 def plus_minus(parameter: Parameter | None) -> str:
-    """Value and 95 % half width, two digits of the latter."""
+    """Value ± 95 % half width, with two digits of the half width."""
     if parameter is None or parameter.value is None:
         return MISSING
     decimals, half = decimals_of(parameter), half_width(parameter)
@@ -77,7 +77,7 @@ def plus_minus(parameter: Parameter | None) -> str:
 
 
 def interval(parameter: Parameter) -> str:
-    """The 95 % interval."""
+    """Lower and upper end of the 95 % interval."""
     if parameter.low is None or parameter.high is None:
         return MISSING
     decimals = decimals_of(parameter)
@@ -85,7 +85,7 @@ def interval(parameter: Parameter) -> str:
 
 
 def relative(parameter: Parameter) -> str:
-    """Half width of the interval as a fraction of the value, in percent."""
+    """Half width of the interval in percent of the value."""
     half = half_width(parameter)
     if half is None or not parameter.value:
         return MISSING
@@ -96,44 +96,44 @@ def relative(parameter: Parameter) -> str:
 
 
 def span(low: float, high: float, digits: int = 2) -> str:
-    """A range of numbers, with as many decimals as the greater needs."""
+    """Format a range; both ends get the decimals that the end of greater magnitude needs."""
     return " … ".join(level((low, high), digits))
 
 
 def level(values: Sequence[float], digits: int = 2) -> list[str]:
-    """Numbers with the same decimals, enough for the greatest."""
+    """Format numbers with the same decimals, chosen for the number of greatest magnitude."""
     greatest = max(abs(value) for value in values)
     decimals = max(0, digits - 1 - _exponent(greatest)) if greatest else 0
     return [fixed(value, decimals) for value in values]
 
 
 def degrees(limits: tuple[float, float] | None) -> str:
-    """A range of temperatures."""
+    """Range of temperatures in °C."""
     return "not reported" if limits is None else f"{limits[0]:.0f} … {limits[1]:.0f} °C"
 
 
 def parameter_word(name: str) -> str:
-    """A parameter of a law, of the gravity check or of the unknown tool in words."""
+    """Name in words of a parameter of a law, of the gravity check, of the unknown tool or of link inertia."""
     if inertial := _inertial(name):
         return inertial
     return _TOOL_WORDS[name] if name in _TOOL_WORDS else quantity_named(name).word
 
 
 def _inertial(name: str) -> str:
-    """A combination of inertial parameters, called after its first, in words; empty for other parameters."""
+    """Name in words of a combination of inertial parameters, named after its first parameter; empty for other parameters."""
     joint, _, key = name.partition(" ")[0].rpartition(".")
     return f"{_INERTIAL_WORDS[key]} of the link of {joint}" if joint and key in _INERTIAL_WORDS else ""
 
 
 def parameter_symbol(name: str) -> tuple[str, str]:
-    """Letter and subscript of a parameter in equations; two empty texts of a quantity that has none."""
+    """Letter and subscript of a parameter in equations; two empty texts if the parameter has no symbol."""
     return ("", "") if name in _TOOL_WORDS or _inertial(name) else quantity_named(name).symbol
 
 
 def glance(joints: Iterable[JointCalibration]) -> list[Quantity]:
-    """The parameters that a table of these joints has a column for.
+    """Parameters that a summary table of these joints shows as columns.
 
-    They are Coulomb and static friction, Stribeck velocity and viscous friction, whatever the laws, and further ones of the laws.
+    The table always shows Coulomb friction, static friction, Stribeck velocity and viscous friction; each law may add columns.
     """
     own = [quantity for joint in joints for quantity in law_named(joint.law).quantities
            if quantity.heading and not quantity.raises]
@@ -141,35 +141,35 @@ def glance(joints: Iterable[JointCalibration]) -> list[Quantity]:
 
 
 def load_word(load: str, prismatic: bool = False) -> str:
-    """A load in words."""
+    """Name of a load in words."""
     return "transmitted force" if load == "torque" and prismatic else LOAD_WORDS.get(load, load)
 
 
 def load_unit(load: str, prismatic: bool = False) -> str:
-    """Unit of a load."""
+    """SI unit of a load."""
     return "N" if load in ("radial", "axial") or (prismatic and load in ("torque", "normal")) else "N·m"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names as an enumeration."""
+    """Join names to an enumeration: "a, b and c"."""
     names = list(names)
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else ""
 
 
 def minutes(seconds: float) -> str:
-    """Time in whole minutes; seconds below two of them."""
+    """Format a duration in whole minutes, or in seconds if it is below two minutes."""
     return f"{seconds / 60.0:.0f} min" if seconds >= 120.0 else f"{seconds:.0f} s"
 
 
 def moment(when: datetime) -> str:
-    """Date and time, in UTC where the zone is known."""
+    """Format date and time, in UTC if the time zone is known."""
     zone = "" if when.tzinfo is None else " UTC"
     when = when if when.tzinfo is None else when.astimezone(UTC)
     return f"{when.day} {when:%B %Y, %H:%M}{zone}"
 
 
 def gravity_sentence(calibration: Calibration) -> str:
-    """How torque and model agree on gravity, over all joints, and what is known of an unknown tool."""
+    """Sentences that compare measured torque with the model's gravity torque for all joints, and name the unknown tool."""
     if calibration.model.inertia is not None:
         return inertia_sentence(calibration.model.inertia)
     agree, differ, loose, astray, blind = gravity_groups(calibration)
@@ -179,27 +179,38 @@ def gravity_sentence(calibration: Calibration) -> str:
         said.append(f"Measured torque and model agree within {worst:.1f} % for {listed(agree)}.")
     if differ:
         told = listed(f"{plus_minus(scale)} for {name}" for name, scale in differ.items())
-        said.append(f"Torque over model is {told}. {_cause(calibration)}")
+        said.append(f"Measured torque divided by the model's gravity torque is {told}. {_cause(calibration)}")
     if loose:
-        said.append(f"For {listed(loose)} torque over model is told too loosely to say.")
+        said.append(f"Too little gravity torque to check {listed(loose)}.")
     if astray:
-        said.append(f"Torque does not follow the model's gravity for {listed(astray)}: are its joints' order, direction and "
-                    "zero_offset right, and the tool?")
+        said.append(f"Torque does not follow the model's gravity for {listed(astray)}: check joint order, direction, "
+                    "zero_offset and tool in the arm file.")
     if blind:
-        said.append(f"The model's torque varies too little to tell for {listed(blind)}.")
+        said.append(f"The model's torque varies too little to check {listed(blind)}.")
     return " ".join(said)
 
 
 def inertia_sentence(inertia: IdentifiedInertia) -> str:
-    """What general motion told of the links' inertia."""
-    return (f"The links' inertia was fitted together with friction: the motion tells {inertia.told} of the "
-            f"{len(inertia.parameters)} combinations of masses, first moments and inertias that torques can tell; the others "
-            "stay near the model's.")
+    """Sentence that counts the inertial parameters identified from general motion."""
+    return (f"Link inertia was fitted together with friction. Torque depends on {len(inertia.parameters)} combinations of "
+            f"masses, first moments and inertias; the motion identifies {inertia.told} of them. The others stay near the "
+            "model's values.")
 
 
 class GravityGroups(NamedTuple):
-    """Joints whose torque and model agree on gravity, or differ by a factor, with that; whose factor is wide; whose torque does
-    not follow the model; and whose gravity varies too little to tell."""
+    """Joints sorted by the ratio of measured torque to the model's gravity torque.
+
+    Attributes
+    ----------
+    agree, differ : dict of str to Parameter
+        Joints whose ratio is close to 1, and joints whose ratio differs from 1; joint -> ratio.
+    loose : list of str
+        Joints whose ratio has too wide an interval.
+    astray : list of str
+        Joints whose torque does not follow the model's gravity torque.
+    blind : list of str
+        Joints whose gravity torque varies too little to fit a ratio.
+    """
 
     agree: dict[str, Parameter]
     differ: dict[str, Parameter]
@@ -209,13 +220,13 @@ class GravityGroups(NamedTuple):
 
 
 def gravity_groups(calibration: Calibration) -> GravityGroups:
-    """What each joint's scale of torque over gravity says."""
+    """Sort joints by the ratio of measured torque to the model's gravity torque."""
     groups = GravityGroups({}, {}, [], [], [])
     for name, joint in calibration.joints.items():
         scale = joint.gravity.get("scale", _UNKNOWN)
         half = half_width(scale)
         if scale.value is None and joint.directional == "driving":
-            continue                    # taken for 1
+            continue                    # the ratio was set to 1, not fitted
         if scale.note.startswith(ASTRAY):
             groups.astray.append(name)
         elif scale.value is None or scale.low is None or scale.high is None or half is None:
@@ -230,28 +241,30 @@ def gravity_groups(calibration: Calibration) -> GravityGroups:
 
 
 def tool_sentence(calibration: Calibration) -> str:
-    """The unknown tool that was found."""
+    """Sentence about the unknown tool that was found."""
     unknown = calibration.model.unknown_tool
     told = [f"{parameter_word(name)} {plus_minus(entry)} {entry.unit}" for name, entry in unknown.parameters.items()
             if entry.value is not None]
     hidden = [f"{parameter_word(name)}: {entry.note}" for name, entry in unknown.parameters.items() if entry.value is None]
     if unknown.tool is not None:
         place = ", ".join(level(unknown.tool.com, 3))
-        return (f"An unknown tool on the last link explains the even parts: {plus_minus(unknown.parameters['mass'])} kg at "
-                f"({place}) m in the link's frame. Loads and gravity are those with it.")
-    return (f"An unknown tool on the last link would explain the even parts ({'; '.join((*told, *hidden))}), but is not told "
-            "well enough to be used: state the tool in the arm file.")
+        return ("An unknown tool on the last link explains the measured gravity torque: "
+                f"{plus_minus(unknown.parameters['mass'])} kg at ({place}) m in the link's frame. Loads and gravity include "
+                "this tool.")
+    return ("An unknown tool on the last link would explain the measured gravity torque "
+            f"({'; '.join((*told, *hidden))}), but is too uncertain to be used: state the tool in the arm file.")
 
 
 def _cause(calibration: Calibration) -> str:
-    """What a scale other than 1 may come from."""
-    basis = ("these joints are divided by it" if calibration.torque_basis == "gravity-corrected"
-             else "if it is the torque constant, friction carries the same factor, as --torque-basis gravity-corrected undoes")
-    return f"{_CAUSES[calibration.model.unknown_tool.status]}; {basis}."
+    """Sentences about possible causes of a ratio other than 1."""
+    basis = ("The torques of these joints were divided by the ratio." if calibration.torque_basis == "gravity-corrected"
+             else "If the torque constant is wrong, friction carries the same factor: rerun with "
+             "--torque-basis gravity-corrected.")
+    return f"{_CAUSES[calibration.model.unknown_tool.status]} {basis}"
 
 
 def repeat_sentence(calibration: Calibration) -> str:
-    """How far single runs deviate from one another; empty for one run."""
+    """Sentence about the scatter between single runs; empty for one run."""
     count, beyond, greatest = calibration.pass_count, [], (0.0, "")
     for name, joint in calibration.joints.items():
         for key, entry in joint.parameters.items():
@@ -263,8 +276,8 @@ def repeat_sentence(calibration: Calibration) -> str:
                 beyond.append(f"{key} of {name} {number(deviation, 2)}{'' if entry.unit == '1' else ' ' + entry.unit}")
     if not greatest[1]:
         return ""
-    apart = (f"more than the intervals tell: {listed(beyond)}" if beyond else "no more than the intervals tell")
-    return f"Estimates of {count} single runs deviate by at most {greatest[1]}, standard deviation; {apart}."
+    apart = (f"more than their intervals predict: {listed(beyond)}" if beyond else "no more than their intervals predict")
+    return f"Estimates of {count} single runs scatter with a standard deviation of at most {greatest[1]}; {apart}."
 
 
 def _exponent(value: float) -> int:
@@ -272,44 +285,44 @@ def _exponent(value: float) -> int:
 
 
 def motor_lines(calibration: Calibration) -> list[str]:
-    """Friction of each motor that moves several joints."""
+    """One line on the friction of each motor that moves several joints."""
     lines = []
     for name, motor in calibration.motors.motors.items():
         moved = listed(calibration.model.transmission[name])
         told = [f"{parameter_word(key)} {plus_minus(entry)}{'' if entry.unit == '1' else f' {entry.unit}'}"
                 for key, entry in motor.parameters.items() if entry.verdict != "unidentifiable"]
-        lines.append(f"motor of {name}, which moves {moved}: {motor.law}; {', '.join(told) or 'nothing is told well'}")
+        lines.append(f"motor of {name} (moves {moved}): {motor.law}; {', '.join(told) or 'no parameter is identifiable'}")
     return lines
 
 
 def _one_sided(parameter: Parameter) -> str:
-    """Value and half width; of one that may be zero, what it is at most."""
+    """Value ± half width, or the upper end of an interval that begins at zero."""
     return plus_minus(parameter) if parameter.low or parameter.high is None else f"at most {number(parameter.high)}"
 
 
 def passive_words(name: str, one: RubbingJoints) -> str:
-    """Which joints a class of joints without a drive is."""
-    return f"{name}, the joints {listed(one.joints)}, which have no drive"
+    """Name and joints of a class of joints without a drive."""
+    return f"{name} (joints without a drive: {listed(one.joints)})"
 
 
 def passive_lines(calibration: Calibration) -> list[str]:
-    """Friction of each class of joints of a closed chain that have no drive."""
+    """One line on the friction of each class of joints without a drive in a closed chain."""
     lines = []
     for name, one in calibration.model.passive.classes.items():
         of = passive_words(name, one)
         if not one.parameters:
             stated = ", ".join(f"{parameter_word(key)} {number(value)}" for key, value in one.friction.items())
-            lines.append(f"{of}: friction as the arm file states it: {stated or 'none'}")
+            lines.append(f"{of}: friction from the arm file: {stated or 'none'}")
             continue
         told = [f"{parameter_word(key)} {_one_sided(entry)}{'' if entry.unit == '1' else f' {entry.unit}'}"
-                + (f" of the {one.load} load" if key == "coulomb_coefficient" else "")
+                + (f" times the {one.load} load" if key == "coulomb_coefficient" else "")
                 for key, entry in one.parameters.items() if entry.verdict != "unidentifiable"]
-        lines.append(f"{of}: {', '.join(told) or 'nothing is told well'}")
+        lines.append(f"{of}: {', '.join(told) or 'no parameter is identifiable'}")
     return lines
 
 
 def breakaway_lines(calibration: Calibration) -> list[str]:
-    """What holds each joint at rest beside the level of its slowest sliding, a line a joint."""
+    """One line a joint: breakaway torque, and friction at the slowest speed."""
     lines = []
     for name, joint in calibration.joints.items():
         if joint.breakaway is None:
@@ -317,12 +330,13 @@ def breakaway_lines(calibration: Calibration) -> list[str]:
         load = None if joint.load_range is None else np.array(joint.load_range)
         slow = np.atleast_1d(joint.torque(np.full(2, joint.velocity_range[0]), load))
         slides = " to ".join(dict.fromkeys(number(float(level)) for level in (slow.min(), slow.max())))
-        lines.append(f"{breakaway_line(name, joint.breakaway)}; slowest sliding {slides} {joint.breakaway.torque.unit}")
+        lines.append(f"{breakaway_line(name, joint.breakaway)}; friction at the slowest speed: {slides} "
+                     f"{joint.breakaway.torque.unit}")
     return lines
 
 
 def breakaway_line(name: str, found: Breakaway) -> str:
-    """What holds a joint at rest, and how that was measured."""
+    """Breakaway torque of a joint, and the ramps it was measured with."""
     tau, (low, high), (short, long) = found.torque.unit, found.range, found.dwell
-    return (f"{name}: {plus_minus(found.torque)} {tau}, {number(low)} to {number(high)} in {found.pairs} pairs of ramps of "
+    return (f"{name}: {plus_minus(found.torque)} {tau}; {number(low)} to {number(high)} {tau} in {found.pairs} pairs of ramps at "
             f"{number(found.rate)} {tau}/s after {short:g} to {long:g} s of rest")

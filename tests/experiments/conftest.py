@@ -19,7 +19,7 @@ from stribeck.ident.log.run import arm_sha256
 
 @pytest.fixture(scope="session")
 def make_plan() -> Callable[..., Plan]:
-    """Makes a plan of round trips of one joint: a pair of strokes for every speed, after a move to a posture."""
+    """Make a plan of round trips of one joint: a move to a posture, then a pair of strokes for every speed."""
 
     def make(arm: ArmFile, joint: int = 0, speeds: tuple[float, ...] = (0.4,), way: float = 0.3,
              posture: tuple[float, ...] = (0.2, 0.3), names: tuple[str, ...] = ("turn", "lift")) -> Plan:
@@ -38,7 +38,7 @@ def make_plan() -> Callable[..., Plan]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Campaigns with few postures, for tests of what surrounds them."""
+    """Campaigns with few postures, for tests of other things than the plan."""
     for method, (make, options) in METHODS.items():
         monkeypatch.setitem(METHODS, method, (make, replace(options, postures=2)))
 
@@ -55,7 +55,7 @@ def small_plans() -> Any:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command gave: exit code, standard output, standard error."""
+    """Result of a command: exit code, standard output, standard error."""
 
     code: int
     out: str
@@ -64,7 +64,7 @@ class Outcome:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """Runs the command line in this process, in an empty folder of its own."""
+    """Run the command line in this process, in a new empty folder."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
 

@@ -1,4 +1,4 @@
-"""The main job on parallel machines: planned away from singular postures, driven, fitted, judged, exported."""
+"""Calibration of parallel machines: plans with a margin to singular postures, runs, fits, validation, export."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ from tests.true_friction import friction_errors
 
 
 def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
-    """A built-in machine in a folder of its own, with other keys in its arm file and in its mechanism's joints."""
+    """Copy of a built-in machine with changed keys in its arm file and in its mechanism's joints."""
     folder.mkdir(parents=True, exist_ok=True)
     for source in (DATA / "arms" / name).iterdir():
         shutil.copy(source, folder)
@@ -65,14 +65,14 @@ def planar(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> tuple
 
 @pytest.fixture(scope="module")
 def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
-    """The command on the machine with one drive; its folder."""
+    """Folder of a calibration of the machine with one drive."""
     out = tmp_path_factory.mktemp("job") / "calibration"
     assert run(["calibrate", "three-loop-chain", "--out", str(out), "--seed", "1"]) == 0
     return out
 
 
 def nearest(arm: ArmFile, driven: Mechanism, plan: Plan) -> float:
-    """How near the ways of a plan come to a singular posture, by 101 places on each and `close_loops` from scratch."""
+    """Smallest margin of a plan to singular postures, from 101 places on each path and independent use of `close_loops`."""
     part = np.linspace(0.0, 1.0, 101)[:, None]
     q = np.concatenate([start + part * (np.array(segment.target) - start) for start, segment in plan.legs()])
     whole = driven.chain.whole
@@ -104,13 +104,13 @@ def test_a_plan_states_and_keeps_its_margin(planar: tuple[ArmFile, Path], tmp_pa
 
 
 @pytest.mark.parametrize("experiment", ["validation", "breakaway"])
-def test_other_experiments_keep_it_too(experiment: str, small_plans: None) -> None:
+def test_other_experiments_keep_the_margin(experiment: str, small_plans: None) -> None:
     arm = load_arm("planar-3-prr")
     plan = plan_experiment(experiment, "whole-arm", arm, seed=3)
     assert nearest(arm, load_mechanism(arm), replace(plan, segments=plan.segments[:40])) >= 0.98 * arm.workspace.singular_margin
 
 
-def test_a_plan_that_comes_too_near_is_refused(planar: tuple[ArmFile, Path]) -> None:
+def test_a_plan_too_near_a_singular_posture_is_refused(planar: tuple[ArmFile, Path]) -> None:
     arm, out = planar
     plan = plan_from_table(load_run(find_runs(out)[0], ()).record["plan"], out)
     stricter = replace(arm, workspace=replace(arm.workspace, singular_margin=plan.singular_margin + 0.01))
@@ -122,7 +122,7 @@ def test_a_plan_that_comes_too_near_is_refused(planar: tuple[ArmFile, Path]) -> 
         check_plan(away, arm, load_mechanism(arm))
 
 
-def test_a_run_holds_the_drives_alone_and_is_fitted_again_to_the_digit(crank: Path, cli: Callable[..., Any]) -> None:
+def test_a_run_contains_the_drives_only_and_a_second_fit_is_identical(crank: Path, cli: Callable[..., Any]) -> None:
     folder = find_runs(crank)[0]
     assert load_run(folder).names == ("1''",)
     before = Calibration.load(crank)
@@ -143,7 +143,7 @@ def test_validation_report_and_feed_forward(crank: Path, cli: Callable[..., Any]
     assert np.isfinite(feedforward.rigid(q, dq, ddq)).all()
 
 
-def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path], cli: Callable[..., Any]) -> None:
+def test_exports_contain_loops_or_report_their_loss(planar: tuple[ArmFile, Path], cli: Callable[..., Any]) -> None:
     path = planar[1] / "calibration.toml"
     assert cli("export", path, "--to", "mjcf", "--out", "machine.xml").code == 0
     model = mujoco.MjModel.from_xml_path("machine.xml")
@@ -154,7 +154,7 @@ def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path]
     assert (model.dof_frictionloss > 0.0).sum() == 3
     read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.01, -0.02, 0.015]])
     assert read.names == ("slider1", "slider2", "slider3")
-    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)      # digits
+    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)   # rounded
     outcome = cli("export", path, "--to", "c", "--out", "machine.h")
     assert outcome.code == 0
     assert "computes no loads of a closed chain" in outcome.out
@@ -179,9 +179,9 @@ def test_exports_hold_loops_or_say_that_they_do_not(planar: tuple[ArmFile, Path]
     (("plan", "MECHANISM"), {}, {}, "this is a mechanism, not an arm file"),
     (("calibrate", "ARM", "--out", "out"), {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}}, {},
      "are not simulated")])
-def test_a_strangers_mistakes(cli: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], changes: dict[str, Any],
+def test_mistakes_are_refused(cli: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], changes: dict[str, Any],
                               mechanism: dict[str, Any], words: str) -> None:
-    """One clear sentence, and nothing written."""
+    """The command prints one clear sentence and writes no file."""
     arm = machine(tmp_path / "arm", "planar-3-prr") if "model" in changes else None
     folder = tmp_path / "arm"
     try:
@@ -196,7 +196,7 @@ def test_a_strangers_mistakes(cli: Callable[..., Any], tmp_path: Path, arguments
     assert not Path("out").exists()
 
 
-def test_links_of_a_closed_chain_are_told_by_round_trips(crank: Path, cli: Callable[..., Any]) -> None:
+def test_round_trips_identify_links_of_a_closed_chain(crank: Path, cli: Callable[..., Any]) -> None:
     outcome = cli("fit", crank, "--inertia", "fit", "--out", "heavy")
     assert outcome.code == 0, outcome
     found = Calibration.load("heavy").model.inertia
@@ -206,8 +206,8 @@ def test_links_of_a_closed_chain_are_told_by_round_trips(crank: Path, cli: Calla
     assert max(friction_errors(load_arm("three-loop-chain"), Path("heavy")).values()) < 0.03
 
 
-def test_pins_that_rub_are_told_from_the_sliders(tmp_path: Path, small_plans: None, cli: Callable[..., Any]) -> None:
-    """The simulated machine's pins have a radius of 10 mm and a friction coefficient of 0.2."""
+def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plans: None, cli: Callable[..., Any]) -> None:
+    """The pins of the simulated machine have a radius of 10 mm and a friction coefficient of 0.2."""
     rubs = {"load": "normal", "bearing": {"pin_radius": 0.01, "friction_arm": 0.01, "bending_arm": 0.02},
             "coulomb_coefficient": 0.2}
     arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": 250.0, "simulation/passive": {"pins": rubs}, "passive": {
@@ -217,13 +217,13 @@ def test_pins_that_rub_are_told_from_the_sliders(tmp_path: Path, small_plans: No
     pins = Calibration.load("out").model.passive.classes["pins"].parameters["coulomb_coefficient"]
     assert pins.low < 0.002 < pins.high
     assert pins.value == pytest.approx(0.002, rel=0.25)
-    assert "passive   pins, the joints link1, link2 and link3, which have no drive: " in outcome.out
+    assert "passive   pins (joints without a drive: link1, link2 and link3): " in outcome.out
     assert "Joints without a drive" in Path("out/report.html").read_text(encoding="utf-8")
     assert max(friction_errors(arm, Path("out")).values()) < 0.05
 
 
-def test_names_of_machines_are_those_of_arm_and_mechanism() -> None:
-    """`load_mechanism` gives the whole mechanism, the arm its drives."""
+def test_joint_names_belong_to_arm_and_mechanism() -> None:
+    """`load_mechanism` returns all joints, the arm has its drives only."""
     for name in ("planar-3-prr", "three-loop-chain", "gough-stewart"):
         whole, arm = load_mechanism(name), load_arm(name)
         assert whole.closures

@@ -1,4 +1,4 @@
-"""Even parts end to end: a payload the model lacks, a torque constant that is off, several runs; truth is the simulated arm's."""
+"""Gravity end to end: an unknown payload, a wrong torque constant, several runs; the simulated arm is the truth."""
 
 import json
 import re
@@ -38,7 +38,7 @@ CORRECTED = Options(torque_basis="gravity-corrected")
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory):
-    """A short run of lab6 with a payload; its masses are the model's, the torque constant of j3 is 5 % off."""
+    """A short run of lab6 with a payload, the model's masses, and an error of 5 % in the torque constant of j3."""
     folder = tmp_path_factory.mktemp("lab6")
     shutil.copy(data_dir() / "arms" / "lab6" / "lab6.urdf", folder)
     table = tomllib.loads((data_dir() / "arms" / "lab6" / "lab6.toml").read_text(encoding="utf-8"))
@@ -61,7 +61,7 @@ def corrected(campaign, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory):
-    """A run of the boom of `pair` behind a gear that loses 30 %."""
+    """A run of the boom of `pair` with a gear that loses 30 %."""
     folder = tmp_path_factory.mktemp("lossy")
     shutil.copy(ARMS / "pair.urdf", folder)
     table = tomllib.loads((ARMS / "pair.toml").read_text(encoding="utf-8"))
@@ -78,15 +78,15 @@ def without_date(path: Path) -> str:
 
 
 class TestPayload:
-    def test_it_is_found_and_its_intervals_hold_the_truth(self, fitted):
+    def test_the_payload_is_found_and_its_intervals_contain_the_truth(self, fitted):
         unknown = fitted.calibration.model.unknown_tool
         assert unknown.status == "used"
         for name, truth in zip(("mass", "moment_x", "moment_y", "moment_z"), (1.5, 0.045, -0.03, 0.12), strict=True):
             assert unknown.parameters[name].low <= truth <= unknown.parameters[name].high, name
         assert unknown.parameters["mass"].verdict == "identified"
 
-    def test_loads_and_friction_are_those_with_it(self, campaign, fitted):
-        """The coefficient of j2 is that of the true load; its friction in a posture never met is the truth's."""
+    def test_loads_and_friction_include_the_payload(self, campaign, fitted):
+        """The coefficient of j2 belongs to the true load; its friction in a new posture equals the truth."""
         coefficient = fitted.calibration.joints["j2"].parameters["coulomb_coefficient"]
         assert coefficient.low <= 0.085 <= coefficient.high
         arm = SimulatedArm(load_arm(campaign / "lab6.toml"))
@@ -95,22 +95,23 @@ class TestPayload:
         assert joint_loads(heavy, q).torque[0, 1] == pytest.approx(arm.loads(q)[0, 1], rel=0.01)
         assert fitted.calibration.friction(q, dq)[0, 1] == pytest.approx(arm.friction(q, dq)[0, 1], rel=0.03)
 
-    def test_scales_beside_it_hold_the_torque_constants(self, fitted):
+    def test_intervals_of_scales_contain_the_torque_constants(self, fitted):
         for joint, truth in (("j2", 1.0), ("j3", 0.95), ("j5", 1.0)):
             scale = fitted.calibration.joints[joint].gravity["scale"]
             assert scale.low <= truth <= scale.high, joint
 
-    def test_an_exported_model_says_that_it_lacks_it(self, fitted):
+    def test_an_export_reports_the_missing_payload(self, fitted):
         assert any(re.search(r"without the unknown tool of 1\.\d+ kg", loss) for loss in fitted.losses)
 
-    def test_it_is_said(self, fitted):
+    def test_the_payload_is_reported(self, fitted):
         said = words.gravity_sentence(fitted.calibration)
-        found = re.search(r"An unknown tool on the last link explains the even parts: 1\.\d+ ± 0\.\d+ kg at \((0\.\d+), ", said)
+        found = re.search(r"An unknown tool on the last link explains the measured gravity torque: 1\.\d+ ± 0\.\d+ kg "
+                          r"at \((0\.\d+), ", said)
         assert found
         assert float(found[1]) == pytest.approx(PAYLOAD["com"][0], rel=0.1)
         assert "Unknown tool" in (fitted.calibration.folder / "report.html").read_text(encoding="utf-8")
 
-    def test_the_truth_in_the_run_changes_nothing(self, campaign, fitted, tmp_path):
+    def test_the_truth_in_a_run_does_not_affect_the_fit(self, campaign, fitted, tmp_path):
         shutil.copytree(campaign / "runs", tmp_path / "blind" / "runs")
         (arm,) = tmp_path.glob("blind/runs/*/arm/lab6.toml")
         table = tomllib.loads(arm.read_text(encoding="utf-8"))
@@ -119,7 +120,7 @@ class TestPayload:
         again = fit_runs(load_fitted([tmp_path / "blind"]), tmp_path / "again").calibration
         assert without_date(again.folder / "calibration.toml") == without_date(fitted.calibration.folder / "calibration.toml")
 
-    def test_a_tool_that_the_arm_file_states_is_no_unknown_one(self, campaign, tmp_path):
+    def test_a_tool_in_the_arm_file_is_not_unknown(self, campaign, tmp_path):
         shutil.copytree(campaign / "runs", tmp_path / "known" / "runs")
         (run,) = (tmp_path / "known" / "runs").iterdir()
         table = tomllib.loads((run / "arm" / "lab6.toml").read_text(encoding="utf-8"))
@@ -134,7 +135,7 @@ class TestPayload:
     @pytest.mark.parametrize(("old", "new", "word"), [
         ('status = "used"', 'status = "stolen"', "model.unknown_tool.status"),
         ("mass = {value = 1.", "mass = {value = -1.", "is not in its interval"), ("moment_x = ", "moment_w = ", "moment_w")])
-    def test_a_calibration_whose_tool_cannot_be_is_refused(self, fitted, tmp_path, old, new, word):
+    def test_a_calibration_with_an_impossible_tool_is_refused(self, fitted, tmp_path, old, new, word):
         text = (fitted.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
         assert old in text
         (tmp_path / "calibration.toml").write_text(text.replace(old, new), encoding="utf-8")
@@ -144,7 +145,7 @@ class TestPayload:
 
 class TestTorqueBasis:
     def test_torque_is_divided_by_the_scale(self, fitted, corrected):
-        """Friction of j3 in true N·m, though its drive reports 5 % too little."""
+        """Friction of j3 is in true N·m, although its drive reports 5 % too little."""
         drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
         assert corrected.calibration.torque_basis == "gravity-corrected"
         assert drive.torque_scale is None
@@ -154,7 +155,7 @@ class TestTorqueBasis:
         assert true.values["stribeck_velocity"] == pytest.approx(drive.values["stribeck_velocity"], rel=1e-3)
         assert true.parameters["viscous"].low <= 6.5 <= true.parameters["viscous"].high
 
-    def test_the_uncertainty_of_the_scale_goes_along(self, fitted, corrected):
+    def test_intervals_include_the_uncertainty_of_the_scale(self, fitted, corrected):
         drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
         for name in ("coulomb", "static"):
             part = [joint.parameters[name].half_width / joint.values[name] for joint in (drive, true)]
@@ -163,14 +164,14 @@ class TestTorqueBasis:
         w = np.array([0.01])
         assert true.band(w)[0] / true.torque(w)[0] > drive.band(w)[0] / drive.torque(w)[0]
 
-    def test_the_file_keeps_it_and_the_report_says_it(self, corrected):
+    def test_file_and_report_state_the_torque_basis(self, corrected):
         table = tomllib.loads((corrected.calibration.folder / "calibration.toml").read_text(encoding="utf-8"))
         assert table["torque_basis"] == "gravity-corrected"
         assert table["joints"]["j3"]["torque_scale"] == corrected.calibration.joints["j3"].torque_scale
         assert "scaled to the model" in (corrected.calibration.folder / "report.html").read_text(encoding="utf-8")
 
     @pytest.mark.usefixtures("short")
-    def test_a_joint_without_a_scale_stays_in_the_drive_s_torque_and_says_so(self, cli, make_arm, tmp_path):
+    def test_a_joint_without_a_scale_keeps_the_drives_torque_and_is_reported(self, cli, make_arm, tmp_path):
         arm = make_arm().path
         outcome = cli("calibrate", arm, "--joints", "turn", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
         assert outcome.code == 0
@@ -179,7 +180,7 @@ class TestTorqueBasis:
 
     @pytest.mark.parametrize(("options", "said"), [(["--torque-basis", "motor"], "unknown torque basis 'motor'"),
                                                    (["--torque-basis", "gravity-corrected", "--motion", "joint"], "round trips")])
-    def test_a_basis_that_cannot_be_is_refused(self, cli, campaign, tmp_path, options, said):
+    def test_an_impossible_torque_basis_is_refused(self, cli, campaign, tmp_path, options, said):
         outcome = cli("fit", campaign, *options, "-o", tmp_path / "out")
         assert outcome.code == 2
         assert said in outcome.err
@@ -188,7 +189,7 @@ class TestTorqueBasis:
 
 class TestRepeats:
     @pytest.mark.usefixtures("short")
-    def test_runs_show_their_deviation_beside_the_interval(self, cli, make_arm, tmp_path):
+    def test_run_to_run_scatter_is_shown_beside_the_interval(self, cli, make_arm, tmp_path):
         arm = make_arm({"simulation": {"stroke_scatter": 0.01, "torque_noise": 0.05}})
         outcome = cli("calibrate", arm.path, "--joints", "lift", "--repeats", "2", "-o", tmp_path / "out", "--json")
         assert outcome.code == 0, outcome.err
@@ -202,14 +203,14 @@ class TestRepeats:
             one, two = (calibration.joints["lift"].values[name] for calibration in alone)
             assert parameters[name]["repeat_deviation"] == pytest.approx(abs(one - two) / np.sqrt(2.0), rel=0.02)
             assert all(calibration.joints["lift"].parameters[name].repeat_deviation is None for calibration in alone)
-        assert re.search(r"repeats +Estimates of 2 single runs deviate by at most", outcome.err)
+        assert re.search(r"repeats +Estimates of 2 single runs scatter with a standard deviation of at most", outcome.err)
         assert cli("fit", tmp_path / "out", "-o", tmp_path / "again").code == 0
         assert without_date(tmp_path / "again" / "calibration.toml") == without_date(tmp_path / "out" / "calibration.toml")
 
     @pytest.mark.parametrize(("deviation", "said"), [
-        (0.5, "no more than the intervals tell"), (10.0, "more than the intervals tell: viscous of j2")])
-    def test_runs_that_differ_by_more_than_chance_are_named(self, fitted, deviation, said):
-        """By chance alone the estimates of two runs scatter by sqrt(2) standard errors of both together."""
+        (0.5, "no more than their intervals predict"), (10.0, "more than their intervals predict: viscous of j2")])
+    def test_parameters_with_more_scatter_than_predicted_are_named(self, fitted, deviation, said):
+        """Expected scatter of two runs is sqrt(2) times the standard error of the joint fit."""
         joint = fitted.calibration.joints["j2"]
         viscous = joint.parameters["viscous"]
         apart = replace(viscous, repeat_deviation=deviation * viscous.std_error)
@@ -218,7 +219,7 @@ class TestRepeats:
         assert said in words.repeat_sentence(two)
         assert words.repeat_sentence(fitted.calibration) == ""
 
-    def test_no_run_is_no_repeat(self, cli, make_arm):
+    def test_zero_repeats_are_refused(self, cli, make_arm):
         outcome = cli("calibrate", make_arm().path, "--repeats", "0")
         assert outcome.code == 2
         assert "repeats" in outcome.err
@@ -227,7 +228,7 @@ class TestRepeats:
 class TestDirections:
     MEAN, HALF = (1.0 / EFFICIENCY - EFFICIENCY) / 2.0, (1.0 / EFFICIENCY + EFFICIENCY) / 2.0 - 1.0
 
-    def test_driving_and_being_driven_are_told_where_the_torque_is_right(self, lossy, tmp_path):
+    def test_driving_and_back_driving_are_separated_if_the_torque_is_right(self, lossy, tmp_path):
         calibration = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque", directional="driving")).calibration
         joint = calibration.joints["lift"]
         mean, half = joint.parameters["coulomb_coefficient"], joint.gravity["driving_difference"]
@@ -238,14 +239,14 @@ class TestDirections:
         q, way = np.array([[0.0, 0.4], [0.0, 0.4]]), np.array([[0.0, 0.3], [0.0, -0.3]])
         truth = SimulatedArm(load_arm(lossy / "pair.toml")).friction(q, way)[:, 1]
         np.testing.assert_allclose(calibration.friction(q, way)[:, 1], truth, rtol=0.02)
-        assert abs(truth[0] + truth[1]) > 0.5                       # a mean of both directions would miss that
+        assert abs(truth[0] + truth[1]) > 0.5                       # friction differs between the directions
         feedforward = Feedforward(calibration.mechanism, calibration)
         for state in zip(q, way, strict=True):
             np.testing.assert_allclose(feedforward(*state), calibration.friction(*(part[None] for part in state))[0], rtol=1e-9)
         assert any("difference between the directions (lift)" in loss for loss in export(calibration, "urdf").losses)
 
-    def test_unasked_it_is_no_claim_but_a_note(self, lossy, tmp_path):
-        """A wrong torque constant looks the same."""
+    def test_without_the_option_direction_dependence_is_a_note_only(self, lossy, tmp_path):
+        """A wrong torque constant would have the same effect."""
         joint = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque")).calibration.joints["lift"]
         assert joint.directional == "none"
         assert joint.gravity["scale"].low <= 1.0 + self.HALF <= joint.gravity["scale"].high
@@ -254,7 +255,7 @@ class TestDirections:
         assert float(numbers[1]) == pytest.approx(1.0 / EFFICIENCY - 1.0, rel=0.05)
         assert float(numbers[2]) == pytest.approx(1.0 - EFFICIENCY, rel=0.05)
 
-    def test_it_does_not_go_with_a_corrected_torque(self, cli, lossy, tmp_path):
+    def test_directional_friction_excludes_a_corrected_torque_basis(self, cli, lossy, tmp_path):
         outcome = cli("fit", lossy, "--directional", "driving", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
         assert outcome.code == 2
         assert "choose one" in outcome.err

@@ -26,7 +26,7 @@ SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 @pytest.fixture(scope="module")
 def campaign(make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan],
              tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
-    """Records round trips of the lift with a payload that the arm file states."""
+    """Record round trips of the lift with a payload in the arm file."""
     def make(mass: float, seed: int = 1, noise: float = 0.05, **knobs: float) -> Run:
         arm = make_arm({"joints": {"lift": {"bearing": BEARING}}, "tool": {"mass": mass, "com": [0.3, 0.1, 0.0]},
                         "simulation": {"torque_noise": noise, **knobs,
@@ -41,7 +41,7 @@ def two(campaign: Callable[..., Run]) -> list[Run]:
     return [campaign(mass, seed, stroke_scatter=0.01) for seed, mass in enumerate((0.0, 3.0), start=4)]
 
 
-def test_a_payload_settles_the_load_that_no_posture_varies(two: list[Run], tmp_path: Path) -> None:
+def test_a_payload_identifies_friction_of_a_load_that_postures_do_not_vary(two: list[Run], tmp_path: Path) -> None:
     for run in two:
         alone = identify([run]).calibration.joints["lift"]
         assert alone.load == "none"
@@ -67,18 +67,18 @@ def test_the_calibration_takes_the_tool_of_the_first_run(two: list[Run]) -> None
 
 def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) -> None:
     joint = identify(two, Options(motion="model", load="normal", law="coulomb-viscous")).calibration.joints["lift"]
-    assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.05)         # with the first one's for both it would be 1.9
+    assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.05)         # with the first payload for both runs: 1.9
     assert joint.parameters["coulomb_coefficient"].value == pytest.approx(TRUTH["coulomb_coefficient"], rel=0.1)
 
 
-def test_runs_that_a_calibration_could_not_tell_apart_are_refused(two: list[Run]) -> None:
-    """As two logs that were imported in the same second, into two folders."""
+def test_runs_with_equal_names_are_refused(two: list[Run]) -> None:
+    """Two logs imported in the same second into two folders, for example."""
     other = replace(two[1], path=two[1].path.parent.parent / "elsewhere" / "runs" / two[0].path.name)
     with pytest.raises(InputError, match=r"another of these runs is called .*, too; rename one"):
         identify([two[0], other])
 
 
-def test_only_the_tool_may_differ(two: list[Run], tmp_path: Path) -> None:
+def test_runs_with_other_differences_than_the_tool_are_refused(two: list[Run], tmp_path: Path) -> None:
     model = tmp_path / "another.urdf"
     model.write_text("another model")
     other = replace(two[1], record={**two[1].record, "arm_sha256": "another"}, arm=replace(two[1].arm, model=model))
@@ -86,7 +86,7 @@ def test_only_the_tool_may_differ(two: list[Run], tmp_path: Path) -> None:
         identify([two[0], other])
 
 
-def test_an_arm_without_noise_repeats_itself_and_is_counted_once(campaign: Callable[..., Run]) -> None:
+def test_identical_runs_of_an_arm_without_noise_count_once(campaign: Callable[..., Run]) -> None:
     one, again = campaign(0.0, 1, noise=0.0), campaign(0.0, 2, noise=0.0)
     again = replace(again, record={**again.record, "start": "2026-01-01T00:00:00+00:00"})
     result, alone = identify([one, again]), identify([one])

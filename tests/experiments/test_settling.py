@@ -1,4 +1,4 @@
-"""Short fast strokes, in which the drive still settles: its deceleration is not friction."""
+"""Short fast strokes, in which the drive is still settling: torque of deceleration is not friction."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -14,8 +14,8 @@ from stribeck.ident.log.run import load_run
 SPEEDS = (0.2, 0.3, 0.5, 0.7, 0.9)
 
 
-def test_the_torque_of_inertia_is_not_taken_for_friction(make_arm, make_plan, tmp_path):
-    """The friction is what the simulation states, without noise; with that torque in it, it is 0.09 N·m too little."""
+def test_torque_of_inertia_does_not_bias_friction(make_arm, make_plan, tmp_path):
+    """Friction equals the simulated friction without noise; with the torque of inertia it would be 0.09 N·m too low."""
     arm = make_arm({"simulation": {"torque_noise": 0.0, "stroke_scatter": 0.0,
                                    "joints": {"lift": {"coulomb": 2.0, "viscous": 1.5}}}})
     run = load_run(drive_plan(arm, make_plan(arm, 1, SPEEDS, 0.4), tmp_path, 1))
@@ -28,8 +28,8 @@ def spoiled(run, **signals):
 
 
 @pytest.mark.parametrize("spoil", ["repeats", "jitter", "coarse"])
-def test_what_positions_cannot_tell_is_left_in(make_arm, make_plan, tmp_path, spoil):
-    """Friction is then what it was without looking at accelerations, to a tenth of a per cent."""
+def test_unusable_positions_leave_the_torque_unchanged(make_arm, make_plan, tmp_path, spoil):
+    """Friction then equals the result without a correction of accelerations, within a tenth of a per cent."""
     arm = make_arm({"simulation": {"torque_noise": 0.05, "joints": {"lift": {"coulomb": 2.0, "viscous": 1.5}}}})
     run = load_run(drive_plan(arm, make_plan(arm, 1, SPEEDS, 0.4), tmp_path, 1))
     q, dt = run.signals["q"], float(np.median(np.diff(run.t)))

@@ -1,4 +1,4 @@
-"""An MJCF with loops as people write them for simulation and control, from the file to the calibration."""
+"""Calibration of an MJCF with loops, as written for simulation and control."""
 
 import shutil
 from collections.abc import Callable
@@ -28,7 +28,7 @@ DRIVES, PASSIVE = ("left", "right"), ("left elbow", "right elbow")
 
 @pytest.fixture(scope="module")
 def five_bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The arm file in a folder of its own, beside its model."""
+    """The arm file and its model in a new folder."""
     folder = tmp_path_factory.mktemp("five-bar")
     for name in ("five-bar.xml", "five-bar.toml"):
         shutil.copy(TEST_ARMS / name, folder)
@@ -42,8 +42,8 @@ def calibrated(five_bar: Path, small_plans: None) -> Path:
     return out
 
 
-def test_torque_is_that_of_the_geometry() -> None:
-    """MuJoCo's own weight of the file as it stands, by the principle of virtual work with numerical derivatives."""
+def test_torque_follows_from_the_geometry() -> None:
+    """Judged by MuJoCo's gravity energy of the unchanged file: virtual work with numerical derivatives."""
     model = mujoco.MjModel.from_xml_path(str(TEST_ARMS / "five-bar.xml"))
     data, names = mujoco.MjData(model), [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, j) for j in range(4)]
     driven = load_mechanism(load_arm(TEST_ARMS / "five-bar.toml"))
@@ -54,7 +54,7 @@ def test_torque_is_that_of_the_geometry() -> None:
         posture = dict(zip(whole.names, driven.chain.posture(driven, drives[None])[0], strict=True))
         data.qpos[:] = [posture[name] for name in names]
         mujoco.mj_fwdPosition(model, data)
-        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9      # where MuJoCo has its loop closed
+        assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9      # MuJoCo's loop is closed
         mujoco.mj_energyPos(model, data)
         return float(data.energy[0])
 
@@ -68,7 +68,7 @@ def test_friction_within_three_percent(five_bar: Path, calibrated: Path) -> None
     assert max(errors.values()) < 0.03, errors
 
 
-def test_the_calibration_knows_its_drives_and_its_export_is_the_machine(calibrated: Path, cli: Callable[..., Any]) -> None:
+def test_the_calibration_has_the_drives_and_the_export_has_the_loops(calibrated: Path, cli: Callable[..., Any]) -> None:
     calibration = Calibration.load(calibrated)
     assert calibration.model.drives == calibration.names == DRIVES
     assert cli("fit", calibrated, "--out", "again").code == 0
@@ -76,7 +76,7 @@ def test_the_calibration_knows_its_drives_and_its_export_is_the_machine(calibrat
     exported, stated = (load_mechanism(path) for path in (calibrated / "five-bar.calibrated.xml", TEST_ARMS / "five-bar.xml"))
     assert exported.passive == stated.passive
     text = (calibrated / "five-bar.calibrated.xml").read_text(encoding="utf-8")
-    assert text.count("frictionloss") == 3          # of the default, and of two drives
+    assert text.count("frictionloss") == 3          # the default and two drives
     outcome = cli("export", calibrated / "calibration.toml", "--to", "mjcf", "--out", "machine.xml")
     assert "keep the MJCF's own friction: left elbow (damping 0.01), right elbow (damping 0.01)" in outcome.out
 
@@ -93,7 +93,7 @@ def test_what_pins_rub_is_simulated_once(calibrated: Path) -> None:
         assert set(found.friction) == set(DRIVES)
 
 
-def test_commands_that_move_nothing(five_bar: Path, cli: Callable[..., Any]) -> None:
+def test_commands_without_motion(five_bar: Path, cli: Callable[..., Any]) -> None:
     outcome = cli("check", five_bar)
     assert outcome.code == 0
     assert "2 joints" in outcome.out
@@ -115,7 +115,7 @@ def test_init_leaves_passive_joints_out(five_bar: Path, tmp_path: Path, cli: Cal
     assert "tool" not in model.with_suffix(".toml").read_text(encoding="utf-8")
 
 
-def test_init_is_told_the_drives_where_there_are_no_actuators(five_bar: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_init_takes_the_drives_by_option_without_actuators(five_bar: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
     text = five_bar.with_suffix(".xml").read_text(encoding="utf-8")
     model = tmp_path / "mine.xml"
     model.write_text(text[:text.index("<actuator>")] + text[text.index("</actuator>") + 11:], encoding="utf-8")
@@ -125,11 +125,11 @@ def test_init_is_told_the_drives_where_there_are_no_actuators(five_bar: Path, tm
     assert cli("init", model, "--joints", "left,right elbow").code == 0
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
     model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "other.xml"))
-    assert cli("init", model, "--joints", "left,right elbow").code == 0             # whatever has actuators
+    assert cli("init", model, "--joints", "left,right elbow").code == 0             # regardless of actuators
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
 
 
-def test_loops_of_a_urdf_are_in_its_calibration_and_export(tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_calibration_and_export_contain_the_loops_of_a_urdf(tmp_path: Path, cli: Callable[..., Any]) -> None:
     arm, w = machine(tmp_path, LOOPS["pin"]), np.geomspace(0.01, 1.0, 12)
     rows = [f"{v},{0.3 * np.sign(v) + 0.4 * v + 1e-3 * (-1) ** k}" for k, v in enumerate((*w, *-w))]
     table = written(tmp_path, "\n".join(["speed,torque", *rows]), "table.csv")
@@ -141,11 +141,11 @@ def test_loops_of_a_urdf_are_in_its_calibration_and_export(tmp_path: Path, cli: 
     assert cli("export", "fitted/calibration.toml", "--to", "mjcf", "--out", "machine.xml").code == 0
     read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.2]])
     assert read.names == ("drive",)
-    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # digits
+    np.testing.assert_allclose(joint_loads(read, q).tau, joint_loads(calibration.mechanism, q).tau, rtol=1e-4)      # rounded
     assert cli("export", "fitted/calibration.toml", "--to", "sdf").code == 2
 
 
-def test_a_bare_model_without_limits_gets_some_within_reach(five_bar: Path, tmp_path: Path) -> None:
+def test_a_model_without_limits_gets_limits_within_reach(five_bar: Path, tmp_path: Path) -> None:
     text = five_bar.with_suffix(".xml").read_text(encoding="utf-8")
     model = tmp_path / "mine.xml"
     model.write_text(text.replace('range="-70 70" ', "").replace(' range="-150 150"', ""), encoding="utf-8")
@@ -157,7 +157,7 @@ def test_a_bare_model_without_limits_gets_some_within_reach(five_bar: Path, tmp_
 
 
 def test_limits_beyond_reach_do_not_raise_the_lowest_speed() -> None:
-    """Ripple of unknown period is averaged over a part of the travel, which the machine's reach ends."""
+    """Ripple of unknown period is averaged over a part of the travel, which ends at the reach of the machine."""
     arm = load_arm("three-loop-chain")
     sensible = Design.of(arm, None, WHOLE_ARM)
     joint, (name,) = arm.joint("1''"), sensible.mechanism.names

@@ -1,4 +1,4 @@
-"""Ways that keep clear: of the workspace's box, of shapes that could touch, and of singular postures.
+"""Collision checks of paths: workspace box, shapes of the model, and singular postures.
 
 Imports from: `ident`, `ident.arm`, `ident.model`, `ident.model.files`.
 """

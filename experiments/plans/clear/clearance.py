@@ -1,5 +1,7 @@
-"""Whether straight ways in joint space stay clear: in reach of a closed chain, in the workspace box, and of what the model's
-shapes could touch."""
+"""Checks whether straight paths in joint space are clear.
+
+A clear path stays within reach of a closed chain, inside the workspace box, and apart from other shapes of the model.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +12,19 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import joint_origins, with_followers
 from stribeck.ident.model.mechanism import Mechanism
 
-_COARSE = 33            # places along a way that are looked at after its ends
-_FINE = 1e-4            # m; ways that come close to a wall are looked at until they cannot leave the box by more than this
-_TOGETHER = 32          # such ways
-_PARTS = 6              # of ways of a closed chain that are looked at one by one
-_HALVINGS = 8           # to find where shapes meet
+_COARSE = 33            # places checked along a path, after its ends
+_FINE = 1e-4            # m; near a wall, a path is sampled so finely that it leaves the box by no more than this
+_TOGETHER = 32          # number of paths near a wall that are checked together
+_PARTS = 6              # parts of a path of a closed chain that are checked one by one
+_HALVINGS = 8           # bisections to find where shapes meet
 
 
 def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> str | None:
-    """What a straight way start -> target, each shape (n,), does that it must not; None if it is clear."""
+    """Fault of a straight path start -> target, each shape (n,), as the end of a sentence; None if the path is clear."""
     if (margin := singular_margins(arm, mechanism, start[None], target[None])) is not None and not _keeps(arm, margin)[0]:
         return ("leads out of the machine's reach" if margin[0] == 0.0 else
-                f"comes nearer to a singular posture than its margin allows: {margin[0]:.2f}, where home has 1 and a singular "
-                f"posture 0, and workspace.singular_margin = {arm.workspace.singular_margin:g} is kept")
+                f"comes nearer to a singular posture than its margin allows: margin {margin[0]:.2f} (home 1, singular 0), "
+                f"workspace.singular_margin = {arm.workspace.singular_margin:g}")
     if not _in_box(arm, mechanism, start[None], target[None])[0]:
         return f"takes a joint or the tool out of the workspace box of {arm.path.name}"
     geometry = geometry_of(arm, mechanism)
@@ -31,7 +33,7 @@ def in_the_way(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) 
 
 
 def what_meets(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> tuple[str, Array, float] | None:
-    """Which shapes meet on a straight way start -> target, each shape (n,), where, and after which part of it."""
+    """Shapes that meet on a straight path start -> target, each shape (n,), the posture, and the path fraction before it."""
     geometry, clear, met = geometry_of(arm, mechanism), 0.0, 1.0
     if geometry is None or not (shapes := next(geometry.meetings(mechanism, start[None], target[None]))):
         return None
@@ -45,7 +47,7 @@ def what_meets(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) 
 
 
 def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
-    """Whether the arm stays clear on the straight ways start -> target, each (K, n); shape (K,)."""
+    """Whether the straight paths start -> target, each (K, n), are clear; shape (K,)."""
     margin = singular_margins(arm, mechanism, start, target)
     clear = np.ones(len(start), dtype=bool) if margin is None else _keeps(arm, margin)
     clear[clear] = _in_box(arm, mechanism, start[clear], target[clear])
@@ -55,10 +57,10 @@ def ways_are_clear(arm: ArmFile, mechanism: Mechanism, start: Array, target: Arr
 
 
 def singular_margins(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> Array | None:
-    """How far straight ways of a closed chain's drives, (K, n) each, stay away from singular postures, shape (K,).
+    """Margin to singular postures of straight paths of a closed chain's drives, (K, n) each, shape (K,).
 
-    The least reciprocal condition number of the passive joints' Jacobian over that of home: 1 at home, 0 where a posture is
-    singular or out of reach. None for a tree.
+    The margin is the smallest reciprocal condition number of the passive joints' Jacobian, divided by its value at home: 1 at
+    home, 0 in a singular or unreachable posture. None for a tree.
     """
     if mechanism.chain is None:
         return None
@@ -68,8 +70,10 @@ def singular_margins(arm: ArmFile, mechanism: Mechanism, start: Array, target: A
 
 
 def in_reach(arm: ArmFile, mechanism: Mechanism, home: Array, drawn: Array, rng: np.random.Generator) -> Array:
-    """Postures of a closed chain on straight ways from home, shape (n,), towards some that are drawn, shape (K, n): a random part
-    of as much of each way as keeps the margin to singular postures."""
+    """Return postures of a closed chain within reach, on straight paths from home, shape (n,), towards drawn ones, shape (K, n).
+
+    Each posture lies at a random fraction of the part of its path that keeps the margin to singular postures.
+    """
     ends = home + np.linspace(0.0, 1.0, _PARTS + 1)[1:, None, None] * (drawn - home)
     flat = ends.reshape(-1, len(home))
     margin = singular_margins(arm, mechanism, flat, flat)
@@ -83,30 +87,30 @@ def _keeps(arm: ArmFile, margin: Array) -> NDArray[np.bool_]:
 
 
 def relied_on(arm: ArmFile, mechanism: Mechanism) -> list[str]:
-    """What ways are checked against, in words; empty where there is nothing."""
+    """Checks that paths undergo, in words; empty if there are none."""
     box = arm.workspace.box
     walls = "" if box is None else " x ".join(f"{low:g} … {high:g}" for low, high in box)
     geometry = geometry_of(arm, mechanism)
     margin = arm.workspace.singular_margin
-    return ([f"{margin:g} of home's margin to singular postures"] if mechanism.chain else []) + (
+    return ([f"a margin to singular postures of {margin:g} times that of home"] if mechanism.chain else []) + (
         [f"the workspace box {walls} m, for joint origins"] if box else []) + (
         [f"{geometry.shapes} shapes of {arm.model.name}, {1e3 * GAP:g} mm apart{_but(geometry)}"] if geometry else [])
 
 
 def _but(geometry: Geometry) -> str:
-    """What shapes do not say."""
-    said = f", but {', '.join(geometry.at_home)}, which are closer at home" if geometry.at_home else ""
-    said += f"; meshes that cannot be read: of {', '.join(geometry.unread)}" if geometry.unread else ""
-    return said + (f"; links without any shape: of {', '.join(geometry.bare)}" if geometry.bare else "")
+    """Shapes and links that the check of shapes leaves out, in words."""
+    said = f", except {', '.join(geometry.at_home)}, which are closer at home" if geometry.at_home else ""
+    said += f"; unreadable meshes: {', '.join(geometry.unread)}" if geometry.unread else ""
+    return said + (f"; links without shapes: {', '.join(geometry.bare)}" if geometry.bare else "")
 
 
 def may_move_together(arm: ArmFile, mechanism: Mechanism) -> bool:
-    """Whether several joints may move at once to be measured: real hardware only where something says what is clear."""
+    """Whether several joints may move simultaneously; on real hardware only if collisions can be checked."""
     return arm.driver.kind == "simulated" or says_what_is_clear(arm, mechanism)
 
 
 def says_what_is_clear(arm: ArmFile, mechanism: Mechanism) -> bool:
-    """Whether the arm file has a workspace box, or the model shapes of all links that have mass."""
+    """Whether the arm file has a workspace box, or the model has shapes of all links with mass."""
     if arm.workspace.box is not None:
         return True
     geometry = geometry_of(arm, mechanism)
@@ -114,15 +118,15 @@ def says_what_is_clear(arm: ArmFile, mechanism: Mechanism) -> bool:
 
 
 def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> NDArray[np.bool_]:
-    """Whether ways stay in the workspace box.
+    """Whether paths stay in the workspace box.
 
-    All joint origins that move and the last link's centre of mass stay in the workspace box, between the places that are looked
-    at too: where a way is a curve of second derivative c at most, it strays from its chords of length h by no more than c h²/8.
+    Checked are all moving joint origins and the last link's centre of mass. Between the sampled places, a curve with a second
+    derivative of at most c deviates from its chords of length h by at most c h²/8.
     """
     clear = np.ones(len(start), dtype=bool)
     if arm.workspace.box is None:
         return clear
-    if mechanism.chain is not None:         # how curved its ways are is not bounded by its lengths
+    if mechanism.chain is not None:         # link lengths do not bound the curvature of its paths
         return _depth(arm, mechanism, start, target, _COARSE) >= 0.0
     rows, curved = np.arange(len(start)), _curvature(mechanism, start, target)
     for places in (2, _COARSE):
@@ -136,12 +140,12 @@ def _in_box(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array) -> 
 
 
 def depth_in_box(arm: ArmFile, mechanism: Mechanism, q: Array) -> Array:
-    """How far all points of the arm stay inside its box in postures (K, n), shape (K,) [m]; negative is outside."""
+    """Smallest distance of the arm's points to the walls of the box in postures (K, n), shape (K,) [m]; negative outside."""
     return _depth(arm, mechanism, q, q, 1)
 
 
 def _depth(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, places: int) -> Array:
-    """How far all points stay inside the box at so many places along each way, shape (K,) [m]; negative is outside."""
+    """Smallest distance of points to the walls at sampled places along each path, shape (K,) [m]; negative outside."""
     s = np.linspace(0.0, 1.0, places)[:, None, None]
     points = joint_origins(mechanism, (start + s * (target - start)).reshape(-1, mechanism.n))
     whole = mechanism if mechanism.chain is None else mechanism.chain.whole
@@ -153,10 +157,10 @@ def _depth(arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, plac
 
 
 def _curvature(mechanism: Mechanism, start: Array, target: Array) -> Array:
-    """Greatest second derivative of any point on the arm along each way of length 1, shape (K,) [m].
+    """Bound on the second derivative of any point of the arm along each path of length 1, shape (K,) [m].
 
-    A vector that several joints turn by a way W in all changes by its length times W² at most; one that slides
-    by V as well by 2 W V more.
+    The second derivative of a vector that joints turn by a total angle W is at most its length times W². If the vector also
+    slides by V, at most 2 W V is added.
     """
     tree, start, *_ = with_followers(mechanism, start)
     target = with_followers(mechanism, target)[1]

@@ -1,7 +1,7 @@
-"""What the model says of the shapes of links and table: how far they stay apart along ways in joint space.
+"""Distances between shapes of links and surroundings along paths in joint space.
 
-Collision geoms of an MJCF, and collision shapes of a URDF with the meshes that can be read. Links that share a joint, and shapes
-that are close to each other at home, may touch.
+Shapes are the collision geoms of an MJCF, or the collision shapes of a URDF with its readable meshes. Links that share a joint,
+and shapes that are close to each other at home, may touch.
 """
 
 from collections.abc import Iterator
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     import mujoco
 
 GAP = 0.005             # m; shapes that come closer to each other count as touching
-_SEEN = 0.1             # m; distance up to which shapes are looked for
+_SEEN = 0.1             # m; distance up to which pairs of shapes are computed
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Shapes of an arm and of what stands around it.
+    """Shapes of an arm and of its surroundings.
 
     Attributes
     ----------
     data : MjData
-        Where MuJoCo computes, made once: it takes longer to make than many places to look at.
+        Data of MuJoCo; created once, because creation takes longer than many checks.
     places : ndarray of int, shape (n + k,)
-        Where positions of joints and followers lie in MuJoCo's.
+        Index of each joint and follower in MuJoCo's positions.
     may_touch : ndarray of bool, shape (geoms, geoms)
-        Pairs that are left out.
+        Pairs of shapes that are not checked.
     at_home : tuple of str
-        Those among them that are left out because they are that close in the home posture, in words.
+        Pairs that are not checked because they are closer in the home posture, in words.
     unread, bare : tuple of str
-        Bodies that have meshes that cannot be read, and joints whose link has mass but no shape: nothing looks at those.
+        Bodies with unreadable meshes, and joints whose link has mass but no shape; they are not checked.
     mover : ndarray of int, shape (geoms,)
-        Joint or follower that moves a shape with what lies behind it; n + k for what stands on the ground.
+        Joint or follower that moves a shape; n + k for shapes fixed to the ground.
     size : ndarray, shape (n + k + 1,)
-        Farthest that any shape of these reaches from the joint's origin [m].
+        Greatest distance of the mover's shapes from the joint's origin [m].
     """
 
     data: "mujoco.MjData"
@@ -58,23 +58,23 @@ class Geometry:
 
     @property
     def model(self) -> "mujoco.MjModel":
-        """Compiled with shapes; distances up to `_SEEN` are computed."""
+        """Compiled model with shapes; distances up to `_SEEN` are computed."""
         return self.data.model
 
     @property
     def shapes(self) -> int:
-        """How many could meet others."""
+        """Number of shapes that can collide."""
         return int(np.count_nonzero((self.model.geom_contype != 0) | (self.model.geom_conaffinity != 0)))
 
     def meetings(self, mechanism: Mechanism, start: Array, target: Array) -> Iterator[str | None]:
-        """Which shapes come closer than `GAP` on each straight way start -> target, shapes (K, n); None if none do."""
+        """Names of two shapes closer than `GAP` on each straight path start -> target, shapes (K, n); None if there are none."""
         tree, begin, *_ = with_followers(mechanism, start)
         end = with_followers(mechanism, target)[1]
         for way in zip(begin, end, self._approach(tree, begin, end), strict=True):
             yield self._meeting(*way)
 
     def _meeting(self, begin: Array, end: Array, approach: Array) -> str | None:
-        """Between two places that are looked at nothing can have come closer than half of `GAP`."""
+        """Check one path in steps so short that shapes cannot come closer than half of `GAP` between two steps."""
         import mujoco
 
         model, data, qpos, s = self.model, self.data, self.data.qpos, 0.0
@@ -97,10 +97,10 @@ class Geometry:
             s = min(1.0, s + step)
 
     def _approach(self, tree: Mechanism, begin: Array, end: Array) -> Array:
-        """How far shapes of two movers can come nearer to each other on each way, shape (K, n + k + 1, n + k + 1) [m].
+        """Bound on the approach of shapes of two movers on each path, shape (K, n + k + 1, n + k + 1) [m].
 
-        Only joints that move one and not the other count. A joint moves what it turns by its angle times the length of the arm
-        from it to there at most, and what slides by as much as it slides.
+        Only joints that move one of the two shapes count. A revolute joint moves a shape by at most its angle times the length
+        of the arm from the joint to the shape; a prismatic joint moves a shape by its displacement.
         """
         moves = np.vstack((tree.carries.T, np.zeros(tree.n, dtype=bool)))     # shape (n + k + 1, n + k)
         lengths = np.linalg.norm(tree.origin, axis=1) + tree.prismatic * np.maximum(np.abs(begin), np.abs(end))
@@ -112,9 +112,9 @@ class Geometry:
 
 
 def geometry_of(arm: ArmFile, mechanism: Mechanism) -> Geometry | None:
-    """Shapes of an arm; None where its model has none that could meet, or is a mechanism file, which says nothing of them.
+    """Return the shapes of an arm; None if its model is a mechanism file or has no shapes that can collide.
 
-    None of a closed chain, too: how far its passive joints move between two places is not bounded by its lengths.
+    None for a closed chain, too: link lengths do not bound the motion of its passive joints between two places.
     """
     if arm.model.suffix.lower() == ".toml" or mechanism.chain is not None:
         return None
@@ -124,13 +124,13 @@ def geometry_of(arm: ArmFile, mechanism: Mechanism) -> Geometry | None:
 
 @lru_cache(maxsize=8)
 def _compiled(path: Path, changed: int) -> "tuple[mujoco.MjModel | None, tuple[str, ...]]":
-    """Model with shapes, and bodies that lack some, kept as long as its file does not change; None where nothing can meet."""
+    """Compiled model with shapes, and bodies with missing meshes; cached until the file changes; None without collisions."""
     model, unread = collision_model(path)
     return model if model.geom_contype.any() and model.geom_conaffinity.any() else None, unread
 
 
 def _geometry(model: "mujoco.MjModel", unread: tuple[str, ...], mechanism: Mechanism, home: Array) -> Geometry | None:
-    """Which pairs may touch, and how far shapes reach."""
+    """Find the pairs that may touch, and the size of the shapes of each joint."""
     import mujoco
 
     tree, place, *_ = with_followers(mechanism, home[None])
@@ -142,7 +142,7 @@ def _geometry(model: "mujoco.MjModel", unread: tuple[str, ...], mechanism: Mecha
     data = mujoco.MjData(model)
     data.qpos[:] = 0.0
     mujoco.mj_kinematics(model, data)
-    last = model.body_jntadr + model.body_jntnum - 1        # joint of each body that has one
+    last = model.body_jntadr + model.body_jntnum - 1        # joint of each body with a joint
     moved = np.flatnonzero(owner > 0)
     mover, size = np.full(model.ngeom, tree.n), np.zeros(tree.n + 1)
     mover[moved] = np.argsort(joints)[np.searchsorted(np.sort(joints), last[owner[moved]])]
@@ -162,7 +162,7 @@ def _geometry(model: "mujoco.MjModel", unread: tuple[str, ...], mechanism: Mecha
 
 
 def _movers(model: "mujoco.MjModel") -> np.ndarray:
-    """The body with a joint that each body is fixed to; 0 is the ground."""
+    """For each body, the body with a joint that carries it; 0 is the ground."""
     movers = np.arange(model.nbody)
     for body in range(1, model.nbody):
         if model.body_jntnum[body] == 0:
@@ -171,6 +171,6 @@ def _movers(model: "mujoco.MjModel") -> np.ndarray:
 
 
 def _called(model: "mujoco.MjModel", geom: int) -> str:
-    """A shape by the link that it belongs to."""
+    """Name of a shape: its link, or a geom on the ground."""
     body = int(model.geom_bodyid[geom])
-    return model.body(body).name if body else model.geom(geom).name or "what stands on the ground"
+    return model.body(body).name if body else model.geom(geom).name or "a shape on the ground"

@@ -1,4 +1,4 @@
-"""How far drives travel: between their limits, and in a closed chain no further than its reach."""
+"""Travel of drives: the range between their limits, in a closed chain also bounded by its reach."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Mechanism
 
-_DIRECTIONS = 8         # random ones
-_NEAR, _PLACES = 1e-3, 40       # part of a way to the limits at which its first place is looked at, and how many are
+_DIRECTIONS = 8         # number of random directions
+_NEAR, _PLACES = 1e-3, 40       # first checked fraction of a path to the limits, and number of checked places
 
 
 def travel_in_reach(arm: ArmFile, mechanism: Mechanism, position: Array) -> Array:
-    """How far each drive travels between its limits `position`, shape (n, 2): shape (n,) [rad or m].
+    """Travel of each drive between its limits `position`, shape (n, 2): shape (n,) [rad or m].
 
-    Of a closed chain no further than it comes on straight ways from home that keep the margin to singular postures: each drive
-    alone, all together, and in some random directions.
+    In a closed chain, the travel is what straight paths from home reach while they keep the margin to singular postures. The
+    paths move each drive alone, all drives together, and the drives in some random directions.
     """
     if mechanism.chain is None:
         return np.asarray(np.ptp(position, axis=1))

@@ -1,4 +1,4 @@
-"""Breakaway: found beside the sliding law, at the level and after the rest that the truth says; refused without torque mode."""
+"""Breakaway: identified beside the sliding law, with the level and growth of the truth; refused without torque mode."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ UNITS = {"turn": "N·m", "lift": "N·m"}
 
 
 def ramps(arm, dwells=(1.0, 1.0), joints=("turn", "lift"), rate=2.0) -> Plan:
-    """Ramps of both joints up and down in two postures."""
+    """Plan of ramps of both joints in both directions and two postures."""
     segments = []
     for number, (posture, dwell) in enumerate(zip(POSTURES, dwells, strict=True), start=1):
         segments.append(Segment(len(segments), "move", posture, number))
@@ -42,18 +42,18 @@ def ramps(arm, dwells=(1.0, 1.0), joints=("turn", "lift"), rate=2.0) -> Plan:
 
 
 class TestLevel:
-    def test_without_more_it_is_the_static_level(self, make_arm, tmp_path):
+    def test_breakaway_is_the_static_level_without_growth_at_rest(self, make_arm, tmp_path):
         arm = make_arm({"simulation": {"encoder_step": 1e-5, "torque_noise": 0.1}})
         table = breakaway_table([load_run(drive_plan(arm, ramps(arm, rate=0.7), tmp_path, 1))])
         assert len(table) == 4
         for name, static in (("turn", 4.5), ("lift", 2.0)):
             rows = table[table["joint"] == name]
-            np.testing.assert_allclose(rows["friction"], static, rtol=0.03)     # lift does not fall once it is loose: 2 % late
-        assert abs(table[table["joint"] == "turn"]["even"]).max() < 0.1         # a vertical axis carries no gravity
+            np.testing.assert_allclose(rows["friction"], static, rtol=0.03)     # the lift moves slowly after breakaway: 2 % late
+        assert abs(table[table["joint"] == "turn"]["even"]).max() < 0.1         # a vertical axis has no gravity torque
         assert abs(table[table["joint"] == "lift"]["even"]).min() > 1.0
 
-    def test_it_grows_with_rest_and_lies_above_the_sliding_curve(self, make_arm, tmp_path):
-        """Breakaway at the rest that the ramp itself prolongs, by the truth's own formula."""
+    def test_breakaway_grows_with_rest_and_exceeds_sliding_friction(self, make_arm, tmp_path):
+        """Breakaway by the formula of the truth; the ramp prolongs the rest."""
         knobs = {"breakaway": 0.5, "breakaway_time": 4.0, "encoder_step": 1e-5}
         arm = make_arm({"simulation": knobs})
         run = load_run(drive_plan(arm, ramps(arm, dwells=(0.5, 8.0), joints=("turn",)), tmp_path, 1))
@@ -65,8 +65,8 @@ class TestLevel:
             assert friction[k] == pytest.approx(4.5 * (1.0 + 0.5 * rest / (rest + 4.0)), rel=0.04)
         assert friction[1] > friction[0] > 1.1 * 4.5
 
-    def test_a_drive_ramps_in_the_units_of_its_own_reading(self, make_arm, tmp_path):
-        """A torque constant 20 % off scales what is told and what is read alike: nothing jumps when the mode changes."""
+    def test_torque_commands_and_readings_have_the_same_scale(self, make_arm, tmp_path):
+        """A torque constant with an error of 20 % scales command and reading alike: torque does not jump at the mode change."""
         arm = make_arm({"simulation": {"encoder_step": 1e-5, "torque_scale": 0.8, "offset": 1.0}})
         table = breakaway_table([load_run(drive_plan(arm, ramps(arm, rate=0.7), tmp_path, 1))])
         np.testing.assert_allclose(table["friction"], 0.8 * np.where(table["joint"] == "turn", 4.5, 2.0), rtol=0.04)
@@ -84,14 +84,14 @@ class TestLevel:
 
 
 class TestSafety:
-    def test_limits_stand_during_a_ramp(self, make_arm, tmp_path):
-        """The supervisor's torque limit is below what the ramp may reach."""
+    def test_torque_limits_hold_during_a_ramp(self, make_arm, tmp_path):
+        """The supervisor's torque limit is below the end of the ramp."""
         arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 50.0, "static": 50.0, "torque_noise": 6.0}}}})
         plan = replace(ramps(arm), segments=(Segment(0, "ramp", (0.0, 0.0), 1, "turn", rate=30.0, dwell=0.2),))
         with pytest.raises(LimitExceeded, match="torque of turn"):
             drive_plan(arm, plan, tmp_path, 1)
 
-    def test_the_joint_hardly_moves_and_comes_back(self, make_arm, tmp_path):
+    def test_the_joint_hardly_moves_and_returns(self, make_arm, tmp_path):
         arm = make_arm({"simulation": {"breakaway": 0.5, "encoder_step": 1e-5}})
         run = load_run(drive_plan(arm, ramps(arm, joints=("turn",)), tmp_path, 1))
         for number in (1, 2, 4, 5):
@@ -100,7 +100,7 @@ class TestSafety:
             assert np.abs(q[-1] - POSTURES[number // 4]).max() < 2e-3
             assert np.abs(q - q[0]).max(axis=0)[1] < 1e-3                        # the other joint holds
 
-    def test_a_driver_without_torque_mode_is_refused_before_anything_is_written(self, cli, make_arm, monkeypatch):
+    def test_a_driver_without_torque_mode_is_refused_before_files_are_written(self, cli, make_arm, monkeypatch):
         class Plain(SimulatedArm):
             modes = frozenset({"velocity"})
 
@@ -114,38 +114,38 @@ class TestSafety:
 
 
 class TestPlan:
-    def test_every_joint_goes_up_and_down_in_every_posture(self, make_arm, tmp_path):
+    def test_every_joint_has_ramps_in_both_directions_in_every_posture(self, make_arm, tmp_path):
         made = plan_breakaway(make_arm(), seed=2)
         kinds = {(segment.joint, segment.posture, np.sign(segment.rate)) for segment in made.segments if segment.kind == "ramp"}
         assert len(kinds) == 2 * 4 * 2
         assert {segment.dwell for segment in made.segments if segment.kind == "ramp"} == {1.0, 4.0}
         low, high = load_spread(made, load_mechanism(make_arm()))["lift"]["torque"]
-        assert low < 0.7 * high                     # what breakaway may grow with is shown
+        assert low < 0.7 * high                     # the plan covers a range of loads
         write_plan(made, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == made
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_postures_leave_the_room_that_a_bus_needs(self, make_arm, seed):
-        """Drives on a bus go on for a while if the computer falls silent, also on the way to a posture near a limit."""
+    def test_postures_have_room_for_overrun(self, make_arm, seed):
+        """If the computer stops sending, drives keep moving for a while, also on the path to a posture near a limit."""
         arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         check_plan(plan_breakaway(arm, seed=seed), arm, load_mechanism(arm))
 
-    def test_one_joint_alone_is_no_way_out_where_nothing_says_what_is_clear(self, make_arm):
-        """It is measured in several postures, whichever joint."""
-        with pytest.raises(PlanError, match=r"what is clear; state workspace\.box$"):
+    def test_breakaway_of_one_joint_needs_collision_checks_too(self, make_arm):
+        """Breakaway of each joint is measured in several postures, so several joints move."""
+        with pytest.raises(PlanError, match=r"links in the model; state workspace\.box$"):
             plan_breakaway(make_arm({"driver": {"kind": "bench"}}), ("turn",))
 
-    def test_no_room_names_the_joint(self, make_arm):
-        with pytest.raises(PlanError, match=r"joint turn has no place 0\.05 rad from both of its limits"):
+    def test_a_joint_without_room_is_named(self, make_arm):
+        with pytest.raises(PlanError, match=r"joint turn has no position at least 0\.05 rad from both limits"):
             plan_breakaway(make_arm({"joints": {"turn": {"position": [-0.04, 0.04]}}}))
 
     @pytest.mark.parametrize(("change", "words"), [
-        ({"rate": 0.0}, "a rate other than 0"), ({"rate": None}, "a ramp has a rate"),
-        ({"dwell": None}, "a dwell of more than 0 s"), ({"joint": "elbow"}, "unknown joint 'elbow'"),
-        ({"target": (0.5, 0.5)}, "the target where it starts"),
-        ({"kind": "move"}, "is a move; a ramp has a rate"), ({"rate": -31.0}, r"turn grows by 31 N·m/s, limit 30 N·m/s"),
+        ({"rate": 0.0}, "a rate other than 0"), ({"rate": None}, "a ramp needs a rate"),
+        ({"dwell": None}, "a dwell above 0 s"), ({"joint": "elbow"}, "unknown joint 'elbow'"),
+        ({"target": (0.5, 0.5)}, "a target equal to its start"),
+        ({"kind": "move"}, "is a move: a ramp needs a rate"), ({"rate": -31.0}, r"turn grows by 31 N·m/s, limit 30 N·m/s"),
     ])
-    def test_a_ramp_that_cannot_be_is_refused(self, make_arm, change, words):
+    def test_an_invalid_ramp_is_refused(self, make_arm, change, words):
         arm = make_arm()
         plan = ramps(arm)
         segments = (*plan.segments[:1], replace(plan.segments[1], **change), *plan.segments[2:])
@@ -153,7 +153,7 @@ class TestPlan:
             check_plan(replace(plan, segments=segments), arm, load_mechanism(arm))
 
 
-def test_it_replays(make_arm, tmp_path):
+def test_a_run_of_ramps_can_be_replayed(make_arm, tmp_path):
     arm = make_arm({"simulation": {"torque_noise": 0.1}})
     run = load_run(drive_plan(arm, ramps(arm, joints=("turn",)), tmp_path / "first", 1), ALL_SIGNALS)
     again = load_run(replay_run(run, tmp_path / "again"))
@@ -161,7 +161,7 @@ def test_it_replays(make_arm, tmp_path):
 
 
 @pytest.mark.usefixtures("short")
-def test_a_campaign_reports_it_beside_the_law(cli, make_arm):
+def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm):
     arm = make_arm({"simulation": {"breakaway": 0.3, "torque_noise": 0.05, "encoder_step": 1e-5}})
     outcome = cli("calibrate", arm.path, "--breakaway", "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
@@ -169,10 +169,10 @@ def test_a_campaign_reports_it_beside_the_law(cli, make_arm):
     assert joint.breakaway.pairs == 4
     assert joint.breakaway.dwell == (1.0, 4.0)
     assert 4.5 * 1.1 < joint.breakaway.torque.value < 4.5 * 1.35
-    assert joint.parameters["static"].value == pytest.approx(4.5, rel=0.05)             # the law knows nothing of it
+    assert joint.parameters["static"].value == pytest.approx(4.5, rel=0.05)             # breakaway does not affect the law
     assert json.loads(outcome.out)["calibration"]["joints"]["turn"]["breakaway"]["pairs"] == 4
     assert "breakaway turn:" in outcome.err
-    assert "Torque that sets a joint at rest in motion" in Path("out/report.html").read_text(encoding="utf-8")
+    assert "Breakaway torque starts a joint from rest" in Path("out/report.html").read_text(encoding="utf-8")
     assert len(Path("out/breakaway.csv").read_text(encoding="utf-8").splitlines()) == 9
     alone = cli("fit", find_runs(Path("out"), (BREAKAWAY,))[0], "-o", "alone", "--json")
     assert alone.code == 0, alone.err

@@ -154,7 +154,7 @@ class TestRefusals:
         near = np.column_stack((q.min(axis=0) - 0.03, q.max(axis=0) + 0.03))
         close = replace(limits, position=near)
         assert check_wave(segment, start, Bounds(mechanism, close, 0.0)) == pytest.approx(0.03, abs=1e-3)
-        with pytest.raises(PlanError, match="should the computer fall silent"):
+        with pytest.raises(PlanError, match="if the computer stops sending"):
             check_wave(segment, start, Bounds(mechanism, close, 0.3))
 
     def test_waves_that_are_none(self, lab6, plan):
@@ -176,7 +176,7 @@ class TestRefusals:
     def test_several_joints_without_anything_that_says_what_is_clear(self, make_arm, make_plan, lab6, plan):
         bare = replace(lab6, driver=lab6.driver.model_copy(update={"kind": "canopen"}),
                        workspace=replace(lab6.workspace, box=None))
-        with pytest.raises(PlanError, match="several joints at once only where"):
+        with pytest.raises(PlanError, match="several joints simultaneously only if"):
             check_plan(plan, bare, load_mechanism(lab6))
 
 

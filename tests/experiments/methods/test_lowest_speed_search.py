@@ -1,4 +1,4 @@
-"""The lowest speed of each velocity loop: found where the theory of the simulated loop has it, and kept by plans."""
+"""The lowest speed of each velocity loop: found as the theory of the simulated loop predicts, and kept by plans."""
 
 from dataclasses import replace
 
@@ -25,13 +25,13 @@ from stribeck.ident.log.run import load_run
 
 
 def loop(bandwidth, static, exponent=2.0):
-    """Knobs that give the turning joint a soft loop and a steep curve."""
+    """Settings for a turning joint with a soft loop and a steep Stribeck curve."""
     return {"joints": {"turn": {"following_error": 0.2}}, "simulation": {"encoder_step": 1e-5, "joints": {
         "turn": {"bandwidth": bandwidth, "static": static, "stribeck_exponent": exponent}}}}
 
 
 def unstable(arm):
-    """Highest speed at which the turning joint's loop is unstable, by Routh's criterion for its three states."""
+    """Highest speed at which the turning joint's loop is unstable, by Routh's criterion with three states."""
     truth = SimulatedArm(arm)
     friction, kp = truth.truth.joints[0], truth._loop.loops[0].kp
     inertia, ki = kp / (2.0 * np.pi * friction.bandwidth), kp * 2.0 * np.pi * friction.bandwidth / 4.0
@@ -42,17 +42,17 @@ def unstable(arm):
 
 
 @pytest.mark.parametrize("knobs", [(3.0, 4.5), (6.0, 8.0, 1.0), (6.0, 8.0)])
-def test_the_search_finds_where_the_loop_becomes_unstable(make_arm, tmp_path, knobs):
+def test_the_search_finds_the_stability_limit_of_the_loop(make_arm, tmp_path, knobs):
     arm = make_arm(loop(*knobs))
     found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     truth = unstable(arm)
     assert truth > 0.04
-    assert found["turn"].lost < 2.0 * truth                 # a step of 1.41, and stick-slip goes on where sliding is stable, too
+    assert found["turn"].lost < 2.0 * truth                 # a step is 1.41, and stick-slip persists above the limit
     assert truth < found["turn"].held <= 1.42 * found["turn"].lost
-    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # stiff beside it: it keeps all
+    assert found["lift"] == LowestSpeed(pytest.approx(0.0053, rel=0.01), None)       # the stiff loop holds all speeds
 
 
-def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
+def test_a_stiff_loop_holds_all_speeds(make_arm, tmp_path):
     arm = make_arm({"simulation": {"encoder_step": 1e-5}})
     found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     assert [joint.lost for joint in found.values()] == [None, None]
@@ -60,7 +60,7 @@ def test_a_stiff_loop_keeps_all_speeds(make_arm, tmp_path):
     assert all(joint.held < limit for joint, limit in zip(found.values(), slow, strict=True))
 
 
-def test_a_joint_that_is_stuck_holds_nothing(make_arm, tmp_path, make_plan):
+def test_a_stuck_joint_holds_no_speed(make_arm, tmp_path, make_plan):
     arm = make_arm({"simulation": {"joints": {"turn": {"coulomb": 80.0, "static": 80.0}}},
                     "joints": {"turn": {"following_error": 2.0}}})
     run = load_run(drive_plan(arm, make_plan(arm, speeds=(0.2, 0.1)), tmp_path, 1))
@@ -68,7 +68,7 @@ def test_a_joint_that_is_stuck_holds_nothing(make_arm, tmp_path, make_plan):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_plans_keep_to_it(make_arm, method):
+def test_plans_have_no_strokes_below_the_lowest_speed(make_arm, method):
     arm = make_arm()
     slow = with_slowest(arm, {"turn": LowestSpeed(0.1, 0.07)})
     plan = plan_method(method, slow, None, 1)
@@ -77,15 +77,15 @@ def test_plans_keep_to_it(make_arm, method):
     assert speeds[speeds[:, 1] > 0.0, 1].min() < 0.02
 
 
-def test_what_cannot_be_is_refused(make_arm):
+def test_impossible_lowest_speeds_are_refused(make_arm):
     arm = make_arm()
-    with pytest.raises(PlanError, match=r"turn does not keep 0\.2 per second or any lower speed"):
+    with pytest.raises(PlanError, match=r"turn does not hold 0\.2 per second or any lower speed"):
         with_slowest(arm, {"turn": LowestSpeed(None, 0.2)})
     with pytest.raises(PlanError, match=r"joints\.turn\.slowest = 1\.9 is above the highest speed of its strokes"):
         plan_method("single", with_slowest(arm, {"turn": LowestSpeed(1.9, 1.3)}), None, 1)
 
 
-def test_speeds_are_said_in_the_units_of_their_joints(make_arm):
+def test_speeds_are_printed_in_the_units_of_their_joints(make_arm):
     slide = load_mechanism(make_arm(base="slide"))
     found = {name: LowestSpeed(0.01, 0.007) for name in slide.names}
     said = [f"{name} 0.01 {'m/s' if slides else 'rad/s'} (not 0.007)"
@@ -103,7 +103,7 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
 
 
 @pytest.mark.usefixtures("short")
-def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
+def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path):
     arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
     found = calibrate(arm, tmp_path / "found", CampaignOptions(("turn",), seed=1, method="single", search=True),
                       Operator(lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)))
@@ -113,7 +113,7 @@ def test_a_search_spares_a_campaign_its_stick_slip(make_arm, tmp_path):
     slowest = lowest_speeds(run)["turn"].held
     plan = read_plan(tmp_path / "found" / "plan.toml")
     assert [[one.purpose for one in plans] for plans in shown] == [["lowest-speed", "fit"], ["fit"]]
-    assert shown[1] == [plan] != [shown[0][1]]              # what drives is what was agreed to
+    assert shown[1] == [plan] != [shown[0][1]]              # consent was given to the driven plan
     assert min(s.speed for s in plan.segments if s.joint == "turn") >= slowest
     assert not sticks(found.result.findings)
     blind = drive_plan(arm, plan_method("single", arm, ("turn",), 1), tmp_path / "blind", 1)
@@ -125,6 +125,6 @@ def sticks(findings: tuple[Finding, ...]) -> bool:
 
 
 def test_a_lowest_speed_for_all_joints_does_not_bound_the_search(make_arm):
-    """As one that a joint states does not."""
+    """Neither does a lowest speed of a single joint."""
     shared = make_arm({"joints": {"default": {"slowest": 0.3}}})
     assert plan_lowest_speed(shared).segments == plan_lowest_speed(make_arm()).segments

@@ -1,4 +1,4 @@
-"""Constant speed, one joint at a time: round trips in pairs, within whatever limits, or a refusal that names the joint."""
+"""Constant speed, one joint at a time: mirrored strokes within all limits, or a refusal that names the joint."""
 
 from dataclasses import replace
 
@@ -31,8 +31,8 @@ def arm(make_arm):
 class TestConstantSpeed:
     @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data(), seed=st.integers(0, 1000))
-    def test_whatever_the_limits_a_plan_keeps_them(self, make_arm, data, seed):
-        """Every point of every segment, looked at closely: position, speed, acceleration and the box, by Pinocchio."""
+    def test_plans_keep_random_limits(self, make_arm, data, seed):
+        """Position, speed, acceleration and box at finely sampled points of every segment, judged with Pinocchio."""
         joints = {}
         for name, reach in (("turn", 2.6), ("lift", 1.6)):
             low, high = data.draw(st.floats(-reach, -0.8)), data.draw(st.floats(0.8, reach))
@@ -45,7 +45,7 @@ class TestConstantSpeed:
         try:
             plan = plan_constant_speed(arm, seed=seed, options=SMALL)
         except PlanError as error:
-            if "room" not in str(error):                            # a plan that its own check refuses
+            if "room" not in str(error):                            # a plan refused by its own check
                 raise
             return
         position = np.array([joints[name]["position"] for name in plan.names])
@@ -79,7 +79,7 @@ class TestConstantSpeed:
             fastest, slowest = (pick(segment.speed for segment in strokes) for pick in (max, min))
             assert 100.0 < fastest / slowest < 150.0
 
-    def test_strokes_come_in_pairs_that_retrace_each_other(self, arm):
+    def test_strokes_come_in_mirrored_pairs(self, arm):
         legs = {segment.id: (start, segment) for start, segment in plan_constant_speed(arm, options=SMALL).legs()}
         back = [segment for _, segment in legs.values() if segment.mirror_of is not None]
         assert len(back) == sum(segment.kind == "stroke" for _, segment in legs.values()) / 2
@@ -98,7 +98,7 @@ class TestConstantSpeed:
             assert min(where) < 0.1 * len(plan.segments)
             assert max(where) > 0.9 * len(plan.segments)
 
-    def test_the_seed_gives_the_order(self, arm):
+    def test_the_seed_determines_the_order(self, arm):
         assert plan_constant_speed(arm, seed=1, options=SMALL) == plan_constant_speed(arm, seed=1, options=SMALL)
         assert plan_constant_speed(arm, seed=1, options=SMALL) != plan_constant_speed(arm, seed=2, options=SMALL)
 
@@ -114,14 +114,14 @@ class TestConstantSpeed:
         assert checked(plan, arm) > 0.05
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_a_box_about_the_arm_is_no_reason_to_fail_half_way(self, seed):
-        """Home and every posture can be reached inside; so can one posture from another, if need be by way of home."""
+    def test_plans_succeed_inside_a_tight_box(self, seed):
+        """Home and every posture are reachable inside the box, and so is each posture from the others, if necessary via home."""
         lab6 = load_arm("lab6")
         box = ((-0.35, 0.75), (-0.6, 0.6), (0.05, 0.95))
         plan_constant_speed(replace(lab6, workspace=replace(lab6.workspace, box=box)), ("j4", "j5", "j6"), seed)
 
     @pytest.mark.parametrize("key", ["velocity", "acceleration", "torque"])
-    def test_without_a_limit_there_is_no_plan(self, make_arm, key):
+    def test_a_missing_limit_is_refused(self, make_arm, key):
         arm = make_arm({"joints": {"lift": {key: None}}})
         with pytest.raises(PlanError, match=rf"joints\.lift\.{key} is missing; nothing moves without it"):
             plan_constant_speed(arm)
@@ -130,21 +130,21 @@ class TestConstantSpeed:
         with pytest.raises(InputError, match=r"unknown joint 'lft'; did you mean 'lift'\? \(valid: turn, lift\)"):
             plan_constant_speed(arm, ("turn", "lft"))
 
-    def test_a_joint_sensor_does_not_see_the_friction(self, make_arm):
+    def test_a_joint_torque_sensor_is_refused(self, make_arm):
         with pytest.raises(PlanError, match="joint sensor"):
             plan_constant_speed(make_arm({"torque_signal": "joint sensor"}))
 
-    def test_a_home_that_nobody_stated_and_limits_exclude(self, make_arm):
+    def test_a_default_home_posture_outside_the_limits_is_refused(self, make_arm):
         with pytest.raises(PlanError, match=r"turn is at 0 in the home posture, outside its limits \[0\.5, 2\.5\]"):
             plan_whole_arm(make_arm({"joints": {"turn": {"position": [0.5, 2.5]}}}))
 
-    def test_no_room_says_which_joint_and_how_much(self, make_arm):
+    def test_a_refusal_names_joint_and_stroke_without_room(self, make_arm):
         arm = make_arm({"workspace": {"home": [0.0, 0.0], "box": [[-2, 0.355], [-0.2, 0.12], [-2, 2]]}})
         with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad"):
             plan_constant_speed(arm)
 
-    def test_a_joint_with_little_room_goes_slower(self, make_arm):
-        """Ramps need way with the square of speed: what does not fit is not driven, and all else stays."""
+    def test_a_joint_with_little_room_moves_slower(self, make_arm):
+        """Ramps need a distance proportional to the square of speed: speeds that do not fit are dropped, others do not change."""
         arm = make_arm({"joints": {"lift": {"position": [-0.2, 0.2]}}})
         plan = plan_constant_speed(arm)
         assert check_plan(plan, arm, load_mechanism(arm)) > 0.0
@@ -152,12 +152,12 @@ class TestConstantSpeed:
         assert fastest["lift"] < 0.6 * 0.85 * 1.5
         assert fastest["turn"] == pytest.approx(0.85 * 2.0, rel=0.02)
 
-    def test_no_room_at_any_speed_names_joint_and_way(self, make_arm):
+    def test_a_refusal_names_the_joint_without_room_at_any_speed(self, make_arm):
         with pytest.raises(PlanError, match=r"joint lift: even the slowest stroke needs 0\.\d+ rad, the room is 0\.0\d+ rad"):
             plan_constant_speed(make_arm({"joints": {"lift": {"position": [-0.04, 0.04]}}}))
 
-    def test_no_stroke_of_a_slow_joint_takes_minutes(self, make_arm):
-        """At a hundredth of the speed the strokes last as long as allowed, and the speeds spread less."""
+    def test_strokes_of_a_slow_joint_keep_the_longest_time(self, make_arm):
+        """At a hundredth of the speed, strokes take the longest allowed time, and the range of speeds is smaller."""
         joints = {"turn": {"velocity": 0.02}, "lift": {"velocity": 0.02}}
         arm = make_arm({"joints": joints})
         plan = plan_constant_speed(arm)
@@ -169,8 +169,8 @@ class TestConstantSpeed:
         with pytest.raises(PlanError, match=r"joint turn: strokes of 0\.\d+ rad take more than 10 s at 0\.0017 rad/s"):
             plan_constant_speed(make_arm({"joints": {"turn": {"velocity": 0.002}}}))
 
-    def test_the_spread_of_loads_says_what_posture_can_show(self, arm):
-        """About the vertical nothing pulls on the turning joint; the lift's torque goes from little to all of its gravity."""
+    def test_the_spread_of_loads_depends_on_the_postures(self, arm):
+        """The turning joint is vertical and has no gravity torque; the lift's torque ranges from little to full gravity."""
         spread = load_spread(plan_constant_speed(arm), load_mechanism(arm))
         assert spread["turn"]["torque"] == pytest.approx((0.0, 0.0), abs=1e-9)
         assert spread["turn"]["axial"] == pytest.approx((5.0 * 9.81,) * 2)

@@ -1,4 +1,4 @@
-"""Plans for drivers of other packages: at speeds that their drives can keep, with the way that these need in silence."""
+"""Plans for drivers of other packages: speeds that their drives can hold, and room for their overrun."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ STEP = 0.013
 
 @pytest.fixture
 def connect_coarse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., SimulatedArm]:
-    """The function of an installed plug-in "coarse", whose drives know velocities in steps."""
+    """The function of an installed plug-in "coarse", whose drives have a velocity resolution."""
     def made(arm: ArmFile, seed: int | None) -> SimulatedArm:
         found = SimulatedArm(arm, seed=seed)
         found.resolution = replace(found.resolution, velocity_step=np.full(len(found.names), STEP))
@@ -32,14 +32,14 @@ def connect_coarse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., SimulatedAr
     return made
 
 
-def test_speeds_are_whole_steps_of_the_drives(connect_coarse, make_arm):
+def test_speeds_are_multiples_of_the_drives_resolution(connect_coarse, make_arm):
     arm = make_arm({"driver": {"kind": "coarse", "watchdog": 0.1}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
     steps = np.array([segment.speed for segment in plan_method("single", arm).segments if segment.kind == "stroke"]) / STEP
     assert len(steps) > 20
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
 
 
-def test_drives_that_hold_in_silence_need_no_way_for_brakes(connect_coarse, make_arm):
+def test_drives_that_hold_without_commands_need_no_room_for_brakes(connect_coarse, make_arm):
     arm = make_arm({"driver": {"kind": "coarse", "watchdog": 0.5}})
     losing_power = silence(arm)
     connect_coarse.holding = True

@@ -1,4 +1,4 @@
-"""The validation motion and what is judged by it: a good calibration passes, a bad one fails, its own run is refused."""
+"""The validation motion: a good calibration passes, a bad calibration fails, the fitted run is refused."""
 
 import json
 import re
@@ -70,7 +70,7 @@ def test_the_file_gives_the_same_plan(plan, tmp_path):
     assert plan.purpose == VALIDATION
 
 
-def test_joints_that_were_not_asked_for_rest(tmp_path):
+def test_joints_that_are_not_requested_rest(tmp_path):
     made = plan_validation(load_arm("lab6"), ("j2", "j5"), 1)
     for start, segment in made.legs():
         assert set(np.flatnonzero(np.array(segment.target) != start)) <= {1, 4}
@@ -78,10 +78,10 @@ def test_joints_that_were_not_asked_for_rest(tmp_path):
 
 @pytest.mark.parametrize(("change", "words"), [
     ({"swings": (3, 3, 2, 3, 3, 3)}, "odd number of passes"), ({"swings": (3, 3)}, "odd number"),
-    ({"swings": None}, "a swing has swings"), ({"kind": "sweep"}, "is a sweep; a swing has swings"),
+    ({"swings": None}, "a swing needs swings"), ({"kind": "sweep"}, "is a sweep: a swing needs swings"),
     ({"speed": 1.6}, "moves j1 at 1.6 rad/s, limit 1.5"), ({"swings": (3,) * 5 + (9001,)}, "moves j6 at .* rad/s, limit 2"),
 ])
-def test_a_swing_that_cannot_be_is_refused(plan, change, words):
+def test_an_invalid_swing_is_refused(plan, change, words):
     arm = load_arm("lab6")
     k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "swing")
     segments = (*plan.segments[:k], replace(plan.segments[k], **change), *plan.segments[k + 1:])
@@ -94,12 +94,12 @@ def test_a_swing_that_turns_too_fast_is_refused(plan):
     home = np.array(plan.start)
     swing = next(segment for segment in plan.segments if segment.kind == "swing")
     short = replace(swing, id=0, swings=(1,) * 6, joint="j2", speed=0.5, target=tuple(home + 0.1))
-    with pytest.raises(PlanError, match=r"turns j1 with 5 rad/s², limit 4"):        # 2 v² / way
+    with pytest.raises(PlanError, match=r"accelerates j1 by 5 rad/s², limit 4"):        # 2 v² / way
         check_plan(replace(plan, segments=(short,)), arm, load_mechanism(arm))
 
 
-def test_a_swing_through_the_floor_is_seen(plan):
-    """The straight way between its ends is not where it goes: joints turn back at different times."""
+def test_a_swing_through_the_floor_is_detected(plan):
+    """The motion leaves the straight path between its ends, because joints turn back at different times."""
     arm = load_arm("lab6")
     home, apart = arm.home(load_mechanism(arm)), np.array([0.0, 1.2, -1.2, 0.0, 0.0, 0.0])
     k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "swing")
@@ -112,7 +112,7 @@ def test_a_swing_through_the_floor_is_seen(plan):
 
 @pytest.fixture(scope="module")
 def pendulum(tmp_path_factory):
-    """A validation run of the arm of the golden run, with the same truth."""
+    """A validation run with the arm and the truth of the golden run."""
     arm = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml")
     campaign = tmp_path_factory.mktemp("pendulum")
     drive_plan(arm, plan_validation(arm, seed=3), campaign, 3)
@@ -120,7 +120,7 @@ def pendulum(tmp_path_factory):
 
 
 class TestVerdict:
-    def test_a_good_calibration_passes_and_friction_is_what_it_predicts(self, pendulum):
+    def test_a_good_calibration_predicts_friction_and_passes(self, pendulum):
         (joint,) = validate(load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)).joints.values()
         assert joint.passed
         assert joint.lack_of_fit == ()
@@ -128,8 +128,8 @@ class TestVerdict:
         assert joint.without_friction == pytest.approx(joint.friction, rel=0.05)
         assert joint.noise == pytest.approx(0.1 * np.sqrt(2.0 * 20.0 / 80.0), rel=0.25)     # white noise of 0.1 N·m up to 20 Hz
 
-    def test_inertia_that_the_arm_file_does_not_state_is_named(self, pendulum):
-        """As of a rotor behind a gear: what is left follows the acceleration."""
+    def test_missing_inertia_is_named(self, pendulum):
+        """Inertia of a rotor behind a gear: the residual is proportional to acceleration."""
         run, good = load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)
         (plain,) = validate(run, good).joints.values()
         ddq = np.gradient(np.gradient(run.signals["q"][:, 0], run.t), run.t)
@@ -146,7 +146,7 @@ class TestVerdict:
         wrong = replace(joint, parameters={**joint.parameters, parameter: replace(entry, value=factor * entry.value)})
         (found,) = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})).joints.values()
         assert not found.passed
-        assert found.lack_of_fit or parameter != "static"           # friction that falls too far by speed is named
+        assert found.lack_of_fit or parameter != "static"           # a wrong decrease of friction with speed is named
 
     def test_a_corrected_torque_basis_predicts_the_drives_torque(self, pendulum):
         good = Calibration.load(GOLDEN)
@@ -161,7 +161,7 @@ class TestVerdict:
         assert two.error == pytest.approx(one.error, rel=0.02)
 
     def test_friction_by_load_components_is_predicted(self, pendulum):
-        """A coefficient for each of two loads, zero here, changes nothing."""
+        """Coefficients of zero for two load components change nothing."""
         good = Calibration.load(GOLDEN)
         (name, joint), = good.joints.items()
         nothing = replace(joint.parameters["coulomb"], value=0.0)
@@ -175,8 +175,8 @@ class TestVerdict:
         one, two = (validate(run, replace(good, joints={name: entry})).joints[name].error for entry in (parts, plain))
         assert one == pytest.approx(two, rel=1e-9)
 
-    def test_what_the_arm_carries_and_how_it_is_mounted_is_the_runs(self, pendulum, tmp_path):
-        """The same arm with a tool that its arm file states."""
+    def test_tool_and_mounting_are_those_of_the_run(self, pendulum, tmp_path):
+        """The same arm with a tool in its arm file."""
         source = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml").path
         for file in source.parent.iterdir():
             (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -201,7 +201,7 @@ class TestVerdict:
         with pytest.raises(InputError, match=r"another model than that of the calibration of pendulum"):
             validate(run, Calibration.load(GOLDEN))
 
-    def test_a_joint_that_cannot_be_judged_is_told(self, cli, pendulum, monkeypatch):
+    def test_a_joint_that_cannot_be_judged_is_named(self, cli, pendulum, monkeypatch):
         good = Calibration.load(GOLDEN)
         (joint,) = good.joints.values()
         reduce = validation.reduce_motion
@@ -234,7 +234,7 @@ class TestVerdict:
 
 
 class TestCommand:
-    def test_it_passes_and_draws(self, cli, pendulum):
+    def test_validate_passes_and_draws_a_plot(self, cli, pendulum):
         outcome = cli("validate", pendulum, GOLDEN, GOLDEN / "calibration.toml", "-o", "plot.svg", "--json")
         assert outcome.code == 0, outcome.err
         table = json.loads(outcome.out)
@@ -244,7 +244,7 @@ class TestCommand:
         assert "passes" in outcome.err
         assert "</svg>" in Path("plot.svg").read_text(encoding="utf-8")
 
-    def test_a_failure_is_exit_code_1(self, cli, pendulum):
+    def test_a_failed_validation_has_exit_code_1(self, cli, pendulum):
         outcome = cli("validate", pendulum, GOLDEN, "--tolerance", "0.001")
         assert outcome.code == 1
         assert "fails for hinge" in outcome.out
@@ -254,7 +254,7 @@ class TestCommand:
         assert outcome.code == 2
         assert "the campaign only has runs for fit" in outcome.err
 
-    def test_run_records_it_and_a_fit_leaves_it_out(self, cli, make_arm):
+    def test_run_records_a_validation_and_fit_leaves_it_out(self, cli, make_arm):
         outcome = cli("run", make_arm().path, "--experiment", "validation", "-o", "campaign")
         assert outcome.code == 0, outcome.err
         (folder,) = find_runs(Path("campaign"))
@@ -265,7 +265,7 @@ class TestCommand:
         outcome = cli("fit", "campaign")
         assert outcome.code == 2
 
-    def test_one_that_other_software_drove_comes_back_through_import(self, cli, pendulum):
+    def test_a_validation_driven_by_other_software_can_be_imported(self, cli, pendulum):
         (folder,) = find_runs(pendulum)
         run = load_run(folder)
         np.savez("log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])

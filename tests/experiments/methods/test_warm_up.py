@@ -1,4 +1,4 @@
-"""Warm-up: it ends when friction has settled, not before and not long after; what follows is measured on a warm arm."""
+"""Warm-up: it ends soon after friction has settled, not before; the following run starts with a warm arm."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 
 
 def trips(friction, noise=0.0, every=4.0, seed=0):
-    """What a warm-up would say after each round trip of one joint, whose friction follows a function of time."""
+    """Result of `Settling` after each round trip of one joint, whose friction is a function of time."""
     rng, settling, said = np.random.default_rng(seed), Settling(), []
     for k in range(300):
         for sign, mirror in ((1.0, None), (-1.0, 2 * k)):
@@ -36,25 +36,25 @@ def trips(friction, noise=0.0, every=4.0, seed=0):
 
 
 class TestSettling:
-    def test_constant_friction_settles_after_the_time_that_it_takes_to_see(self):
+    def test_constant_friction_settles_after_the_time_of_the_test(self):
         t, reason = trips(lambda t: np.full(len(t), 5.0), noise=0.05)
         assert OVER <= t < OVER + 10.0
         assert "friction changes by no more than" in reason
 
     @pytest.mark.parametrize("time", [100.0, 250.0])
     def test_warming_ends_when_the_change_is_small(self, time):
-        """Of 5 (1 + 0.3 exp(-t / time)) the change over the last two minutes is known in closed form."""
+        """The change of 5 (1 + 0.3 exp(-t / time)) over two minutes is known in closed form."""
         t, _ = trips(lambda t: 5.0 * (1.0 + 0.3 * np.exp(-t / time)), noise=0.02)
         change = 0.3 * (np.exp(-(t - OVER) / time) - np.exp(-t / time))
         assert 0.6 * CHANGE < change < 1.15 * CHANGE
 
-    def test_friction_that_goes_on_changing_never_settles(self):
+    def test_friction_that_keeps_changing_never_settles(self):
         assert trips(lambda t: 5.0 * (1.0 - 2e-4 * t))[0] == np.inf
 
-    def test_noise_that_hides_a_change_is_no_rest(self):
+    def test_noise_that_hides_a_change_prevents_settling(self):
         assert trips(lambda t: np.full(len(t), 5.0), noise=3.0)[0] > trips(lambda t: np.full(len(t), 5.0), noise=0.05)[0]
 
-    def test_a_joint_that_rests_is_not_asked(self):
+    def test_a_joint_at_rest_is_ignored(self):
         settling, said = Settling(), ""
         for k in range(60):
             for mirror in (None, 0):
@@ -68,7 +68,7 @@ class TestSettling:
 
 
 class TestPlan:
-    def test_it_lasts_as_long_as_it_may_and_retraces_itself(self, make_arm):
+    def test_the_plan_lasts_to_the_limit_and_repeats_round_trips(self, make_arm):
         made = plan_warm_up(make_arm(), limit=60.0)
         assert 50.0 < made.robot_time < 62.0
         for there, back in zip(made.segments[1::2], made.segments[2::2], strict=True):
@@ -85,7 +85,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
                      Operator(say=lambda *words: said.append(words)))
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
-    assert second.t[0] > first.t[-1]                                    # the same arm, not a cold one
+    assert second.t[0] > first.t[-1]                                    # the same warm arm
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
     before, after = friction_change(cold.result.points), friction_change(warm.result.points)
@@ -95,12 +95,12 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
-    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # ends where it ended
+    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # the replay ends at the same sample
     np.testing.assert_array_equal(again.t, first.t)
     assert ended(again) == ended(first)
 
 
-def test_time_that_is_up_is_said(make_arm, tmp_path):
+def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
     arm = make_arm({"simulation": WARM})
     run = load_run(drive_plan(arm, plan_warm_up(arm, limit=20.0), tmp_path, 1, enough=Settling()))
     assert run.closed["reason"] == "done"
@@ -111,6 +111,7 @@ def test_time_that_is_up_is_said(make_arm, tmp_path):
 def test_the_command_line_warms_up_first(cli, make_arm):
     outcome = cli("calibrate", make_arm().path, "--warm-up", "0.2", "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
-    assert "warm-up   0.2 min; too short to tell whether friction had settled, which takes more than 2 min; drives" in outcome.err
+    assert ("warm-up   0.2 min; too short to tell whether friction had settled; the test needs more than 2 min; drives"
+            in outcome.err)
     assert [folder.name.split("_")[1] for folder in find_runs(Path("out"))] == ["warm-up", "whole-arm"]
     assert len(json.loads(outcome.out)["calibration"]["runs"]) == 1

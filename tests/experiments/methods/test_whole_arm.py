@@ -1,4 +1,4 @@
-"""The whole arm at once: plans that stay in bounds, and friction of every joint from one set of round trips."""
+"""The whole arm: plans within all limits, and friction of every joint from the same round trips."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def sweeps(plan: Plan):
 
 
 class TestPlan:
-    def test_every_sweep_is_retraced_to_where_it_began(self, plan):
+    def test_every_sweep_is_played_backwards_to_its_start(self, plan):
         legs = sweeps(plan)
         references = 1 + (WHOLE_ARM.postures + 1) // WHOLE_ARM.reference_every
         assert len(legs) == 2 * (WHOLE_ARM.postures * WHOLE_ARM.speeds + references)
@@ -63,25 +63,25 @@ class TestPlan:
             ramp = motion.acceleration * np.abs(np.array(segment.target) - start)
             assert (ramp <= ACCELERATION_SHARE * design.limits.acceleration * (1.0 + 1e-9)).all()
 
-    def test_every_joint_gets_its_whole_range_of_speeds(self, plan, lab6):
+    def test_every_joint_has_its_whole_range_of_speeds(self, plan, lab6):
         slow, fast = Design.of(lab6, None, WHOLE_ARM).ends
         speeds = np.array([segment.speeds(start, plan.names) for start, segment in sweeps(plan) if not segment.reference])
         np.testing.assert_allclose(speeds.min(axis=0), slow, rtol=1e-5)
         np.testing.assert_allclose(np.delete(speeds.max(axis=0), 4), np.delete(fast, 4), rtol=1e-5)
-        assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]             # j5 has not the room that the others' ramps need
+        assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]             # j5 lacks the room for the ramps of the other joints
         assert all(len(np.unique(column.round(6))) == WHOLE_ARM.postures * WHOLE_ARM.speeds for column in speeds.T)
 
-    def test_it_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
+    def test_the_plan_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
         assert plan.robot_time < 0.3 * plan_constant_speed(lab6, seed=3).robot_time
 
-    def test_speeds_are_multiples_of_what_the_drives_can_keep(self, lab6):
+    def test_speeds_are_multiples_of_the_drives_resolution(self, lab6):
         step = np.array([0.004, 0.003, 0.0, 0.005, 0.002, 0.001])
         made = plan_whole_arm(lab6, None, 1, SMALL, step)
         speeds = np.array([segment.speeds(start, made.names) for start, segment in sweeps(made) if segment.reference])
         counts = np.delete(speeds, 2, axis=1) / np.delete(step, 2)
         np.testing.assert_allclose(counts, counts.round(), atol=0.01)
 
-    def test_loads_spread_as_widely(self, plan, lab6):
+    def test_loads_spread_as_widely_as_with_one_joint_at_a_time(self, plan, lab6):
         mechanism = load_mechanism(lab6)
         whole, single = (load_spread(made, mechanism) for made in (plan, plan_constant_speed(lab6, seed=3)))
         for joint, kind in (("j1", "normal"), ("j2", "torque"), ("j3", "torque"), ("j4", "normal"), ("j5", "torque")):
@@ -97,7 +97,7 @@ class TestPlan:
             moved = np.flatnonzero(np.array(segment.target) != start)
             assert [made.names[j] for j in moved] == ["j2", "j5"]
 
-    def test_a_joint_with_little_room_goes_slower_and_the_others_do_not(self, lab6):
+    def test_only_the_joint_with_little_room_is_slower(self, lab6):
         joints = {**lab6.joints, "j4": replace(lab6.joint("j4"), position=(-0.4, 0.4))}
         design = Design.of(replace(lab6, joints=joints), None, SMALL)
         way, speeds = sweep(design, design.ends[1])
@@ -111,7 +111,7 @@ class TestPlan:
         with pytest.raises(PlanError, match=r"moves j\d at .* rad/s, limit"):
             check_plan(replace(plan, segments=segments), lab6, load_mechanism(lab6))
 
-    def test_no_room_at_home_names_a_joint(self, lab6):
+    def test_a_refusal_names_the_joint_without_room_at_home(self, lab6):
         joints = {**lab6.joints, "j5": replace(lab6.joint("j5"), position=(0.55, 0.65), velocity=0.01)}
         with pytest.raises(PlanError, match="j5"):
             plan_whole_arm(replace(lab6, joints=joints))
@@ -121,8 +121,8 @@ class TestPlan:
             plan_method("hole-arm", lab6)
 
 
-def test_directions_from_home_are_not_left_to_luck() -> None:
-    """The box of offset6 leaves few of them free."""
+def test_many_directions_from_home_are_tried() -> None:
+    """In the box of offset6 few directions are clear."""
     arm = load_arm("offset6")
     for seed in (20, 23, 24, 38):
         check_plan(plan_method("whole-arm", arm, None, seed, goal=first_goal(0.05, None)), arm, load_mechanism(arm))
@@ -131,14 +131,14 @@ def test_directions_from_home_are_not_left_to_luck() -> None:
 @pytest.mark.parametrize("arm", ["lab6", "offset6"])
 @pytest.mark.parametrize("seed", range(3))
 def test_plans_stay_inside_limits_and_box(arm, seed):
-    """`check_plan` is what the run relies on; it must agree, and keep room."""
+    """`check_plan`, which guards every run, accepts the plans and finds clearance."""
     made = plan_whole_arm(load_arm(arm), seed=seed)
     assert check_plan(made, load_arm(arm), load_mechanism(load_arm(arm))) > 0.0
     assert made.method == METHOD
 
 
 def bare(arm: ArmFile, **knobs: object) -> ArmFile:
-    """The arm without noise, ripple, scatter and warm-up, with some knobs turned."""
+    """The arm without noise, ripple, scatter and warm-up, with some changed settings."""
     quiet = {"torque_noise": 0.0, "ripple": 0.0, "stroke_scatter": 0.0, "warm_up": 0.0, "torque_delay": 0.0, "mass_error": 0.0,
              "velocity_noise": 0.0, "torque_step": 0.0, "encoder_step": 0.0}
     return replace(arm, simulation={**arm.simulation, **quiet, **knobs})
@@ -146,8 +146,8 @@ def bare(arm: ArmFile, **knobs: object) -> ArmFile:
 
 @pytest.mark.parametrize("knobs", [{}, {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}}, {"bandwidth": 12.0}],
                          ids=["clean", "unknown 2 kg", "slow loops"])
-def test_friction_of_every_joint_shows_at_once(lab6, tmp_path, knobs):
-    """Against MuJoCo's truth at the same states: what other joints do to a joint's torque is gone."""
+def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
+    """Friction equals MuJoCo's truth at the same states, without influence of the other joints."""
     arm = bare(lab6, **knobs)
     run = load_run(drive_plan(arm, plan_whole_arm(arm, seed=1, options=SMALL), tmp_path, 1))
     reduction, truth = reduce_run(run, load_mechanism(arm)), SimulatedArm(arm, 1)
@@ -155,14 +155,14 @@ def test_friction_of_every_joint_shows_at_once(lab6, tmp_path, knobs):
     for name, rows in reduction.points.groupby("joint").indices.items():
         j, odd = run.names.index(str(name)), reduction.points["odd"].to_numpy(dtype=float)[rows]
         trips = len(set(reduction.points["segment"].iloc[rows]))
-        assert trips >= (4 if knobs.get("bandwidth") else 7)            # slow loops do not settle in the fastest
+        assert trips >= (4 if knobs.get("bandwidth") else 7)            # slow loops do not settle in the fastest sweeps
         off = odd / true[rows, j] - 1.0
         assert np.sqrt(np.mean(off**2)) < (0.03 if knobs.get("bandwidth") else 0.012), name
         assert abs(off.mean()) < (0.01 if knobs.get("bandwidth") else 0.005), name
 
 
-def test_no_motor_of_two_joints_stands_still_and_each_joint_leads_in_turn(lab6):
-    """Where it stood, its friction would push either way; where one joint always decides, it looks like that joint's."""
+def test_a_shared_motor_never_stands_still_and_its_joints_alternate(lab6):
+    """The friction of a motor at rest has no sign. If the same joint always led, motor and joint friction would be equal."""
     design = Design.of(replace(lab6, transmission={"j6": {"j5": 1.0}}), None, WHOLE_ARM)
     levels = design.at_level(np.linspace(0.0, 1.0, 5))
     rates = np.array([sweep(design, speeds, slower)[1][4:] for slower in (0, 1) for speeds in levels])

@@ -1,4 +1,4 @@
-"""The small arm and a plan of two speeds for it."""
+"""The small arm and its plan with two speeds."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Plans with one segment changed, and their check against the arm."""
+"""Plans with one changed segment, and their check."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,12 +10,12 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 
 
 def checked(plan: Plan, arm: ArmFile) -> float:
-    """The least room of a plan that satisfies all checks [rad or m]."""
+    """Smallest clearance of a plan that passes all checks [rad or m]."""
     return check_plan(plan, arm, load_mechanism(arm))
 
 
 def changed(plan: Plan, number: int, **changes: Any) -> Plan:
-    """The plan with one segment changed."""
+    """Return the plan with one changed segment."""
     segments = list(plan.segments)
     segments[number] = replace(segments[number], **changes)
     return replace(plan, segments=tuple(segments))

@@ -1,4 +1,4 @@
-"""Refusals of whole plans before anything moves, and of the way to their start."""
+"""Refusal of plans before motion, and of the path to their start."""
 
 import re
 from dataclasses import replace
@@ -23,16 +23,16 @@ from tests.experiments.plans.damage import changed, checked
 
 
 class TestWeight:
-    """Gravity alone must leave the drives some torque."""
+    """Gravity must leave torque to the drives."""
 
-    def test_a_plan_that_gravity_would_stop_is_refused(self, make_arm, make_plan):
+    def test_a_plan_that_needs_too_much_gravity_torque_is_refused(self, make_arm, make_plan):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
-        with pytest.raises(PlanError, match=r"ends where gravity asks .* of lift, more than 90 % of its limit of 4 N·m; raise "
-                                            r"joints\.lift\.torque"):
+        with pytest.raises(PlanError, match=r"ends where gravity needs .* at lift, more than 90 % "
+                                            r"of its torque limit of 4 N·m; raise joints\.lift\.torque"):
             check_plan(make_plan(arm), arm, load_mechanism(arm))
 
-    def test_postures_are_where_the_drives_hold_the_arm(self, make_arm):
-        """Stretched out the boom is too heavy; lifted up it is not."""
+    def test_the_drives_can_hold_the_arm_in_all_postures(self, make_arm):
+        """The stretched boom is too heavy, the lifted boom is not."""
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
         mechanism = load_mechanism(arm)
         heaviest = np.abs(joint_loads(mechanism, np.zeros((1, 2))).tau[0, 1])
@@ -42,25 +42,26 @@ class TestWeight:
         assert held.max() <= 0.9 * 4.0
 
     @pytest.mark.parametrize("plan", [plan_breakaway, plan_validation])
-    def test_so_are_those_of_ramps_and_swings(self, make_arm, plan):
+    def test_the_drives_can_hold_the_postures_of_ramps_and_swings(self, make_arm, plan):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
         for seed in range(5):
             made = plan(arm, ("turn",), seed)
             held = np.abs(joint_loads(load_mechanism(arm), np.array([segment.target for segment in made.segments])).tau[:, 1])
             assert held.max() <= 0.9 * 4.0
 
-    def test_a_home_that_is_too_heavy_says_so(self, make_arm):
+    def test_a_home_posture_with_too_much_gravity_torque_is_refused(self, make_arm):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}})
-        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity asks .* of lift, more than 90 % of its limit of 4"):
+        with pytest.raises(PlanError, match=r"workspace\.home = .* gravity needs .* at lift, "
+                                            r"more than 90 % of its torque limit of 4"):
             plan_constant_speed(arm)
 
 
 class TestTorqueOnTheWay:
-    """Weight and inertia together leave friction a tenth of every limit; Pinocchio is the judge."""
+    """Weight and inertia leave a tenth of every torque limit to friction; judged by Pinocchio."""
 
     @staticmethod
     def asked(plan, arm):
-        """Greatest rigid-body torque of every joint on all ways of a plan, by differences of its motion in time."""
+        """Largest rigid-body torque of every joint during a plan, with accelerations from time differences."""
         model, limits = pin.buildModelFromUrdf(str(arm.model)), arm.limits(load_mechanism(arm))
         data, most = model.createData(), np.zeros(model.nv)
         for start, segment in plan.legs():
@@ -75,69 +76,69 @@ class TestTorqueOnTheWay:
         return most
 
     @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
-    def test_plans_keep_it_where_limits_are_tight(self, make_arm, method):
+    def test_plans_leave_torque_for_friction_with_tight_limits(self, make_arm, method):
         arm = make_arm({"joints": {"lift": {"torque": 6.5}, "turn": {"torque": 5.0}}, "workspace": {"home": [0.0, 0.9]}})
         for seed in range(3):
             asked = self.asked(method(arm, None, seed, ConstantSpeed(postures=3, speeds=3)), arm)
             assert (asked <= 0.9 * np.array([5.0, 6.5]) * 1.01).all()
             assert asked[1] > 0.5 * 6.5, "the limit is near"
 
-    def test_a_plan_that_does_not_is_refused_with_the_limit_that_would_do(self, make_arm):
+    def test_a_plan_with_too_much_rigid_body_torque_is_refused_with_the_needed_limit(self, make_arm):
         free = make_arm()
         plan = plan_whole_arm(free, None, 0, ConstantSpeed(postures=3, speeds=3))
         asked = self.asked(plan, free)
         weak = make_arm({"joints": {"turn": {"torque": float(asked[0])}}})
-        with pytest.raises(PlanError, match=r"asks .* of turn for weight and inertia, more than 90 % .* raise") as caught:
+        with pytest.raises(PlanError, match=r"needs .* at turn for weight and inertia, more than 90 % .* raise") as caught:
             check_plan(replace(plan, arm_sha256=arm_sha256(weak)), weak, load_mechanism(weak))
         number = float(re.search(r"joints\.turn\.torque to (\S+)", str(caught.value)).group(1))
         assert number <= asked[0] / 0.9 * 1.01
 
 
-def test_a_joint_that_stands_at_its_limit_all_the_time_is_refused(make_arm, make_plan):
-    """A gripper's finger at zero, where its range begins: the least sway would end the run."""
+def test_a_joint_at_rest_at_its_limit_is_refused(make_arm, make_plan):
+    """A gripper's finger rests at zero, the end of its range: the smallest deviation would end the run."""
     arm = make_arm()
     made = make_plan(arm, posture=(0.2, 1.4996))
-    with pytest.raises(PlanError, match=r"lift stands still at 1\.\d+ rad in segment 0, .* workspace\.home, or fix it by"):
+    with pytest.raises(PlanError, match=r"lift rests at 1\.\d+ rad in segment 0, .* workspace\.home, or lock it with"):
         check_plan(replace(made, start=(0.2, 1.4996)), arm, load_mechanism(arm))
     check_plan(make_plan(arm), arm, load_mechanism(arm))
 
 
 class TestCheck:
-    def test_a_good_plan_says_how_much_room_it_keeps(self, plan, arm):
+    def test_check_returns_the_smallest_clearance(self, plan, arm):
         assert checked(plan, arm) == pytest.approx(1.5 - 0.3)       # the lift stands at 0.3 of 1.5 rad
 
     @pytest.mark.parametrize("purpose", ["breakaway", "validation"])
-    def test_segments_that_do_not_serve_its_purpose(self, plan, arm, purpose):
+    def test_segments_that_do_not_fit_the_purpose(self, plan, arm, purpose):
         with pytest.raises(PlanError, match=f"segment 1 is a stroke; a plan whose purpose is {purpose} has"):
             checked(replace(plan, purpose=purpose), arm)
 
     @pytest.mark.parametrize("number", [1, -1])
-    def test_numbers_that_do_not_tell_segments_apart(self, plan, arm, number):
-        with pytest.raises(PlanError, match="number of its own"):
+    def test_ids_that_are_not_unique(self, plan, arm, number):
+        with pytest.raises(PlanError, match="unique id of at least 0"):
             checked(changed(plan, 3, id=number), arm)
 
     @pytest.mark.parametrize("of", [2, 3, 9])
-    def test_a_segment_that_does_not_retrace_what_it_says(self, plan, arm, of):
-        with pytest.raises(PlanError, match=f"segment 2 says mirror_of = {of}, but does not retrace"):
+    def test_a_segment_that_is_not_its_mirror_backwards(self, plan, arm, of):
+        with pytest.raises(PlanError, match=f"segment 2 has mirror_of = {of}, but is not the same motion backwards"):
             checked(changed(plan, 2, mirror_of=of), arm)
 
-    def test_nothing_to_record(self, plan, arm):
+    def test_a_plan_without_strokes(self, plan, arm):
         with pytest.raises(PlanError, match="no stroke"):
             checked(replace(plan, segments=()), arm)
 
     def test_another_arm(self, plan, make_arm):
-        with pytest.raises(PlanError, match="the plan is for joints turn, lift, the arm slide has carriage"):
+        with pytest.raises(PlanError, match="the plan is for joints turn, lift, but slide has joints carriage"):
             checked(plan, make_arm(base="slide"))
 
-    def test_an_arm_file_that_changed_since(self, plan, make_arm):
+    def test_an_arm_file_changed_after_planning(self, plan, make_arm):
         with pytest.raises(PlanError, match="another version of the arm file"):
             checked(plan, make_arm({"joints": {"turn": {"velocity": 1.9}}}))
 
-    def test_another_truth_is_no_other_arm(self, plan, make_arm):
+    def test_another_truth_of_the_simulation_is_the_same_arm(self, plan, make_arm):
         checked(plan, make_arm({"simulation": {"torque_noise": 0.1}}))
 
-    def test_a_way_that_leaves_the_box(self, arm, plan):
-        """Both ends are inside, but between them the boom swings out to y = 0.362 m for a moment."""
+    def test_a_path_that_leaves_the_box(self, arm, plan):
+        """Both ends are inside the box, but in between the boom reaches y = 0.362 m."""
         boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 0.3605), (0.0, 1.0))))
         with pytest.raises(PlanError, match=r"segment 1 \(turn in posture 1\) .* workspace box of pair\.toml"):
             checked(changed(plan, 1, target=(2.088, 0.3)), boxed)

@@ -1,4 +1,4 @@
-"""Checks of one segment: what leaves a limit of position, speed or time is refused with joint, value and limit."""
+"""Checks of one segment: exceeded limits of position, speed or time are refused with joint, value and limit."""
 
 from dataclasses import replace
 
@@ -30,16 +30,16 @@ class TestSegment:
         with pytest.raises(PlanError, match=r"segment 1: unknown joint 'elbow' \(valid: turn, lift\)"):
             checked(changed(plan, 1, joint="elbow"), arm)
 
-    def test_a_stroke_that_moves_another_joint_as_well(self, plan, arm):
-        """The other joint would be as much faster than the stroke as its way is longer."""
+    def test_a_stroke_that_moves_another_joint(self, plan, arm):
+        """The other joint would move faster in proportion to its longer stroke."""
         with pytest.raises(PlanError, match=r"segment 1 is a stroke of turn alone, but it moves turn, lift"):
             checked(changed(plan, 1, target=(0.25, 1.4)), arm)
 
-    def test_a_stroke_that_goes_nowhere(self, plan, arm):
+    def test_a_stroke_without_motion(self, plan, arm):
         with pytest.raises(PlanError, match=r"segment 1 is a stroke of turn alone, but it moves nothing"):
             checked(changed(plan, 1, target=(0.2, 0.3)), arm)
 
-    def test_a_sliding_joint_is_spoken_of_in_metres(self, make_arm, make_plan):
+    def test_messages_about_prismatic_joints_use_metres(self, make_arm, make_plan):
         arm = make_arm(base="slide")
         plan = make_plan(arm, speeds=(0.1,), posture=(0.2,), names=("carriage",))
         with pytest.raises(PlanError, match=r"takes carriage to 0\.500 m, outside its limits \[-0\.4, 0\.4\]"):

@@ -125,9 +125,9 @@ def test_joints_are_listed_in_the_order_of_the_arm(followed: tuple[ArmFile, Plan
 
 
 def test_it_is_said_what_was_not_reached(found: Identification) -> None:
-    assert precision(found, ("j1", "j2"), 1.0, "").startswith("friction is known within j1 ")
+    assert precision(found, ("j1", "j2"), 1.0, "").startswith("95 % half width of friction: j1 ")
     assert "yet" not in precision(found, ("j1", "j2"), 1.0, "")
-    assert "not within 0.001 % yet: j1, j2; the time is spent" in precision(found, ("j1", "j2"), 1e-5, "the time is spent")
+    assert "target of 0.001 % not reached for j1, j2: no time" in precision(found, ("j1", "j2"), 1e-5, "no time")
 
 
 class TestGoals:
@@ -151,7 +151,7 @@ class TestGoals:
         assert 50.0 < delivery.robot_time <= 100.0 + 10.0           # the way to the start is no part of a plan
 
     def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
-        with pytest.raises(PlanError, match=r"5 s of robot time are too short, the shortest plan takes \d+ s"):
+        with pytest.raises(PlanError, match=r"5 s of robot time are too short; the shortest plan takes \d+ s"):
             calibrate(followed[0], tmp_path / "out", CampaignOptions(seed=1, budget=5.0))
 
     def test_the_first_plan_can_be_seen_before(self, cli: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Speeds that have no room are lowered, and said; what has room stays as it is, and what has none at any speed is refused."""
+"""Speeds without room are lowered and reported; other speeds do not change; an arm without room at any speed is refused."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ TIGHT = [[-2, 0.355], [-0.2, 0.12], [-2, 2]]        # the boom, 0.37 m long, may
 
 
 def within(box):
-    """Changes to the arm: where it may go."""
+    """Changes to the limits of the arm."""
     return {"workspace": {"home": [0.0, 0.0], "box": box}}
 
 
@@ -30,18 +30,18 @@ def fastest(plan):
 
 @pytest.fixture
 def cramped(make_arm):
-    """A turning joint whose fastest strokes lead the boom out of a box, and a boom that has room."""
+    """An arm whose turning joint moves the boom out of the box in fast strokes, while the boom itself has room."""
     return make_arm(within([[-2, 2], [-0.15, 0.15], [-2, 2]]))
 
 
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
-def test_only_the_joint_without_room_goes_slower_and_is_named(cramped, make):
+def test_only_the_joint_without_room_is_slower_and_is_named(cramped, make):
     plan = make(cramped)
     assert check_plan(plan, cramped, load_mechanism(cramped)) > 0.0
     (lowered,) = plan.lowered
     assert lowered.joint == "turn"
     assert lowered.speed < 0.9 * lowered.wanted
-    assert lowered.reason == "from home faster ones have no room inside the limits and the box"
+    assert lowered.reason == "faster strokes from home have no room inside limits and box"
     speeds = fastest(plan)
     assert 0.9 * lowered.speed < speeds["turn"] <= 1.001 * lowered.speed
     roomy = make(replace(cramped, workspace=replace(cramped.workspace, box=None)))
@@ -50,8 +50,8 @@ def test_only_the_joint_without_room_goes_slower_and_is_named(cramped, make):
 
 
 @pytest.mark.parametrize("options", [ConstantSpeed(), WHOLE_ARM])
-def test_the_slow_end_stays(cramped, options):
-    """Only what has no room is given up."""
+def test_the_lowest_speed_does_not_change(cramped, options):
+    """Only speeds without room are dropped."""
     make = plan_whole_arm if options is WHOLE_ARM else plan_constant_speed
     slow = Design.of(cramped, None, options).ends[0]
     legs = make(cramped).legs()
@@ -60,21 +60,22 @@ def test_the_slow_end_stays(cramped, options):
 
 
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
-def test_a_plan_that_has_room_is_what_it_was(make_arm, make):
+def test_a_plan_with_room_does_not_change(make_arm, make):
     plan = make(make_arm())
     assert plan.lowered == ()
     assert "lowered" not in plan_table(plan)
 
 
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
-def test_without_room_for_the_least_range_there_is_no_plan(make_arm, make):
+def test_an_arm_without_room_for_the_least_range_of_speeds_is_refused(make_arm, make):
     arm = make_arm(within(TIGHT))
-    with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad.*; slower strokes have none"):
+    with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad.*; "
+                                        r"slower strokes have no room either"):
         make(arm)
 
 
 @pytest.mark.parametrize("width", [0.12, 0.16, 0.2, 0.3])
-def test_the_range_of_speeds_stays_sensible(make_arm, width):
+def test_the_range_of_speeds_stays_wide_enough(make_arm, width):
     arm = make_arm(within([[-2, 2], [-width, width], [-2, 2]]))
     plan = plan_constant_speed(arm)
     assert plan.lowered
@@ -83,15 +84,15 @@ def test_the_range_of_speeds_stays_sensible(make_arm, width):
 
 
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
-def test_room_for_the_silence_of_the_computer_is_made_too(make_arm, make):
-    """At its highest speed the drive would go on beyond a limit; at a lower one there is room for strokes and for that."""
+def test_speeds_are_lowered_for_overrun_after_a_silent_computer(make_arm, make):
+    """At its highest speed the drive would overrun a limit; at a lower speed strokes and overrun have room."""
     arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.9, 0.9], "velocity": 4.0}},
                     "workspace": {"box": [[-2.0, 2.0]] * 3}})
     plan = make(arm)
     check_plan(plan, arm, load_mechanism(arm))
     (lowered,) = plan.lowered
     assert lowered.joint == "turn"
-    assert "should the computer fall silent" in lowered.reason
+    assert "if the computer stops sending" in lowered.reason
 
 
 def test_a_plan_file_keeps_what_was_lowered(cramped, tmp_path):
@@ -101,17 +102,17 @@ def test_a_plan_file_keeps_what_was_lowered(cramped, tmp_path):
 
 
 class TestCommand:
-    def test_plan_says_it(self, cli, cramped):
+    def test_plan_prints_lowered_speeds(self, cli, cramped):
         outcome = cli("plan", cramped.path, "--method", "single", "--json")
         assert outcome.code == 0, outcome.err
         said = " ".join(outcome.err.split())
-        assert "note turn: strokes of up to" in said
-        assert "instead of 1.7 rad/s: from home faster ones have no room inside the limits and the box" in said
+        assert "note turn: strokes up to" in said
+        assert "instead of 1.7 rad/s: faster strokes from home have no room inside limits and box" in said
         assert '"wanted": 1.7' in outcome.out
 
     @pytest.mark.usefixtures("short")
-    def test_calibrate_says_it_and_goes_on(self, cli, cramped, tmp_path):
+    def test_calibrate_prints_lowered_speeds_and_continues(self, cli, cramped, tmp_path):
         outcome = cli("calibrate", cramped.path, "--out", tmp_path / "out")
         assert outcome.code == 0, outcome.err
-        assert "note turn: strokes of up to" in " ".join(outcome.out.split())
+        assert "note turn: strokes up to" in " ".join(outcome.out.split())
         assert read_plan(tmp_path / "out" / "plan.toml").lowered

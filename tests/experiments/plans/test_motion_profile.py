@@ -1,4 +1,4 @@
-"""Motion of a segment: smooth, within limits, and exact at both ends."""
+"""Motion of a segment: smooth, within limits, exact at both ends."""
 
 import numpy as np
 from hypothesis import assume, given, settings
@@ -13,7 +13,7 @@ class TestProfile:
     @settings(max_examples=60, deadline=None, derandomize=True)
     @given(way=st.tuples(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0)), speed=st.floats(0.01, 2.0), data=st.data())
     def test_motion_is_smooth_within_limits_and_ends_exactly(self, way, speed, data):
-        """Position is the integral of velocity, velocity of an acceleration within the limits; both ends are at rest."""
+        """Position integrates velocity, velocity integrates an acceleration within the limits; both ends are at rest."""
         velocity, acceleration = (np.array(data.draw(st.tuples(*[st.floats(0.5, 10.0)] * 2))) for _ in range(2))
         stroke = data.draw(st.booleans())
         way = np.array([way[0], 0.0 if stroke else way[1]])
@@ -34,20 +34,20 @@ class TestProfile:
         if stroke:
             assert np.abs(dq[:, 0]).max() <= segment.speed * (1.0 + 1e-9)
 
-    def test_a_stroke_has_its_speed_for_as_long_as_the_way_allows(self):
+    def test_a_stroke_has_constant_speed_between_its_ramps(self):
         stroke = Segment(0, "stroke", (1.0, 0.0), 0, "a", 0.5)
         motion = motion_profile(np.zeros(2), stroke, ("a", "b"), limits([2.0, 2.0], [4.0, 4.0]))
         t = np.linspace(0.0, motion.duration, 2000)
         at_speed = np.isclose(motion(t)[1], 0.5)
         assert at_speed.mean() * motion.duration > 0.75 * 1.0 / 0.5
 
-    def test_before_and_after_nothing_moves(self):
+    def test_the_arm_rests_before_and_after_the_motion(self):
         motion = motion_profile(np.zeros(1), Segment(0, "move", (1.0,), 0), ("a",), limits([1.0], [1.0]))
         s, ds = motion(np.array([-1.0, motion.duration + 1.0]))
         np.testing.assert_allclose(s, [0.0, 1.0])
         np.testing.assert_allclose(ds, 0.0)
 
-    def test_a_move_to_where_the_arm_stands_takes_no_time(self):
+    def test_a_move_to_the_present_position_takes_no_time(self):
         assert motion_profile(np.ones(1), Segment(0, "move", (1.0,), 0), ("a",), limits([1.0], [1.0])).duration == 0.0
 
 

@@ -1,4 +1,4 @@
-"""The plan file: round trip, one line a segment, and refusals that name the key."""
+"""The plan file: writing and reading, one line per segment, refusals that name the key."""
 
 import tomllib
 
@@ -15,18 +15,18 @@ SMALL = ConstantSpeed(postures=2, speeds=2)
 
 
 class TestFile:
-    def test_a_plan_comes_back_as_it_was(self, arm, tmp_path):
+    def test_a_plan_survives_writing_and_reading(self, arm, tmp_path):
         made = plan_constant_speed(arm, seed=4, options=SMALL)
         write_plan(made, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == made
         assert checked(read_plan(tmp_path / "plan.toml"), arm) > 0.0
 
-    def test_the_file_has_a_line_a_segment(self, plan, tmp_path):
+    def test_the_file_has_one_line_per_segment(self, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
         lines = [line for line in (tmp_path / "plan.toml").read_text(encoding="utf-8").splitlines() if "target" in line]
         assert len(lines) == len(plan.segments) == 5
 
-    def test_it_states_schema_arm_method_seed_and_robot_time(self, plan, tmp_path):
+    def test_the_file_states_schema_arm_method_seed_and_robot_time(self, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
         table = tomllib.loads((tmp_path / "plan.toml").read_text(encoding="utf-8"))
         assert {key: table[key] for key in ("schema", "arm", "method", "seed", "names")} == {
@@ -47,7 +47,7 @@ class TestFile:
         (lambda table: table.update(schema=2), ["schema 2 is newer"]),
         (lambda table: table.pop("schema"), ["schema"]),
     ])
-    def test_a_file_that_is_no_plan_is_refused_with_the_key(self, plan, tmp_path, change, words):
+    def test_an_invalid_plan_is_refused_with_the_key(self, plan, tmp_path, change, words):
         path = tmp_path / "plan.toml"
         write_plan(plan, path)
         table = tomllib.loads(path.read_text(encoding="utf-8"))

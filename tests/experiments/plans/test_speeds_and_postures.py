@@ -1,4 +1,4 @@
-"""Speeds that drives can keep, homes that can be measured from, and the loads of postures."""
+"""Speeds that drives can hold, home postures with room, and loads of postures."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
 from stribeck.ident.arm.arm_file import Workspace
 
 
-def test_steps_of_a_drive_round_no_speed_below_the_slowest(make_arm):
+def test_rounding_to_the_resolution_keeps_the_slowest_speed(make_arm):
     """At 0.011 rad/s a joint still turns evenly; the nearest step below is 7.7 mrad/s."""
     arm = make_arm({"joints": {"turn": {"slowest": 0.011}}})
     design = Design.of(arm, None, ConstantSpeed(), np.array([0.0077, 0.0077]))
@@ -27,7 +27,7 @@ def test_steps_of_a_drive_round_no_speed_below_the_slowest(make_arm):
 class TestHome:
     @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm, plan_validation, plan_warm_up, plan_lowest_speed,
                                       plan_breakaway])
-    def test_a_home_posture_outside_the_box_is_what_is_said(self, arm, make):
+    def test_a_home_posture_outside_the_box_is_named(self, arm, make):
         boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.0, 0.2))))
         with pytest.raises(PlanError, match=r"pair\.toml: the home posture .* workspace box of pair\.toml; state another"):
             make(boxed)

@@ -1,4 +1,4 @@
-"""A run writer for the small arm, and a run that it closed."""
+"""A run writer for the small arm, and a closed run."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def arm(make_arm):
 
 @pytest.fixture
 def start(arm, tmp_path):
-    """Makes a writer for the run folder ``run``."""
+    """Make a writer for the run folder ``run``."""
     def make(**options):
         return RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE, **options)
     return make
@@ -22,7 +22,7 @@ def start(arm, tmp_path):
 
 @pytest.fixture
 def closed(start, tmp_path):
-    """A run of 330 rows: six full batches and a part."""
+    """A run of 330 rows: six full batches and one partial batch."""
     with start() as writer:
         fill(writer, 330)
     return tmp_path / "run"

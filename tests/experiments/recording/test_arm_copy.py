@@ -1,4 +1,4 @@
-"""The copy of arm file and model: verbatim, enough for a fit, refused where the model needs other files."""
+"""Copies of arm file and model: verbatim, sufficient for a fit, refused if the model needs other files."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ class TestCopy:
         for source in (arm.path, arm.model):
             assert (closed / ARM / source.name).read_bytes() == source.read_bytes()
 
-    def test_a_run_needs_nothing_outside_itself(self, arm, closed, tmp_path):
+    def test_a_run_can_be_fitted_without_other_files(self, arm, closed, tmp_path):
         elsewhere = tmp_path / "elsewhere" / "copy"
         elsewhere.parent.mkdir()
         closed.rename(elsewhere)
@@ -26,7 +26,7 @@ class TestCopy:
         assert_rows(run, 330)
         assert load_mechanism(run.arm).names == ("turn", "lift")
 
-    def test_a_bare_model_is_an_arm_too(self, arm, tmp_path):
+    def test_a_model_file_can_replace_the_arm_file(self, arm, tmp_path):
         from stribeck.ident.arm.arm_file import load_arm
 
         bare = load_arm(arm.model)
@@ -34,8 +34,8 @@ class TestCopy:
             fill(writer, 3)
         assert_rows(load_run(tmp_path / "bare", SIGNALS), 3)
 
-    def test_a_model_of_several_files_is_refused_before_anything_moves(self, make_arm, tmp_path):
-        """Only the model itself is copied; a run that could not be read later would be worse than none."""
+    def test_a_model_with_includes_is_refused_before_motion(self, make_arm, tmp_path):
+        """Only the model file is copied; a run that cannot be read later would be useless."""
         arm = split_model(make_arm())
         with pytest.raises(InputError, match="one file"):
             RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE)
@@ -52,8 +52,8 @@ def split_model(arm):
     return load_arm(arm.path)
 
 
-def test_a_model_whose_masses_are_those_of_meshes_is_refused_before_anything_moves(tmp_path):
-    """The run would be fitted without them: only the model itself is kept with it."""
+def test_a_model_with_masses_from_meshes_is_refused_before_motion(tmp_path):
+    """The run contains the model file only and would be fitted without the meshes."""
     corners = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.2]])
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
     record = b"".join(np.concatenate((np.zeros(3), *corners[list(face)])).astype("<f4").tobytes() + b"\0\0" for face in faces)
@@ -72,6 +72,6 @@ def test_a_model_whose_masses_are_those_of_meshes_is_refused_before_anything_mov
     torque = 50.0
     """, encoding="utf-8")
     arm = load_arm(tmp_path / "meshed.toml")
-    with pytest.raises(InputError, match=r"needs other files, .* and a run keeps the model alone"):
+    with pytest.raises(InputError, match=r"needs other files, .* but a run stores the model file only"):
         RunWriter(tmp_path / "run", arm, load_mechanism(arm), "test", 100.0)
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""A campaign that is killed anywhere goes on from its folder: nothing driven twice, nothing rewritten, the same answer."""
+"""A killed campaign resumes from its folder: no segment is driven twice, no file rewritten, and the result is the same."""
 
 import hashlib
 import json
@@ -43,12 +43,12 @@ from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 from tests.places import ROOT
 
 ARMS = ROOT / "tests" / "arms"
-ROWS = 5_000            # about as many samples as one pass takes
+ROWS = 5_000            # about the number of samples of one pass
 SMALL = ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
 
 
 def quick(folder: Path) -> ArmFile:
-    """The small arm with higher gears, for which short strokes do, and with noise."""
+    """The small arm with noise, and with higher gear ratios, so that short strokes are sufficient."""
     shutil.copy(ARMS / "pair.urdf", folder)
     text = (ARMS / "pair.toml").read_text(encoding="utf-8")
     text = text.replace("gear_ratio = 100.0", "gear_ratio = 400.0").replace("rotor_inertia = 4.0e-5", "rotor_inertia = 2.5e-6")
@@ -65,19 +65,19 @@ def arm(tmp_path):
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory):
-    """What comes out if nothing intervenes."""
+    """Result of an uninterrupted campaign."""
     folder = tmp_path_factory.mktemp("at-once")
     return small(quick(folder), folder / "out")
 
 
 def small(arm: ArmFile, out: Path, resume: bool = False, operator: Operator | None = None, **options: Any) -> Delivery:
-    """A campaign of one joint that takes a minute of robot time."""
+    """A campaign of one joint with a minute of robot time."""
     with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
         return calibrate(arm, out, CampaignOptions(("turn",), seed=5, **options), operator, resume)
 
 
 def killed(path: str, out: str, where: str, repeats: int) -> None:
-    """What the subprocess does: a campaign that kills itself, without a chance to clean up."""
+    """Code of the subprocess: a campaign that kills its own process without cleaning up."""
     def kill(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -108,13 +108,13 @@ def kill_at(arm: ArmFile, out: Path, where: str, repeats: int = 1) -> None:
 
 
 def raw(out: Path) -> dict[str, str]:
-    """Digest of everything that was recorded."""
+    """Digest of all recorded files."""
     return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(out.glob("runs/**/*")) if path.is_file()}
 
 
 def whole_trips(out: Path) -> list[int]:
-    """Strokes that were driven to their end with the one that retraces them, over all runs."""
+    """Strokes of all runs that were finished together with their mirrored stroke."""
     found = []
     for path in campaign_runs(out):
         run = load_run(path, ())
@@ -125,7 +125,7 @@ def whole_trips(out: Path) -> list[int]:
 
 
 def assert_same(found: Delivery, wanted: Delivery) -> None:
-    """Estimates differ by no more than the 95 % interval of a difference, and are as well determined."""
+    """Assert that estimates agree within the 95 % interval of a difference, and have similar half widths."""
     for name, parameter in wanted.calibration.joints["turn"].parameters.items():
         other = found.calibration.joints["turn"].parameters[name]
         assert abs(other.value - parameter.value) <= np.hypot(other.half_width, parameter.half_width), name
@@ -134,7 +134,7 @@ def assert_same(found: Delivery, wanted: Delivery) -> None:
 
 
 @pytest.mark.parametrize("where", ["plan", "record", f"row {np.random.default_rng(7).integers(1, ROWS)}", "fit"])
-def test_killed_anywhere_it_goes_on_to_the_same_answer(arm, wanted, tmp_path, where):
+def test_a_killed_campaign_resumes_to_the_same_result(arm, wanted, tmp_path, where):
     kill_at(arm, tmp_path / "out", where)
     before = raw(tmp_path / "out")
     found = small(arm, tmp_path / "out", resume=True)
@@ -146,19 +146,19 @@ def test_killed_anywhere_it_goes_on_to_the_same_answer(arm, wanted, tmp_path, wh
     assert (tmp_path / "out" / "report.html").is_file()
 
 
-def test_killed_between_repeats_the_others_follow(arm, tmp_path):
+def test_a_campaign_killed_between_repeats_records_the_others(arm, tmp_path):
     kill_at(arm, tmp_path / "out", "repeat", 2)
     found = small(arm, tmp_path / "out", repeats=2, resume=True)
     wanted = small(arm, tmp_path / "at once", repeats=2)
     assert len(campaign_runs(tmp_path / "out")) == 2
-    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are alike to the digit
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are identical
         assert found.calibration.joints["turn"].parameters[name] == parameter
         assert parameter.repeat_deviation is not None
 
 
 @pytest.fixture(scope="module")
 def broken_off(tmp_path_factory):
-    """A campaign that was broken off in the middle; made without a second process."""
+    """A campaign interrupted in the middle, made without a second process."""
     class Off(Exception):
         pass
 
@@ -177,19 +177,19 @@ def broken_off(tmp_path_factory):
 
 @pytest.fixture
 def broken(broken_off, tmp_path):
-    """Its copy, for one test."""
+    """Copy of the interrupted campaign for one test."""
     return shutil.copytree(broken_off, tmp_path / "out")
 
 
 @pytest.fixture
 def done(wanted, tmp_path):
-    """A copy of one that nothing intervened in."""
+    """Copy of an uninterrupted campaign."""
     return shutil.copytree(wanted.calibration.folder, tmp_path / "out")
 
 
 class TestRest:
-    def test_a_run_and_its_rest_are_one_pass(self, arm, broken):
-        """They are no repeats of each other, and noise of a simulated arm does not come twice."""
+    def test_a_run_and_its_continuation_are_one_pass(self, arm, broken):
+        """The two are not repeats, and the simulated noise differs."""
         found = small(arm, broken, resume=True)
         first, rest = (load_run(path, ("tau",)) for path in campaign_runs(broken))
         assert rest.record["continues"] == first.label
@@ -197,14 +197,14 @@ class TestRest:
         assert all(parameter.repeat_deviation is None for parameter in found.calibration.joints["turn"].parameters.values())
         assert not [finding for finding in found.result.findings if finding.kind == "repeats"]
 
-    def test_what_was_not_asked_for_yet_is_shown_before_it_moves(self, arm, broken):
+    def test_plans_without_consent_are_shown_before_motion(self, arm, broken):
         shown = []
         small(arm, broken, resume=True, repeats=2, operator=Operator(shown.extend))
         rest, whole = shown
         assert len(rest.segments) < len(whole.segments)
         assert 0.0 < rest.robot_time < whole.robot_time
 
-    def test_refusal_moves_nothing(self, arm, broken):
+    def test_the_arm_does_not_move_without_consent(self, arm, broken):
         def refuse(plans):
             raise InputError("no")
 
@@ -220,8 +220,8 @@ class TestRest:
         assert raw(done) == before
         assert again.calibration.joints["turn"].parameters == wanted.calibration.joints["turn"].parameters
 
-    def test_a_finished_event_whose_samples_are_lost_does_not_count(self, arm, broken):
-        """Events reach the disk before the batch that they speak of."""
+    def test_a_finished_event_without_its_samples_does_not_count(self, arm, broken):
+        """Events may reach the disk before their batch of samples."""
         plan, mechanism = read_plan(broken / "plan.toml"), load_mechanism(arm)
         run = load_run(campaign_runs(broken)[0], ())
         backs = {segment.id for segment in plan.segments if segment.mirror_of is not None}
@@ -231,7 +231,7 @@ class TestRest:
         assert len(torn - whole) == 2
         assert whole < torn < empty == measuring(plan)
 
-    def test_where_the_straight_way_is_not_clear_the_plans_own_moves_are_taken(self, make_arm, make_plan):
+    def test_the_moves_of_the_plan_are_used_if_the_straight_path_is_not_clear(self, make_arm, make_plan):
         arm = make_arm()
         plan = make_plan(arm, speeds=(0.4, 0.2))
         detour = Segment(9, "move", (0.1, -0.4), 0)
@@ -246,7 +246,7 @@ class TestRest:
             check_plan(made, arm, mechanism)
             assert len({segment.id for segment in made.segments}) == len(made.segments)
 
-    def test_half_a_round_trip_is_driven_again_whole(self, make_arm, make_plan):
+    def test_half_a_round_trip_is_driven_again_completely(self, make_arm, make_plan):
         arm = make_arm()
         plan = make_plan(arm, speeds=(0.4, 0.2))
         rest = rest_of(plan, [finished(plan, {0, 1, 2, 3})], arm, load_mechanism(arm))
@@ -256,7 +256,7 @@ class TestRest:
         assert rest_of(plan, [*halves, finished(plan, {3, 4})], arm, load_mechanism(arm)) is None
 
 
-def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatch):
+def test_hardware_resumes_only_with_consent(arm, broken, cli, monkeypatch):
     monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
     command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
     with monkeypatch.context() as real:
@@ -271,11 +271,11 @@ def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatc
     assert "everything is recorded; nothing moves" in cli(*command).out
 
 
-def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, monkeypatch):
-    """What the command line leaves out; what it says must agree."""
+def test_a_resumed_campaign_uses_its_stored_options(arm, broken, cli, monkeypatch):
+    """Options missing on the command line come from the campaign; given options must agree."""
     monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
     wrong = cli("calibrate", arm.path, "--seed", "6", "-o", broken, "--resume")
-    assert (wrong.code, "seed 5 instead of 6; leave the options out" in wrong.err) == (2, True)
+    assert (wrong.code, "seed 5 instead of 6; leave the options out to resume" in wrong.err) == (2, True)
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "stribeck")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
@@ -283,11 +283,11 @@ def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, mo
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--drift", "none")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
-    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")         # as it was begun, but for what is said now
+    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")         # stored options, except those given now
 
 
-def test_nothing_moves_where_nothing_says_what_was_asked_for(arm, broken, cli):
-    """Killed before the first record, or begun by an older version."""
+def test_a_campaign_without_stored_options_is_not_resumed(arm, broken, cli):
+    """The campaign was killed before its first record, or made by an older version."""
     record = next(broken.glob(f"runs/*/{RECORD}"))
     told = json.loads(record.read_text(encoding="utf-8"))
     del told["options"]
@@ -297,8 +297,8 @@ def test_nothing_moves_where_nothing_says_what_was_asked_for(arm, broken, cli):
     assert (outcome.code, "says with which options it was begun" in outcome.err, raw(broken)) == (2, True, before)
 
 
-def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp_path):
-    """As where a drive did not answer: what went before can be fitted, and the campaign goes on with its own options."""
+def test_a_run_without_samples_does_not_prevent_resuming(arm, tmp_path):
+    """A drive did not answer, for example. Earlier runs can be fitted, and the campaign resumes with its own options."""
     out = tmp_path / "out"
     with patch.object(Supervisor, "enable", side_effect=DriverError("the drive of turn does not answer")), \
             pytest.raises(DriverError):
@@ -310,7 +310,7 @@ def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp
 
 
 def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
-    """As where the way to the start was not free once the arm was powered."""
+    """The path to the start was not clear after power-up, for example."""
     out = tmp_path / "out"
     refused = patch("stribeck.experiments.recording.drive_plan.check_way", side_effect=PlanError("the way is not free"))
     with refused, pytest.raises(PlanError):
@@ -321,7 +321,7 @@ def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
     assert any("ended with its first sample" in finding.text for finding in delivery.result.findings)
 
 
-def test_a_run_and_its_rest_count_once(arm, broken):
+def test_a_run_and_its_continuation_count_once(arm, broken):
     assert small(arm, broken, repeats=2, resume=True).calibration.pass_count == 2
     calibration = Calibration.load(broken / "calibration.toml")
     assert len(calibration.runs) == 3
@@ -336,13 +336,13 @@ def test_options_of_a_damaged_record_are_refused(arm, broken, cli):
     assert (outcome.code, "run.json: seed = 'many': " in outcome.err) == (2, True)
 
 
-def test_a_plan_that_runs_rest_on_is_never_written_again(arm, broken):
-    """A process that is killed while it writes would leave runs without their plan."""
+def test_a_plan_with_runs_is_never_overwritten(arm, broken):
+    """Otherwise a process killed while it writes would leave runs without their plan."""
     with patch.object(campaign, "write_plan", side_effect=AssertionError("written again")):
         small(arm, broken, resume=True)
 
 
-def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
+def test_ramps_resume_with_the_interrupted_pair(make_arm, tmp_path):
     arm = make_arm()
     stay = (0.0, 0.0)
     segments = [Segment(0, "move", stay, 1)] + [
@@ -368,7 +368,7 @@ def test_ramps_go_on_with_the_pair_that_was_broken_off(make_arm, tmp_path):
     assert again.left_of_ramps(plan) is None
 
 
-def test_a_run_counts_as_recorded_for_its_own_joints_only(make_arm, make_plan, tmp_path):
+def test_a_run_counts_for_its_own_joints_only(make_arm, make_plan, tmp_path):
     arm = make_arm()
     plan = replace(make_plan(arm, speeds=(0.8,)), purpose="lowest-speed")
     begun = Campaign(arm, tmp_path / "out", 0)
@@ -379,22 +379,22 @@ def test_a_run_counts_as_recorded_for_its_own_joints_only(make_arm, make_plan, t
 
 
 class TestRefused:
-    """One sentence, and nothing is touched."""
+    """Refusals: one sentence, and no file changes."""
 
-    def test_a_search_that_the_plans_do_not_rest_on(self, arm, broken):
+    def test_a_search_added_after_the_first_plan(self, arm, broken):
         before = raw(broken)
-        with pytest.raises(InputError, match="begun without the search for the lowest speed"):
+        with pytest.raises(InputError, match="the campaign began without the search for the lowest speed"):
             small(arm, broken, resume=True, search=True)
         assert raw(broken) == before
 
-    def test_without_the_option(self, arm, broken):
+    def test_a_used_folder_without_resume(self, arm, broken):
         with pytest.raises(InputError, match=r"out exists and is not empty; .* --resume"):
             small(arm, broken)
 
     def test_another_arm_file(self, arm, broken):
         text = arm.path.read_text(encoding="utf-8")
         arm.path.write_text(text.replace("velocity = 2.0", "velocity = 1.9"), encoding="utf-8")
-        with pytest.raises(InputError, match="begun with another arm file or model than pair is now"):
+        with pytest.raises(InputError, match="arm file or model of pair changed since the campaign began"):
             small(load_arm(arm.path), broken, resume=True)
 
     @pytest.mark.parametrize(("change", "words"), [({"seed": 6}, "seed 5 instead of 6"), ({"joints": ("lift",)}, "other joints"),
@@ -405,25 +405,25 @@ class TestRefused:
                 pytest.raises(InputError, match=words):
             calibrate(arm, broken, CampaignOptions(**options), resume=True)
 
-    def test_a_folder_with_something_else(self, arm, tmp_path):
+    def test_a_folder_with_other_files(self, arm, tmp_path):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.txt").write_text("precious", encoding="utf-8")
-        with pytest.raises(InputError, match=r"thesis\.txt, but no campaign that could be resumed"):
+        with pytest.raises(InputError, match=r"thesis\.txt, but no campaign to resume"):
             small(arm, tmp_path / "out", resume=True)
 
-    def test_runs_without_the_plan_that_they_belong_to(self, arm, broken):
+    def test_runs_without_their_plan(self, arm, broken):
         (broken / "plan.toml").unlink()
         with pytest.raises(InputError, match=r"plan\.toml: no such file"):
             small(arm, broken, resume=True)
 
-    def test_damage_to_a_closed_run_is_not_passed_over(self, arm, done):
+    def test_a_damaged_closed_run_is_refused(self, arm, done):
         (run,) = campaign_runs(done)
         (run / SAMPLES).write_bytes(b"")
         with pytest.raises(InputError, match=r"samples\.arrows"):
             small(arm, done, resume=True)
 
 
-def test_runs_that_were_killed_before_a_sample_are_passed_over(arm, broken):
+def test_runs_killed_before_their_first_sample_are_ignored(arm, broken):
     run = campaign_runs(broken)[0]
     empty = run.with_name(f"{run.name}-2")
     empty.mkdir()
@@ -438,15 +438,15 @@ def measuring(plan):
 
 
 def finished(plan, ids):
-    """A run of which only the events matter here."""
+    """A run with given events."""
     from stribeck.ident.log.run import Run
 
     events = tuple({"event": "finished", "row": 1, "segment": id_} for id_ in sorted(ids))
     return Run(Path("runs/x"), {}, None, events, plan.names, np.zeros(1), np.zeros(1), {})
 
 
-def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(arm, tmp_path):
-    """Broken off in a later pass, after a warm-up, the campaign goes on with the plan that it was in."""
+def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(arm, tmp_path):
+    """A campaign interrupted in a later pass, after a warm-up, resumes with the plan of that pass."""
     out, budget, drive = tmp_path / "out", 220.0, Campaign.drive
     options = CampaignOptions(("turn",), seed=5, warm_up=20.0, breakaway=True, budget=budget)
 
@@ -471,11 +471,11 @@ def test_a_budget_holds_all_that_moves_and_plans_follow_from_the_folder_alone(ar
     assert plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
     assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {"fit", "warm-up", "breakaway"}
     assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
-    again = 20.0 + 10.0                                 # the warm-up before what was broken off, and ways to the start
+    again = 20.0 + 10.0                                 # the warm-up before the interrupted run, and paths to the start
     assert 0.5 * budget < delivery.robot_time <= budget + again
 
 
-def test_a_budget_too_short_for_any_plan_is_told_before_the_search_moves(arm, tmp_path):
+def test_a_budget_too_short_for_any_plan_is_reported_before_the_search(arm, tmp_path):
     class Declined(Exception):
         pass
 
@@ -491,10 +491,10 @@ def test_a_budget_too_short_for_any_plan_is_told_before_the_search_moves(arm, tm
 
     search = plan_lowest_speed(arm, ("turn",), 0).robot_time
     (told,) = begin(search + 5.0)
-    assert re.match(r"budget: the shortest plan takes \d+ s, 5 s are left beside the search", told)
+    assert re.match(r"budget: the shortest plan takes \d+ s, but only 5 s remain after the search", told)
     assert begin(search + 3600.0) == []
 
 
-def test_a_budget_that_other_motions_take(arm, tmp_path):
-    with pytest.raises(PlanError, match=r"100 s of robot time are too short, warm-up \d+ s and breakaway \d+ s need them"):
+def test_a_budget_used_up_by_other_motions(arm, tmp_path):
+    with pytest.raises(PlanError, match=r"100 s of robot time are too short: warm-up \d+ s and breakaway \d+ s take all of it"):
         calibrate(arm, tmp_path / "out", CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0))

@@ -1,4 +1,4 @@
-"""Damaged runs: whole batches before the damage are read, all else is refused in a sentence."""
+"""Damaged runs: whole batches before the damage are read; other damage is refused with one sentence."""
 
 import json
 import signal
@@ -39,8 +39,8 @@ with RunWriter(Path(sys.argv[2]), arm, load_mechanism(arm), "a test", {RATE}) as
 
 
 class TestDamage:
-    def test_a_killed_process_leaves_every_batch_that_it_wrote(self, arm, tmp_path):
-        """kill -9 in the middle: all rows that the writer said were written are there, and the run says it is not closed."""
+    def test_a_killed_process_leaves_all_written_batches(self, arm, tmp_path):
+        """After kill -9 all rows reported as written are present, and the run is not marked as closed."""
         with subprocess.Popen([sys.executable, "-c", WRITER, str(arm.path), str(tmp_path / "run")],
                               stdout=subprocess.PIPE, text=True) as writer:
             for line in writer.stdout:
@@ -55,7 +55,7 @@ class TestDamage:
         assert len(run.events) >= written // 50 - 1
         assert any(finding.kind == "torn" and "cut off" in finding.text for finding in check_log(run))
 
-    def test_a_finished_segment_is_on_disk_whatever_comes_then(self, start, tmp_path):
+    def test_a_finished_segment_is_on_disk(self, start, tmp_path):
         writer, segment = start(), Segment(7, "stroke", (0.1, 0.0), 1, "turn", 0.1)
         writer.start(segment)
         fill(writer, 20)
@@ -66,14 +66,14 @@ class TestDamage:
         assert_rows(run, 20)
         assert run.events[-1] == {"event": "finished", "row": 20, "segment": 7}
 
-    def test_killed_before_the_first_batch_there_is_nothing_and_that_is_said(self, start, tmp_path):
+    def test_a_run_killed_before_the_first_batch_is_refused_with_a_reason(self, start, tmp_path):
         fill(start(), 20)                                            # never flushed, never closed
         with pytest.raises(InputError, match=r"samples\.arrows"):
             load_run(tmp_path / "run")
 
-    def test_wherever_the_samples_are_cut_the_whole_batches_before_are_read(self, closed):
+    def test_whole_batches_before_a_cut_are_read(self, closed):
         whole = (closed / SAMPLES).read_bytes()
-        (closed / EVENTS).unlink()                                   # the writer was cut off as well
+        (closed / EVENTS).unlink()                                   # the events are missing as well
         rows = set()
         for size in np.linspace(1, len(whole) - 1, 60).astype(int):
             (closed / SAMPLES).write_bytes(whole[:size])
@@ -87,8 +87,8 @@ class TestDamage:
                 rows.add(len(run.t))
         assert rows >= {50 * k for k in range(1, 7)}
 
-    def test_a_file_that_lost_its_tail_is_not_taken_for_a_whole_one(self, closed):
-        """Closed after 330 rows, says the last event; a copy that broke off has fewer."""
+    def test_a_truncated_file_of_a_closed_run_is_refused(self, closed):
+        """The last event states 330 rows, but an interrupted copy has fewer."""
         whole = (closed / SAMPLES).read_bytes()
         (closed / SAMPLES).write_bytes(whole[: len(whole) // 2])
         with pytest.raises(InputError) as caught:
@@ -96,7 +96,7 @@ class TestDamage:
         assert_one_sentence(caught.value, "of 330 recorded samples")
 
     @pytest.mark.parametrize("seed", range(20))
-    def test_flipped_bytes_are_refused_or_read_but_never_a_crash(self, closed, seed):
+    def test_flipped_bytes_never_cause_a_crash(self, closed, seed):
         rng = np.random.default_rng(seed)
         content = np.frombuffer((closed / SAMPLES).read_bytes(), dtype=np.uint8).copy()
         content[rng.integers(0, len(content), 10)] = rng.integers(0, 256, 10)
@@ -116,7 +116,7 @@ class TestDamage:
             load_run(closed)
         assert_one_sentence(caught.value, "samples.arrows")
 
-    def test_a_torn_last_event_is_left_out(self, closed):
+    def test_an_incomplete_last_event_is_ignored(self, closed):
         text = (closed / EVENTS).read_text(encoding="utf-8")
         (closed / EVENTS).write_text('{"event": "started", "row": 0, "segment": 0}\n' + text[: len(text) // 2], encoding="utf-8")
         run = load_run(closed)
@@ -157,12 +157,12 @@ class TestDamage:
             load_run(closed)
         assert_one_sentence(caught.value, *words)
 
-    def test_the_truth_may_change(self, closed):
+    def test_the_truth_of_a_simulated_arm_may_change(self, closed):
         replace_text(closed / ARM / "pair.toml", "seed = 0", "seed = 1")
         assert_rows(load_run(closed, SIGNALS), 330)
 
     @pytest.mark.parametrize("place", ["nowhere", "empty"])
-    def test_no_run_where_there_is_none(self, tmp_path, place):
+    def test_a_folder_without_a_run_is_refused(self, tmp_path, place):
         (tmp_path / "empty").mkdir()
         with pytest.raises(InputError, match=place):
             find_runs(tmp_path / place)

@@ -1,4 +1,4 @@
-"""The thread that writes: full, slow and hanging disks, Ctrl-C; whatever happens, what was given to it can be read."""
+"""The writing thread: full, slow and hanging disks, and Ctrl-C; samples on disk stay readable in all cases."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from tests.experiments.recording.written_runs import RATE, assert_one_sentence, 
 
 
 class Raw(io.RawIOBase):
-    """A file on a disk with so much room."""
+    """A file on a disk with limited space."""
 
     def __init__(self, file, room):
         self.file, self.room = file, room
@@ -39,7 +39,7 @@ class Raw(io.RawIOBase):
 
 class TestBrokenOff:
     class Disk:
-        """A file that takes so many bytes, and then raises in the middle of a write."""
+        """A file that accepts a number of bytes, then raises during a write."""
 
         def __init__(self, file, room, error):
             self.file, self.room, self.error = file, room, error
@@ -57,7 +57,7 @@ class TestBrokenOff:
             return getattr(self.file, name)
 
     @pytest.mark.parametrize("room", [100, 12_000, 30_000])
-    def test_rows_before_survive_and_the_run_is_closed_with_its_reason(self, start, tmp_path, room):
+    def test_rows_before_a_failure_survive_and_the_run_states_the_reason(self, start, tmp_path, room):
         def record():
             with start() as writer:
                 writer._disk._samples = self.Disk(writer._disk._samples, room, OSError(28, "No space left on device"))
@@ -76,7 +76,7 @@ class TestBrokenOff:
         assert run.closed["rows"] in (None, len(run.t))              # unknown rather than wrong
 
     class Slow:
-        """A file whose writes wait."""
+        """A file whose writes block."""
 
         def __init__(self, file):
             self.file, self.free = file, threading.Event()
@@ -88,7 +88,7 @@ class TestBrokenOff:
         def __getattr__(self, name):
             return getattr(self.file, name)
 
-    def test_the_arm_does_not_wait_for_a_disk_that_takes_its_time(self, start, tmp_path):
+    def test_the_arm_does_not_wait_for_a_slow_disk(self, start, tmp_path):
         with start() as writer:
             slow = writer._disk._samples = self.Slow(writer._disk._samples)
             fill(writer, 990)
@@ -99,7 +99,7 @@ class TestBrokenOff:
         assert_rows(run, 990)
         assert [event["event"] for event in run.events] == ["while it waits", "closed"]
 
-    def test_a_disk_that_takes_nothing_ends_the_motion_in_the_end(self, start, tmp_path, monkeypatch):
+    def test_a_hanging_disk_ends_the_motion(self, start, tmp_path, monkeypatch):
         monkeypatch.setattr("stribeck.experiments.recording.disk._STUCK", 0.05)
         def record():
             with start() as writer:
@@ -111,55 +111,55 @@ class TestBrokenOff:
 
         with pytest.raises(RecordingFailed) as caught:
             record()
-        assert_one_sentence(caught.value, "the disk took nothing for 0.05 s", "what was recorded before is kept")
+        assert_one_sentence(caught.value, "the disk did not respond for 0.05 s", "samples recorded before are kept")
         run = load_run(tmp_path / "run", SIGNALS)
-        assert_rows(run, RATE, 70 * RATE)                           # it hangs, or nothing more can wait, whatever comes first
-        assert run.closed["reason"].endswith("the disk took nothing for 0.05 s")
+        assert_rows(run, RATE, 70 * RATE)                           # until the write times out or the queue is full
+        assert run.closed["reason"].endswith("the disk did not respond for 0.05 s")
 
-    def test_an_arm_that_moves_does_not_wait_for_a_disk_that_is_far_behind(self, start):
+    def test_a_moving_arm_does_not_wait_for_a_full_queue(self, start):
         writer = start(waits=False)
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match="the disk is too slow, 64 batches and events wait for it; what was recorded"):
+        with pytest.raises(RecordingFailed, match="the disk is too slow, 64 batches and events are waiting; samples recorded"):
             fill(writer, 10_000)
         assert time.monotonic() - began < 3.0
         slow.free.set()
         writer.close("too slow")
 
-    def test_a_disk_that_hangs_for_good_does_not_keep_the_program(self, start, tmp_path, monkeypatch):
+    def test_a_hanging_disk_does_not_keep_the_program_alive(self, start, tmp_path, monkeypatch):
         monkeypatch.setattr("stribeck.experiments.recording.disk._STUCK", 0.2)
         writer = start()
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         fill(writer, 60)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match=r"the disk took nothing for 0\.2 s"):
+        with pytest.raises(RecordingFailed, match=r"the disk did not respond for 0\.2 s"):
             writer.close(DONE)
         assert time.monotonic() - began < 3.0
         slow.free.set()
 
     def test_an_arm_is_stopped_as_soon_as_a_write_hangs(self, start, monkeypatch):
-        """And not only when nothing more can wait."""
+        """The arm stops before the queue is full."""
         monkeypatch.setattr("stribeck.experiments.recording.disk._STUCK", 0.2)
         writer = start()
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         fill(writer, 60)
         time.sleep(0.3)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match=r"the disk took nothing for 0\.2 s"):
+        with pytest.raises(RecordingFailed, match=r"the disk did not respond for 0\.2 s"):
             fill(writer, 60, 60)
         assert time.monotonic() - began < 0.1
         slow.free.set()
         writer.close("it hung")
 
     @pytest.mark.parametrize("room", range(0, 6001, 500))
-    def test_a_disk_that_is_full_when_the_last_is_written(self, start, tmp_path, room):
-        """Wherever it is full: one error that names the file, and no count of rows that are not there."""
+    def test_a_disk_that_is_full_at_the_last_write(self, start, tmp_path, room):
+        """One error names the file, and the run states no rows that are missing."""
         def record():
             with start() as writer:
                 writer._disk._samples = io.BufferedWriter(Raw(writer._disk._samples.detach(), room), 1 << 16)
                 fill(writer, 45)
 
-        with pytest.raises(RecordingFailed, match=r"samples\.arrows: No space left on device; what was recorded"):
+        with pytest.raises(RecordingFailed, match=r"samples\.arrows: No space left on device; samples recorded"):
             record()
         closed = json.loads((tmp_path / "run" / EVENTS).read_text(encoding="utf-8").splitlines()[-1])
         assert closed["event"] == "closed"
@@ -177,7 +177,7 @@ class TestBrokenOff:
             writer.close(DONE)
 
     @pytest.mark.parametrize(("base", "n"), [("slide", 1), ("pair", 2)])
-    def test_what_comes_later_does_not_change_what_waits(self, make_arm, tmp_path, base, n):
+    def test_later_samples_do_not_change_queued_ones(self, make_arm, tmp_path, base, n):
         arm = make_arm(base=base)
         with RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE) as writer:
             slow = writer._disk._samples = self.Slow(writer._disk._samples)
@@ -188,7 +188,7 @@ class TestBrokenOff:
         np.testing.assert_array_equal(run.t, np.arange(330) / RATE)
 
     class Watched:
-        """A file during one of whose writes an operator presses Ctrl-C."""
+        """A file during whose write the operator presses Ctrl-C."""
 
         def __init__(self, file, when):
             self.file, self.left = file, when
@@ -203,7 +203,7 @@ class TestBrokenOff:
             return getattr(self.file, name)
 
     @pytest.mark.parametrize("when", [1, 40, 90])
-    def test_ctrl_c_in_the_middle_of_a_write_waits_until_it_is_whole(self, start, tmp_path, when):
+    def test_ctrl_c_during_a_write_waits_for_its_end(self, start, tmp_path, when):
         def record():
             with start() as writer:
                 writer._disk._samples = self.Watched(writer._disk._samples, when)

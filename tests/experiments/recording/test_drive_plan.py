@@ -1,4 +1,4 @@
-"""Recording and replay, and every way in which a run can end early: the arm is stopped and what was measured is kept."""
+"""Recording and replay. However a run ends early, the arm stops and the samples are kept."""
 
 import json
 import signal
@@ -37,7 +37,7 @@ def arm(make_arm):
 
 @pytest.fixture
 def stops(monkeypatch):
-    """Reasons with which the simulated arm was stopped, in order; the last is disconnecting."""
+    """Reasons for the stops of the simulated arm, in order; the last reason is disconnecting."""
     reasons = []
 
     class Watched(SimulatedArm):
@@ -50,8 +50,8 @@ def stops(monkeypatch):
 
 
 class TestRecord:
-    def test_a_place_that_is_none_is_refused_before_the_way_from_there_is_looked_at(self, make_arm, make_plan, tmp_path):
-        """A damaged reply may tell one; along such a way there are more places than a computer holds."""
+    def test_an_impossible_position_is_refused_before_the_path_is_checked(self, make_arm, make_plan, tmp_path):
+        """A damaged reply may contain such a position; the path from it would need too much memory to check."""
         arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         device = WiredArm(arm, Loopback)
         device.axes[0].q = 1e30
@@ -59,7 +59,7 @@ class TestRecord:
             drive_plan(arm, make_plan(arm), tmp_path, device=device)
         assert [axis.power for axis in device.axes] == ["off", "off"]
 
-    def test_a_run_holds_the_plan_and_what_the_arm_did(self, arm, make_plan, tmp_path):
+    def test_a_run_contains_the_plan_and_the_motion(self, arm, make_plan, tmp_path):
         plan = make_plan(arm, speeds=(0.8, 0.4))
         folder = drive_plan(arm, plan, tmp_path / "campaign", seed=3, note="a test")
         assert find_runs(tmp_path / "campaign") == [folder]
@@ -82,11 +82,11 @@ class TestRecord:
         np.testing.assert_array_equal(one.signals["tau"], two.signals["tau"])
         assert (one.signals["tau"] != other.signals["tau"]).any()
 
-    def test_runs_of_a_campaign_stand_side_by_side(self, arm, make_plan, tmp_path):
+    def test_runs_of_a_campaign_have_separate_folders(self, arm, make_plan, tmp_path):
         folders = [drive_plan(arm, make_plan(arm), tmp_path, seed=seed) for seed in (1, 2)]
         assert find_runs(tmp_path) == folders
 
-    def test_a_plan_that_leaves_the_limits_is_refused_before_a_folder_is_made(self, arm, make_plan, stops, tmp_path):
+    def test_a_plan_beyond_the_limits_is_refused_before_a_folder_is_made(self, arm, make_plan, stops, tmp_path):
         with pytest.raises(PlanError):
             drive_plan(arm, make_plan(arm, way=5.0), tmp_path / "campaign")
         assert not (tmp_path / "campaign").exists()
@@ -94,28 +94,29 @@ class TestRecord:
 
     @pytest.mark.parametrize("changes", [{"simulation": {"torqe_noise": 0.1}}, {"joints": {"turn": {"torque": None}}},
                                          {"driver": {"kind": "simulatd"}}, {"joints": {"turn": {"position": [-3.0, 3.0]}}}])
-    def test_an_arm_that_cannot_be_is_refused_before_a_folder_is_made(self, make_arm, make_plan, tmp_path, changes):
+    def test_an_impossible_arm_is_refused_before_a_folder_is_made(self, make_arm, make_plan, tmp_path, changes):
         arm = make_arm(changes)
         with pytest.raises(InputError):
             drive_plan(arm, make_plan(arm), tmp_path / "campaign")
         assert not (tmp_path / "campaign").exists()
 
 
-def test_an_arm_that_moved_when_it_was_powered_is_not_driven_along_a_way_that_was_not_checked(make_arm, make_plan):
-    """Drives on a bus are asked where they stand before they have power, and would hear nothing while shapes are looked at."""
+def test_an_arm_that_moved_at_power_up_is_not_driven(make_arm, make_plan):
+    """The path is checked before power-up, because drives on a bus would receive nothing during the check."""
     arm = make_arm()
     plan, mechanism = make_plan(arm), load_mechanism(arm)
     device = object.__new__(WiredArm)
     device.stands = lambda: np.array([0.1, 0.2])
     check = checked_way(device, plan, arm, mechanism)
     check(np.array([0.1, 0.21]))
-    with pytest.raises(DriverError, match=r"lift stood at 0.2 rad and stands at 0.25 now that it is powered"):
+    with pytest.raises(DriverError, match=r"lift stood at 0\.2 rad when the path to the start was checked, "
+                                          r"and at 0\.25 after power-up"):
         check(np.array([0.1, 0.25]))
 
 
 class TestEndedEarly:
-    def test_a_breach_stops_the_arm_closes_the_run_and_keeps_the_data(self, make_arm, make_plan, stops, tmp_path):
-        """The drive warms up by half a degree a second; its limit comes in the middle of the plan."""
+    def test_an_exceeded_limit_stops_the_arm_closes_the_run_and_keeps_the_data(self, make_arm, make_plan, stops, tmp_path):
+        """The drive warms up by half a degree per second and reaches its limit in the middle of the plan."""
         arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
         plan = make_plan(arm, speeds=(0.4,) * 6)
         with pytest.raises(LimitExceeded, match="temperature of lift") as caught:
@@ -142,7 +143,7 @@ class TestEndedEarly:
         assert run.t[-1] == pytest.approx(1.5, abs=0.2)
         assert run.closed["rows"] == len(run.t)
 
-    def test_a_stop_that_fails_does_not_keep_the_data_from_being_saved(self, arm, make_plan, monkeypatch, tmp_path):
+    def test_data_are_saved_even_if_stopping_fails(self, arm, make_plan, monkeypatch, tmp_path):
         class Stuck(SimulatedArm):
             def stop(self, reason):
                 raise OSError("the bus is gone")
@@ -158,7 +159,7 @@ class TestEndedEarly:
         assert run.t[-1] > 0.9
         assert "the bus is gone" in run.closed["reason"]
 
-    def test_a_full_disk_stops_the_arm_and_the_rows_before_survive(self, arm, make_plan, stops, tmp_path):
+    def test_a_full_disk_stops_the_arm_and_keeps_earlier_rows(self, arm, make_plan, stops, tmp_path):
         plan = make_plan(arm, speeds=(0.1,) * 4)
         with files_of_at_most(150_000), pytest.raises(RecordingFailed, match=r"samples\.arrows: File too large"):
             drive_plan(arm, plan, tmp_path)
@@ -169,7 +170,7 @@ class TestEndedEarly:
         assert "File too large" in run.closed["reason"]
 
     def test_a_disk_that_is_full_to_the_last_byte(self, arm, tmp_path):
-        """The same on a real file system without room, where the event that closes the run may not fit either."""
+        """The same on a real full file system, where even the last event may not fit."""
         disk = tmp_path / "disk"
         disk.mkdir()
         mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
@@ -190,11 +191,11 @@ class TestEndedEarly:
 
     @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_ends_the_command_with_code_three_and_a_closed_run(self, arm, tmp_path, how):
-        """As a person at the terminal, or a service manager, would end it."""
+        """Signals as sent from a terminal or by a service manager."""
         out = tmp_path / "out"
         with running(arm, out) as command:
             wait_for(lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000, command)
-            while command.poll() is None:           # an impatient person
+            while command.poll() is None:           # the operator presses Ctrl-C repeatedly
                 command.send_signal(how)
                 time.sleep(0.01)
             _, err = command.communicate(timeout=30)
@@ -207,7 +208,7 @@ class TestEndedEarly:
         assert run.closed["rows"] == len(run.t) >= 200
         assert_fits_or_says_why(run)
 
-    def test_kill_9_leaves_a_run_that_can_be_read_and_says_it_is_not_closed(self, arm, tmp_path):
+    def test_kill_9_leaves_a_readable_run_that_is_not_closed(self, arm, tmp_path):
         out = tmp_path / "out"
         with running(arm, out) as command:
             wait_for(lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000, command)
@@ -225,7 +226,7 @@ class TestReplay:
     def recorded(self, arm, make_plan, tmp_path):
         return drive_plan(arm, make_plan(arm), tmp_path / "campaign", seed=3)
 
-    def test_it_records_the_same_run_again(self, recorded, tmp_path):
+    def test_a_replay_records_the_same_run(self, recorded, tmp_path):
         again = replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
         assert again.name == recorded.name
         old, new = load_run(recorded, SIGNALS), load_run(again, SIGNALS)
@@ -237,20 +238,20 @@ class TestReplay:
         assert new.events == old.events
         assert new.record["plan"] == old.record["plan"]
 
-    def test_the_run_that_is_replayed_is_left_alone(self, recorded, tmp_path):
+    def test_a_replay_does_not_change_the_replayed_run(self, recorded, tmp_path):
         before = [(recorded / name).read_bytes() for name in (SAMPLES, EVENTS, RECORD)]
         replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
         assert [(recorded / name).read_bytes() for name in (SAMPLES, EVENTS, RECORD)] == before
 
-    def test_other_commands_than_the_recorded_ones_are_found(self, recorded, tmp_path):
-        """As after a change to the tracker: here the plan of the copy asks for another speed."""
+    def test_commands_that_differ_from_the_recorded_ones_are_detected(self, recorded, tmp_path):
+        """The plan of the copy has another speed, which stands for a changed tracker."""
         record_ = json.loads((recorded / RECORD).read_text(encoding="utf-8"))
         record_["plan"]["segments"][1]["speed"] = 0.35
         (recorded / RECORD).write_text(json.dumps(record_), encoding="utf-8")
         with pytest.raises(ReplayMismatch, match="velocity command of turn"):
             replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
 
-    def test_a_run_that_was_cut_off_is_replayed_to_where_it_was(self, recorded, tmp_path):
+    def test_an_interrupted_run_is_replayed_to_its_end(self, recorded, tmp_path):
         whole = (recorded / SAMPLES).read_bytes()
         (recorded / SAMPLES).write_bytes(whole[: len(whole) // 2])
         (recorded / EVENTS).unlink()
@@ -258,7 +259,7 @@ class TestReplay:
         again = load_run(replay_run(run, tmp_path / "again"), SIGNALS)
         np.testing.assert_array_equal(again.t, run.t)
 
-    def test_who_watches_sees_the_recorded_motion(self, recorded, tmp_path):
+    def test_watch_receives_the_recorded_motion(self, recorded, tmp_path):
         told = []
         run = load_run(recorded, SIGNALS)
         replay_run(run, tmp_path / "again", watch=lambda segment, sample, done: told.append((segment.id, sample.t)))
@@ -267,7 +268,7 @@ class TestReplay:
 
 
 def assert_fits_or_says_why(run):
-    """What was kept is worth something: it gives a calibration, or the reason why it cannot."""
+    """The kept samples give a calibration, or the reason why they cannot."""
     try:
         result = identify([load_run(run.path)])
     except (FitError, InputError) as error:
@@ -281,7 +282,7 @@ def assert_fits_or_says_why(run):
 
 @contextmanager
 def running(arm, out):
-    """``stribeck run`` in a process of its own."""
+    """``stribeck run`` in a separate process."""
     with subprocess.Popen([*COMMAND, "run", str(arm.path), "-o", str(out)], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True) as command:
         try:
@@ -291,7 +292,7 @@ def running(arm, out):
 
 
 def wait_for(condition, command, seconds=60.0):
-    """Poll until it is so; fail if the command ends before."""
+    """Wait until a condition holds; fail if the command ends first."""
     end = time.monotonic() + seconds
     while not condition():
         assert command.poll() is None, f"the command has ended: {command.stderr.read()}"
@@ -301,7 +302,7 @@ def wait_for(condition, command, seconds=60.0):
 
 @contextmanager
 def files_of_at_most(size):
-    """No file can grow beyond this size."""
+    """Limit the size of files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -310,8 +311,8 @@ def files_of_at_most(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_the_way_to_the_start_stays_in_the_box_too(make_arm, make_plan, tmp_path, stops):
-    """The arm stands where the straight way to the plan's start sweeps its tip out of the box: nothing moves."""
+def test_the_path_to_the_start_must_stay_in_the_box(make_arm, make_plan, tmp_path, stops):
+    """The straight path to the start would move the tip out of the box: the arm does not move."""
     arm = make_arm({"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}})
     plan = make_plan(arm, posture=(0.0, 0.0))
     with pytest.raises(PlanError, match=r"from where the arm stands, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):

@@ -1,4 +1,4 @@
-"""Following a plan: joints go where the plan says, the others stay, and every sample is recorded."""
+"""Tracking of a plan: moving joints reach their targets, other joints rest, and every sample is recorded."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from stribeck.ident.log.run import TO_START
 
 
 class Notebook:
-    """What a recorder is given, kept."""
+    """Stand-in for the run writer that stores its arguments."""
 
     def __init__(self):
         self.samples, self.q_cmd, self.dq_cmd, self.segment, self.events = [], [], [], [], []
@@ -39,7 +39,7 @@ class Notebook:
 
 
 class Integrator:
-    """An arm of two joints that do exactly as told but for a drift, and whose clock may miss ticks."""
+    """An arm of two joints with exact motion except for a drift; its clock may skip ticks."""
 
     names, rate, modes = ("turn", "lift"), 100.0, frozenset({"velocity"})
     resolution = Resolution(np.zeros(2), np.zeros(2), np.zeros(2))
@@ -64,8 +64,8 @@ def arm_file(make_arm):
 
 
 @pytest.mark.parametrize("cycle", [15, 40, 80, 130])
-def test_after_a_pause_of_the_computer_commands_go_on_without_a_leap(arm_file, make_plan, cycle):
-    """Drives keep their last velocity meanwhile, and the course is elsewhere by then."""
+def test_commands_do_not_jump_after_a_pause_of_the_computer(arm_file, make_plan, cycle):
+    """During the pause drives keep their last velocity, so the arm leaves the planned motion."""
     arm = Integrator(arm_file.limits(load_mechanism(arm_file)), ticks=lambda k: 19 if k == cycle else 1)
     plan = make_plan(arm_file, speeds=(0.8,))
     follow(arm, plan)
@@ -75,8 +75,8 @@ def test_after_a_pause_of_the_computer_commands_go_on_without_a_leap(arm_file, m
     np.testing.assert_allclose(arm.q, plan.segments[-1].target, atol=2e-3)
 
 
-def test_on_the_first_way_no_joint_is_told_more_than_its_share(arm_file, make_plan):
-    """Not even one whose position goes the wrong way, after which the tracker runs."""
+def test_commands_stay_within_the_share_on_the_first_path(arm_file, make_plan):
+    """Even if the position moves in the wrong direction and the tracker tries to correct it."""
     class Backwards(Integrator):
         def step(self, command):
             sample = super().step(command)
@@ -93,7 +93,7 @@ def test_on_the_first_way_no_joint_is_told_more_than_its_share(arm_file, make_pl
 
 
 def tried(limits, plan, start=None):
-    """What a plan's joints did: positions, what they were told over what they may, segments, events."""
+    """Motion of a plan: positions, commands over limits, segments, events."""
     arm, notes = Integrator(limits), Notebook()
     arm.q = np.array(plan.start if start is None else start, dtype=float)
     follow(arm, plan, notes, share=0.1)
@@ -102,7 +102,7 @@ def tried(limits, plan, start=None):
 
 
 def assert_slow_first(q, told, least):
-    """No joint is told more than its share before it has gone so far, from where it stood at first."""
+    """Assert that commands exceed the share only after a joint has moved far enough from its first position."""
     for joint in (0, 1):
         fast = told[:, joint] > 0.101
         first = int(np.argmax(fast)) if fast.any() else len(fast)
@@ -112,7 +112,7 @@ def assert_slow_first(q, told, least):
 @pytest.mark.parametrize(("stands", "least"), [
     ((0.0, 0.0), (TRIAL, TRIAL)), ((0.08, 0.0), (0.1, TRIAL)), ((0.5, 0.5), (0.5, 0.5))])       # 0.08 to the start, then 0.07
 def test_no_joint_moves_fast_before_it_has_moved_slowly(arm_file, limits, make_plan, stands, least):
-    """Wherever the arm stands: the judge is the way that each joint had gone when it was first told more than its share."""
+    """The judge is the distance that each joint had moved when its command first exceeded the share."""
     plans = [make_plan(arm_file, joint, speeds=(0.8, 0.4), way=0.6) for joint in (0, 1)]
     segments = [replace(segment, id=k) for k, segment in enumerate((*plans[0].segments, *plans[1].segments))]
     plan = replace(plans[0], start=(0.0, 0.0), segments=tuple(replace(s, mirror_of=None) for s in segments))
@@ -121,22 +121,22 @@ def test_no_joint_moves_fast_before_it_has_moved_slowly(arm_file, limits, make_p
     assert [number for _, number in events if number >= 0] == [k for k in range(len(segments)) for _ in range(2)]
 
 
-def test_a_joint_that_goes_little_in_a_fast_segment_goes_all_of_that_slowly(limits, arm_file, make_plan):
+def test_a_short_motion_in_a_fast_segment_is_first_driven_slowly(limits, arm_file, make_plan):
     plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(
         Segment(0, "sweep", (0.12, 0.06), 0, "turn", 1.0), Segment(1, "move", (0.5, 0.5), 0)))
     q, told, _, _ = tried(limits, plan)
     assert_slow_first(q, told, (0.12, 0.06))
     plan = replace(plan, segments=(Segment(0, "move", (1.0, 0.05), 0), Segment(1, "move", (0.5, 0.5), 0)))
     q, told, _, _ = tried(limits, plan)
-    assert_slow_first(q, told, (TRIAL, TRIAL))          # 0.05 of them slowly in a segment that was slow for it anyhow
+    assert_slow_first(q, told, (TRIAL, TRIAL))          # 0.05 of this distance in a slow segment
 
 
 @pytest.mark.parametrize("left", [0.15, 0.02, 0.004, 0.0005])
-def test_the_first_motion_is_gentle_however_short_it_is(limits, arm_file, make_plan, left):
-    """Where little of it is left, it is slow anyway, but not by its turn."""
+def test_the_first_motion_is_gentle_even_if_it_is_short(limits, arm_file, make_plan, left):
+    """A short remaining distance limits the speed, but not the acceleration at the turn."""
     plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(Segment(0, "move", (1.0, 0.0), 0),))
     arm, notes = Integrator(limits), Notebook()
-    arm.q = np.array([TRIAL - left, 0.0]) * -1.0        # what is gone on the way to the start counts
+    arm.q = np.array([TRIAL - left, 0.0]) * -1.0        # motion to the start counts
     follow(arm, plan, notes, share=0.1)
     slow = np.array(notes.segment) == -1
     told = np.array(notes.dq_cmd)[slow]
@@ -144,14 +144,14 @@ def test_the_first_motion_is_gentle_however_short_it_is(limits, arm_file, make_p
     assert (hardest <= 0.2 * limits.acceleration).all()
 
 
-def test_what_is_slow_is_not_tried(limits, arm_file, make_plan):
+def test_slow_segments_have_no_trial(limits, arm_file, make_plan):
     slow = make_plan(arm_file, speeds=(0.1,), way=0.5)
     plan = replace(slow, start=tuple(slow.segments[0].target), segments=slow.segments[1:])
     assert tried(limits, plan)[3].count(("started", -1)) == 1
 
 
 @pytest.mark.parametrize("swings", [(1, 7), (3, 5)])
-def test_a_swing_is_tried_on_its_own_curve(limits, arm_file, make_plan, swings):
+def test_the_trial_of_a_swing_follows_its_curve(limits, arm_file, make_plan, swings):
     target, speed = np.array([0.5, 0.4]), 0.7
     plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(
         Segment(0, "swing", tuple(target), 0, "lift", speed, swings=swings),))
@@ -163,7 +163,7 @@ def test_a_swing_is_tried_on_its_own_curve(limits, arm_file, make_plan, swings):
     assert max(np.abs(curve - place).max(axis=1).min() for place in q[segment == -1]) < 2e-3
 
 
-def test_a_simulated_arm_is_not_tried(arm_file, limits, make_plan):
+def test_a_simulated_arm_has_no_trial(arm_file, limits, make_plan):
     notes = Notebook()
     follow(Integrator(limits), replace(make_plan(arm_file), start=(0.0, 0.0)), notes)
     assert notes.events.count(("started", -1)) == 1
@@ -175,7 +175,7 @@ def limits(arm_file):
 
 
 def followed(arm_file, plan):
-    """Samples of the simulated arm on a plan."""
+    """Drive a plan with the simulated arm and return its samples."""
     arm, notes = Supervisor(SimulatedArm(arm_file)), Notebook()
     with arm:
         arm.enable()
@@ -183,7 +183,7 @@ def followed(arm_file, plan):
     return notes
 
 
-def test_the_arm_goes_through_every_target(arm_file, make_plan):
+def test_the_arm_reaches_every_target(arm_file, make_plan):
     plan = make_plan(arm_file, speeds=(0.8, 0.2))
     notes = followed(arm_file, plan)
     q, segment = notes.signal("q"), np.array(notes.segment)
@@ -193,7 +193,7 @@ def test_the_arm_goes_through_every_target(arm_file, make_plan):
 
 @pytest.mark.parametrize("joint", [0, 1])
 def test_held_joints_stay_within_a_small_band(arm_file, make_plan, joint):
-    """Whatever the moving joint does to them by gravity and inertia."""
+    """Despite gravity and inertia of the moving joint."""
     plan = make_plan(arm_file, joint, speeds=(1.2, 0.3), way=0.9)
     notes = followed(arm_file, plan)
     moving = np.array(notes.segment) > 0
@@ -210,7 +210,7 @@ def test_a_stroke_runs_at_its_speed(arm_file, make_plan):
         np.testing.assert_allclose(middle, speed, rtol=0.01)
 
 
-def test_the_way_back_retraces_the_way_there(arm_file, make_plan):
+def test_the_way_back_is_the_same_motion_backwards(arm_file, make_plan):
     notes = followed(arm_file, make_plan(arm_file, speeds=(0.4,), way=0.6))
     q, segment = notes.signal("q"), np.array(notes.segment)
     there, back = (q[segment == number] for number in (1, 2))
@@ -218,8 +218,8 @@ def test_the_way_back_retraces_the_way_there(arm_file, make_plan):
     assert there[:, 0].min() == pytest.approx(back[:, 0].min(), abs=2e-3)
 
 
-def test_a_drive_that_drifts_is_held_by_the_tracker(arm_file, limits, make_plan):
-    """Without position feedback a drift of 0.02 rad/s would take the held joint 0.2 rad away over ten seconds."""
+def test_the_tracker_holds_a_drive_that_drifts(arm_file, limits, make_plan):
+    """Without position feedback a drift of 0.02 rad/s would move the held joint by 0.2 rad in ten seconds."""
     arm, notes = Integrator(limits, drift=(0.0, 0.02)), Notebook()
     follow(arm, make_plan(arm_file, speeds=(0.1,), way=0.5), notes)
     q = notes.signal("q")[np.array(notes.segment) > 0]
@@ -229,15 +229,15 @@ def test_a_drive_that_drifts_is_held_by_the_tracker(arm_file, limits, make_plan)
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_commands_keep_the_velocity_limits(arm_file, limits, make_plan, way):
-    """Even where the tracker would like to catch up."""
+    """Even if the tracker lags behind."""
     slow = replace(limits, velocity=np.array([0.5, 0.4]))
     arm = Integrator(slow, drift=(-0.6 * way, 0.5 * way))
     follow(arm, make_plan(arm_file, speeds=(0.45,)))
     assert (np.abs(arm.commands) <= slow.velocity).all()
-    assert (np.max(way * np.array(arm.commands) * [1.0, -1.0], axis=0) == slow.velocity).all()     # and it would have liked more
+    assert (np.max(way * np.array(arm.commands) * [1.0, -1.0], axis=0) == slow.velocity).all()     # the tracker is at its limit
 
 
-def test_it_takes_as_long_as_the_plan_says(arm_file, limits, make_plan):
+def test_a_run_takes_the_predicted_robot_time(arm_file, limits, make_plan):
     plan = replace(make_plan(arm_file, speeds=(0.4, 0.1)), start=(0.0, 0.0))
     arm = Integrator(limits)
     follow(arm, plan)
@@ -245,7 +245,7 @@ def test_it_takes_as_long_as_the_plan_says(arm_file, limits, make_plan):
 
 
 def test_missed_ticks_do_not_slow_the_motion_down(arm_file, limits, make_plan):
-    """Set-points belong to the arm's time, not to a count of cycles."""
+    """Set-points depend on the arm's time, not on the number of cycles."""
     plan = make_plan(arm_file, speeds=(0.4, 0.1))
     punctual, late = Integrator(limits), Integrator(limits, ticks=lambda k: 3 if k % 10 == 5 else 1)
     notes = Notebook()
@@ -258,13 +258,13 @@ def test_missed_ticks_do_not_slow_the_motion_down(arm_file, limits, make_plan):
     assert speed == pytest.approx(0.4, rel=0.02)
 
 
-def test_an_arm_that_stands_elsewhere_is_brought_to_the_start_first(make_arm, make_plan):
+def test_the_arm_first_moves_to_the_start_of_the_plan(make_arm, make_plan):
     arm_file = make_arm({"workspace": {"home": [-0.6, 0.5]}})
     notes = followed(arm_file, make_plan(arm_file))
     arriving = notes.signal("q")[np.array(notes.segment) == -1]
     np.testing.assert_allclose(arriving[0], [-0.6, 0.5], atol=1e-3)
     np.testing.assert_allclose(arriving[-1], [0.0, 0.0], atol=2e-3)
-    np.testing.assert_allclose(notes.q_cmd[len(arriving)], [0.0, 0.0], atol=2e-3)      # no jump from there
+    np.testing.assert_allclose(notes.q_cmd[len(arriving)], [0.0, 0.0], atol=2e-3)      # without a jump
 
 
 def test_set_points_never_jump(arm_file, make_plan):
@@ -272,7 +272,7 @@ def test_set_points_never_jump(arm_file, make_plan):
     assert np.abs(np.diff(notes.q_cmd[1:], axis=0)).max() <= 1.01 * 0.5 * 2.0 / 200.0      # half of 2 rad/s over a period
 
 
-def test_every_sample_is_recorded_with_the_command_that_it_answers(arm_file, limits, make_plan):
+def test_every_sample_is_recorded_with_its_command(arm_file, limits, make_plan):
     arm, notes = Integrator(limits), Notebook()
     follow(arm, make_plan(arm_file), notes)
     np.testing.assert_array_equal(notes.dq_cmd, arm.commands)
@@ -281,13 +281,13 @@ def test_every_sample_is_recorded_with_the_command_that_it_answers(arm_file, lim
     assert set(notes.segment) == {-1, 0, 1, 2}
 
 
-def test_segments_are_noted_as_they_start_and_end(arm_file, limits, make_plan):
+def test_starts_and_ends_of_segments_are_recorded(arm_file, limits, make_plan):
     notes = Notebook()
     follow(Integrator(limits), make_plan(arm_file), notes)
     assert notes.events[2:] == [(word, k) for k in range(3) for word in ("started", "finished")]
 
 
-def test_who_watches_is_told_ten_times_a_second(arm_file, limits, make_plan):
+def test_watch_is_called_ten_times_per_second(arm_file, limits, make_plan):
     told = []
     arm, plan = Integrator(limits), make_plan(arm_file)
     follow(arm, plan, watch=lambda segment, sample, done: told.append((segment.id, sample.t, done)))
@@ -298,8 +298,8 @@ def test_who_watches_is_told_ten_times_a_second(arm_file, limits, make_plan):
     assert done[-1] == pytest.approx(arm.t, abs=0.11)
 
 
-def test_a_breach_is_passed_on_and_the_samples_before_it_kept(arm_file, limits, make_plan):
-    """Friction of the turning joint alone takes 4.6 N·m at 0.8 rad/s."""
+def test_an_exceeded_limit_raises_and_earlier_samples_are_kept(arm_file, limits, make_plan):
+    """Friction of the turning joint is 4.6 N·m at 0.8 rad/s."""
     guarded = Guarded(SimulatedArm(arm_file), replace(limits, torque=np.array([4.5, 40.0])))
     arm, notes = Supervisor(guarded), Notebook()
     arm.enable()
@@ -310,7 +310,7 @@ def test_a_breach_is_passed_on_and_the_samples_before_it_kept(arm_file, limits, 
 
 
 class Guarded:
-    """An arm under tighter limits than its drive keeps itself."""
+    """An arm with tighter limits than those of its drive."""
 
     def __init__(self, arm, limits):
         self._arm, self.limits = arm, limits
@@ -319,7 +319,7 @@ class Guarded:
         return getattr(self._arm, name)
 
 
-def test_a_first_sample_at_rest_tells_where_the_arm_stands(arm_file, limits, make_plan):
+def test_a_first_sample_at_rest_gives_the_position(arm_file, limits, make_plan):
     arm = Integrator(limits)
     arm.q = np.array([0.4, -0.3])
     follow(arm, make_plan(arm_file))
@@ -327,7 +327,7 @@ def test_a_first_sample_at_rest_tells_where_the_arm_stands(arm_file, limits, mak
 
 
 def test_the_command_is_a_velocity(arm_file, limits, make_plan):
-    """Arms that know no torque mode can follow."""
+    """Arms without torque mode can follow a plan."""
     class Strict(Integrator):
         def step(self, command: Command):
             assert command.torque is None
@@ -337,7 +337,7 @@ def test_the_command_is_a_velocity(arm_file, limits, make_plan):
     follow(Strict(limits), make_plan(arm_file))
 
 
-def test_a_wave_is_followed_and_its_beginning_tried_slowly(make_arm, make_plan):
+def test_a_wave_is_tracked_after_a_slow_trial_of_its_beginning(make_arm, make_plan):
     arm_file = make_arm()
     limits = arm_file.limits(load_mechanism(arm_file))
     swing = Harmonics(4.0, 1, ((0.4, -0.2), (0.2, -0.1)), ((0.0, 0.0), (0.0, 0.0)))

@@ -1,4 +1,4 @@
-"""Folders of runs and results: names in order, and nothing written over."""
+"""Folders of runs and results: names sort by time, and no file is overwritten."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from stribeck.ident.log.run import EVENTS, RECORD
 
 
 class TestFolders:
-    def test_runs_of_the_same_second_have_names_of_their_own_in_order(self, tmp_path):
+    def test_runs_of_the_same_second_have_distinct_names_in_order(self, tmp_path):
         made = []
         for _ in range(4):
             made.append(new_run_folder(tmp_path, "constant speed / j1"))
@@ -30,7 +30,7 @@ class TestFolders:
             empty_folder(full)
         assert (full / "a").exists()
 
-    def test_a_file_is_no_folder(self, tmp_path):
+    def test_a_file_in_place_of_the_folder_is_refused(self, tmp_path):
         (tmp_path / "file").write_text("precious")
         with pytest.raises(InputError, match="file"):
             empty_folder(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""The run folder: complete and verbatim, with the reason for which it ended."""
+"""The run folder: complete, exact, and with the reason why the run ended."""
 
 import hashlib
 import json
@@ -23,10 +23,10 @@ class TestContent:
     def test_every_sample_is_kept_to_the_last_bit(self, closed):
         assert_rows(load_run(closed, SIGNALS), 330)
 
-    def test_signals_that_were_not_asked_for_stay_on_disk(self, closed):
+    def test_signals_that_are_not_requested_are_not_loaded(self, closed):
         assert set(load_run(closed).signals) == {"q", "tau", "temperature"}
 
-    def test_numbers_that_are_none_are_kept_as_such(self, start, tmp_path):
+    def test_nan_and_infinity_are_kept(self, start, tmp_path):
         with start() as writer:
             writer.sample(JointSample(0.0, np.array([np.nan, np.inf]), np.zeros(2), np.full(2, -0.0), np.zeros(2), None,
                                         np.zeros(2, dtype=np.int64)), np.full(2, np.nan), np.full(2, np.nan), -1)
@@ -37,7 +37,7 @@ class TestContent:
 
     @pytest.mark.parametrize(("options", "extra"), [({}, {"temperature"}), ({"temperature": False}, set()),
                                                     ({"raw": True}, {"raw", "temperature"})])
-    def test_columns_are_what_the_arm_reports(self, start, tmp_path, options, extra):
+    def test_columns_are_the_signals_of_the_arm(self, start, tmp_path, options, extra):
         with start() as writer:
             fill(writer, 3, **options)
         run = load_run(tmp_path / "run", SIGNALS)
@@ -49,7 +49,7 @@ class TestContent:
         ("pair", "lift", 2, {"q": "rad", "dq": "rad/s", "tau": "N·m", "q_cmd": "rad", "dq_cmd": "rad/s", "t": "s"}),
         ("slide", "carriage", 1, {"q": "m", "dq": "m/s", "tau": "N", "q_cmd": "m", "dq_cmd": "m/s", "t": "s"}),
     ])
-    def test_every_column_says_signal_joint_and_unit(self, make_arm, tmp_path, base, joint, n, units):
+    def test_every_column_states_signal_joint_and_unit(self, make_arm, tmp_path, base, joint, n, units):
         arm = make_arm(base=base)
         with RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE) as writer:
             fill(writer, 2, n=n)
@@ -61,11 +61,11 @@ class TestContent:
             about = json.loads(schema.metadata[f"{signal_}.{joint}".encode()])
             assert about == {"signal": signal_, "joint": joint, "unit": unit}
 
-    def test_the_record_says_what_ran_on_what(self, arm, make_plan, tmp_path):
+    def test_the_record_states_arm_plan_and_versions(self, arm, make_plan, tmp_path):
         resolution = Resolution(np.array([0.0, 0.1]), np.array([1e-4, 1e-5]), np.array([0.2, 0.3]))
         plan = plan_table(make_plan(arm))
         with RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE, resolution, plan, 5, "with a cup of tea"):
-            record = json.loads((tmp_path / "run" / RECORD).read_text(encoding="utf-8"))      # there before the first sample
+            record = json.loads((tmp_path / "run" / RECORD).read_text(encoding="utf-8"))      # written before the first sample
         assert {key: record[key] for key in ("schema", "experiment", "arm", "names", "arm_file", "seed", "note", "plan")} == {
             "schema": 1, "experiment": "a test", "arm": "pair", "names": ["turn", "lift"], "arm_file": "pair.toml", "seed": 5,
             "note": "with a cup of tea", "plan": plan}
@@ -94,7 +94,7 @@ class TestContent:
 
     @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "stopped by the operator"),
                                                    (RuntimeError("the cable came off"), "the cable came off")])
-    def test_what_ended_the_run_is_its_reason_and_the_rows_are_kept(self, start, tmp_path, error, reason):
+    def test_the_run_states_why_it_ended_and_keeps_its_rows(self, start, tmp_path, error, reason):
         def record():
             with start() as writer:
                 fill(writer, 120)
@@ -106,20 +106,20 @@ class TestContent:
         assert_rows(run, 120)
         assert (run.closed["reason"], run.closed["rows"]) == (reason, 120)
 
-    def test_closing_twice_is_closing_once(self, start, tmp_path):
+    def test_closing_twice_changes_nothing(self, start, tmp_path):
         writer = start()
         fill(writer, 3)
         writer.close("done")
         writer.close("again")
         assert [event["event"] for event in load_run(tmp_path / "run").events] == ["closed"]
 
-    def test_a_run_without_samples_is_closed_and_says_so(self, start, tmp_path):
+    def test_a_run_without_samples_is_closed_and_refused(self, start, tmp_path):
         with start():
             pass
         with pytest.raises(InputError, match=r"samples"):
             load_run(tmp_path / "run")
 
-    def test_a_run_is_never_written_over(self, closed, start):
+    def test_a_run_is_never_overwritten(self, closed, start):
         before = tree(closed)
         with pytest.raises(FileExistsError):
             start()
@@ -127,6 +127,6 @@ class TestContent:
 
 
 def tree(folder):
-    """Digest of every file below a folder, and the folders."""
+    """Digest of all files and folders below a folder."""
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
             for path in sorted(folder.rglob("*"))}

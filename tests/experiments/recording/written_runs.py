@@ -1,4 +1,4 @@
-"""Samples each of which tells its number, and what a run of them must hold."""
+"""Samples that encode their number, and the check of a run made of them."""
 
 import time
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from stribeck.drivers.arm import JointSample
 
-RATE = 50.0             # rows a batch
+RATE = 50.0             # rows per batch
 
 
 def sample(k, n=2, temperature=True, raw=False):
-    """Sample number k: every number in it tells which it is."""
+    """Sample number k; every value in it encodes k."""
     base = k + np.arange(n) / 10.0
     return JointSample(k / RATE, base + 0.01, base + 0.02, base + 0.03, np.full(n, k / RATE - 1e-3),
                        base + 0.04 if temperature else None, np.zeros(n, dtype=np.int64), base + 0.05 if raw else None)
@@ -22,7 +22,7 @@ def fill(writer, rows, first=0, n=2, **options):
 
 
 def assert_rows(run, least, most=None):
-    """The run holds this many rows from the first on, each as it was given."""
+    """Assert that the run contains the first rows, each unchanged."""
     rows = len(run.t)
     assert least <= rows <= (least if most is None else most)
     k = np.arange(rows)

@@ -1,4 +1,4 @@
-"""The report: self-contained, complete, safe with odd names, the same every time."""
+"""The report: self-contained, complete, safe with unusual names, and reproducible."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from stribeck.ident.model.mechanism import Mechanism
 from tests.browser import CHROMIUM, Browser
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)
-ODD = 'a<b>&"$1$'              # a joint's name that HTML and mathematics would both misread
+ODD = 'a<b>&"$1$'              # a joint name with characters that are special in HTML and in mathematics
 WHY = "torque opposes motion in 97% of the points"
 VOID = {"meta", "br", "path", "circle", "use", "image", "rect", "line"}
 
@@ -111,12 +111,12 @@ def written(result: Identification, folder: Path) -> str:
 
 
 def text_of(page: str) -> str:
-    """What a reader sees."""
+    """The visible text of the page."""
     return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<style>.*?</style>", "", page)).split())
 
 
 def sections(page: str) -> Iterator[str]:
-    """The part of the page of each joint, in order."""
+    """The text of each joint's section, in order."""
     for part in page.split('<section class="joint')[1:]:
         yield text_of("<" + part.split("</section>")[0])
 
@@ -134,7 +134,7 @@ class Tags(HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element that closes itself leaves nothing open."""
+        """A self-closing element opens nothing."""
 
     def handle_endtag(self, tag: str) -> None:
         if tag in VOID:
@@ -143,14 +143,14 @@ class Tags(HTMLParser):
             self.wrong.append(tag)
 
 
-def test_page_needs_nothing_beside_it(page: str) -> None:
+def test_page_refers_to_no_other_file(page: str) -> None:
     assert not re.findall(r"https?://", page)
     assert not re.findall(r"<(?:script|link|iframe|img)\b|@import|\bsrc=", page)
     assert all(target.startswith(("#", "data:")) for target in re.findall(r'href="([^"]*)"', page))
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", page))
 
 
-def test_links_and_clip_paths_lead_somewhere(page: str) -> None:
+def test_links_and_clip_paths_have_targets(page: str) -> None:
     there = set(re.findall(r'\bid="([^"]*)"', page))
     assert set(re.findall(r'href="#([^"]*)"', page)) | set(re.findall(r"url\(#([^)]*)\)", page)) <= there
 
@@ -175,7 +175,7 @@ def test_every_joint_verdict_and_candidate_is_shown(result: Identification, page
             assert words.number(candidate.held_out_rmse) in parts[name]
 
 
-def test_law_that_was_found_is_written_out(result: Identification, page: str) -> None:
+def test_chosen_law_is_written_as_an_equation(result: Identification, page: str) -> None:
     shoulder = next(sections(page))
     assert result.calibration.joints["shoulder"].load == "torque"
     assert "grows with the transmitted torque" in shoulder
@@ -183,13 +183,13 @@ def test_law_that_was_found_is_written_out(result: Identification, page: str) ->
     assert words.fixed(slope.value or 0.0, words.decimals_of(slope)) + " L" in shoulder
 
 
-def test_joint_without_calibration_says_why(page: str) -> None:
+def test_joint_without_calibration_gives_the_reason(page: str) -> None:
     wrist = list(sections(page))[3]
     assert "not calibrated" in wrist
     assert WHY in wrist
 
 
-def test_joints_that_nobody_asked_for_are_named_in_a_line(result: Identification, tmp_path: Path) -> None:
+def test_joints_that_were_not_requested_are_listed(result: Identification, tmp_path: Path) -> None:
     findings = tuple(finding for finding in result.findings if finding.joint != "wrist")
     page = written(replace(result, findings=findings), tmp_path)
     assert "Not measured: wrist." in text_of(page)
@@ -197,13 +197,13 @@ def test_joints_that_nobody_asked_for_are_named_in_a_line(result: Identification
     assert len(list(sections(page))) == 3
 
 
-def test_lights_say_what_to_mind(result: Identification, page: str) -> None:
+def test_lights_show_problems(result: Identification, page: str) -> None:
     head = page.split('<dl class="lights">')[1].split("</dl>")[0]
     lights = {about: (colour, text) for colour, about, text in re.findall(
         r'(?s)<div class="(\w+)"><dt><i[^>]*></i>(\w+)<.*?<dd>(.*?)</dd>', head)}
-    assert lights["Numbers"] == ("bad", "wrist not calibrated.")
+    assert lights["Parameters"] == ("bad", "wrist not calibrated.")
     assert lights["Fit"][0] == "good"
-    assert lights["Recording"] == ("bad", "See health: not calibrated.")
+    assert lights["Recording"] == ("bad", "See recording health: not calibrated.")
     assert lights["Gravity"][0] == "mind"
     assert lights["Gravity"][1].startswith("Torque and model disagree for shoulder")
 
@@ -220,7 +220,7 @@ def test_lights_turn_green_and_red(result: Identification, tmp_path: Path) -> No
     assert re.findall(r'<div class="(\w+)">', head)[1] == "bad"
 
 
-def test_what_exports_lose_is_stated(result: Identification, page: str) -> None:
+def test_export_losses_are_stated(result: Identification, page: str) -> None:
     table = page.split('<section id="exports">')[1].split("</section>")[0]
     rows = {cells[0]: cells for cells in (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.split("<tr>")[2:])}
     near = approximate(result.calibration.joints["shoulder"])
@@ -233,7 +233,7 @@ def test_what_exports_lose_is_stated(result: Identification, page: str) -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
 class TestInABrowser:
-    """What a browser makes of the page."""
+    """Layout of the page in a browser."""
 
     OUT = """[...document.querySelectorAll("body *")].filter(part => !part.closest(".visually-hidden, svg"))
              .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5)
@@ -256,9 +256,9 @@ class TestInABrowser:
 
     @pytest.mark.parametrize(("width", "mobile"), [(375, True), (720, False), (1100, False), (1101, False), (1280, False),
                                                    (1920, False)])
-    def test_nothing_sticks_out_or_goes_wrong(self, browser: Browser, shown: Path, width: int, mobile: bool) -> None:
+    def test_page_fits_the_window_and_loads_without_errors(self, browser: Browser, shown: Path, width: int, mobile: bool) -> None:
         browser.open(shown, width, mobile=mobile)
-        assert browser.ask("innerWidth") == width           # a phone would widen its view to what sticks out
+        assert browser.ask("innerWidth") == width           # a phone would widen its view to an element that is too wide
         assert browser.ask("document.documentElement.scrollWidth") == width
         assert browser.ask(self.OUT) == []
         assert browser.complaints == []
@@ -266,7 +266,7 @@ class TestInABrowser:
 
     @pytest.mark.parametrize(("width", "media"), [(375, "screen"), (720, "screen"), (1101, "screen"), (1280, "screen"),
                                                   (PAPER, "print")])
-    def test_long_names_of_joints_have_room(self, browser: Browser, page: str, tmp_path: Path, width: int, media: str) -> None:
+    def test_long_joint_names_fit(self, browser: Browser, page: str, tmp_path: Path, width: int, media: str) -> None:
         path = tmp_path / "long.html"
         path.write_text(re.sub(r">([^<]*)<", lambda text: re.sub(r"\b(shoulder|slide|wrist)\b", r"left_\1_lift_joint_of_the_arm",
                                                                  text[0]), page), encoding="utf-8")
@@ -279,7 +279,7 @@ class TestInABrowser:
         finally:
             browser.media("screen")
 
-    def test_a_page_that_is_wrong_would_be_found(self, browser: Browser, tmp_path: Path) -> None:
+    def test_checks_detect_a_faulty_page(self, browser: Browser, tmp_path: Path) -> None:
         wrong = tmp_path / "wrong.html"
         wrong.write_text('<meta charset="utf-8"><table style="width:900px"><tr><td>x</td></tr></table><img src="missing.png">'
                          "<script>console.error('no')</script>", encoding="utf-8")
@@ -290,22 +290,22 @@ class TestInABrowser:
             assert any("no" in text for text in other.complaints)
             assert any(address.endswith("missing.png") for address in other.requests)
 
-    def test_it_prints_a_page_a_joint_and_cuts_no_table(self, browser: Browser, shown: Path) -> None:
+    def test_each_joint_prints_on_one_page_and_no_table_is_cut(self, browser: Browser, shown: Path) -> None:
         browser.media("print")
         try:
             browser.open(shown, self.PAPER)
-            assert browser.ask("document.documentElement.scrollWidth") == self.PAPER      # else all of it is printed smaller
+            assert browser.ask("document.documentElement.scrollWidth") == self.PAPER     # else print is shrunk
             tall = browser.ask("[...document.querySelectorAll('.joint, table, figure')].map(part => "
                                "part.getBoundingClientRect().height)")
             assert len(tall) > 20
             assert max(tall) < self.HEIGHT
             pages = len(re.findall(rb"/Type\s*/Page\b", browser.pdf()))
-            assert pages == 1 + 3 + 1                       # head, calibrated joints (the absent one below the last), words
+            assert pages == 1 + 3 + 1                       # head; calibrated joints, the last with the absent one; glossary
         finally:
             browser.media("screen")
 
 
-def test_prismatic_joint_has_its_own_units(page: str) -> None:
+def test_prismatic_joint_has_units_of_force(page: str) -> None:
     shoulder, slide, *_ = sections(page)
     assert "N·m·s/rad" in shoulder
     assert "N·s/m" in slide
@@ -314,13 +314,13 @@ def test_prismatic_joint_has_its_own_units(page: str) -> None:
     assert "transmitted force" in slide
 
 
-def test_gravity_that_disagrees_is_said_and_gravity_that_hides_too(page: str) -> None:
+def test_gravity_that_disagrees_or_cannot_be_checked_is_reported(page: str) -> None:
     text = text_of(page)
-    assert re.search(r"Torque over model is 0\.9[67]\d* ± 0\.00\d+ for shoulder", text)
-    assert re.search(r"torque varies too little to tell for slide", text)
+    assert re.search(r"Measured torque divided by the model&#39;s gravity torque is 0\.9[67]\d* ± 0\.00\d+ for shoulder", text)
+    assert re.search(r"torque varies too little to check slide", text)
 
 
-def test_odd_names_are_escaped_and_not_typeset(page: str) -> None:
+def test_special_characters_in_names_are_escaped_and_not_typeset(page: str) -> None:
     assert ODD not in page
     assert page.count("a&lt;b&gt;&amp;&#34;$1$") >= 4
     assert "<b>&" not in page
@@ -355,10 +355,10 @@ def test_few_points_without_load_temperature_or_reference(tmp_path: Path) -> Non
     assert "8 points from 8 round trips" in page
     assert "temperature not reported" in page
     assert "reference round trips" not in page
-    assert "one round trip" not in text_of(page)        # nothing is joined where each has one point
+    assert "one round trip" not in text_of(page)        # lines join points only if a round trip has several
 
 
-def test_single_speed_and_flat_values_draw(result: Identification, tmp_path: Path) -> None:
+def test_single_speed_and_constant_values_can_be_drawn(result: Identification, tmp_path: Path) -> None:
     joint, fit = result.calibration.joints["slide"], result.joints["slide"]
     flat = fit.points.assign(speed=0.1, odd=5.0, even=0.0, gravity=0.0, t=0.0)
     single = replace(joint, velocity_range=(0.1, 0.1))
@@ -367,7 +367,7 @@ def test_single_speed_and_flat_values_draw(result: Identification, tmp_path: Pat
     assert "slide" in written(changed, tmp_path)
 
 
-def test_parameters_that_the_data_cannot_show_give_their_reason(result: Identification, tmp_path: Path) -> None:
+def test_unidentifiable_parameters_give_the_reason(result: Identification, tmp_path: Path) -> None:
     joint = result.calibration.joints["slide"]
     hidden = Parameter(None, None, None, None, "1", "unidentifiable", "the load <never> varied")
     edge = replace(joint.parameters["viscous"], value=0.0, std_error=None, low=None, high=None, verdict="at bound")
@@ -376,12 +376,12 @@ def test_parameters_that_the_data_cannot_show_give_their_reason(result: Identifi
         result.calibration, joints={**result.calibration.joints, "slide": changed})), tmp_path)
     assert "the load &lt;never&gt; varied" in page
     assert re.search(r"viscous friction viscous 0\.000 \S+ – at bound", list(sections(page))[1])
-    glance = text_of(page).split("Health of the recordings")[0]
+    glance = text_of(page).split("Recording health")[0]
     assert "at bound viscous friction" in glance
 
 
 @pytest.mark.parametrize("copies", [8, 70])            # 576 points a joint, and 5040
-def test_many_points_and_joints_stay_small(result: Identification, tmp_path: Path, copies: int) -> None:
+def test_page_with_many_points_and_joints_stays_small(result: Identification, tmp_path: Path, copies: int) -> None:
     joint, fit = result.calibration.joints["shoulder"], result.joints["shoulder"]
     many = replace(fit, points=pd.concat([fit.points] * copies, ignore_index=True),
                    fit=replace(fit.fit, residual=np.tile(fit.fit.residual, copies)))
@@ -397,12 +397,12 @@ def test_many_points_and_joints_stay_small(result: Identification, tmp_path: Pat
     (-0.00001, -0.1, 0.1, "0.00 ± 0.10"), (5.0, None, None, "5.00"), (0.0, None, None, "0.000"),
     (None, None, None, "–"),
 ])
-def test_values_carry_the_digits_that_their_interval_allows(value: float | None, low: float | None, high: float | None,
+def test_values_have_as_many_digits_as_their_interval_allows(value: float | None, low: float | None, high: float | None,
                                                            expected: str) -> None:
     assert words.plus_minus(Parameter(value, None, low, high, "N·m", "identified")) == expected
 
 
-def test_parts_of_the_load_with_coefficients_of_their_own_are_shown(tmp_path: Path) -> None:
+def test_load_components_are_shown(tmp_path: Path) -> None:
     table = points_of("wrist")
     radial, bending = np.array([5.0, 60.0, 30.0]), np.array([12.0, 2.0, 14.0])
     table["radial"], table["bending"] = radial[table["posture"]], bending[table["posture"]]

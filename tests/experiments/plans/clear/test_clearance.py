@@ -1,4 +1,4 @@
-"""No plan leaves limits or box, whatever the arm; the judge shares nothing with the planner but the time law of a segment."""
+"""No plan of random arms leaves limits or box; the judge shares only the time law of a segment with the planner."""
 
 import tomllib
 from dataclasses import replace
@@ -25,17 +25,17 @@ WHOLE = {2, 53, 75}                 # seeds of arms for which all of a campaign 
 
 class TestRandomArms:
     def test_no_plan_leaves_limits_or_box(self):
-        """The first of the arms that ``python -m benchmarks plans`` judges."""
+        """The first arms of ``python -m benchmarks plans``."""
         found = [judge_seed(seed, campaign=seed in WHOLE) for seed in (*range(25), 53, 75)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
-        assert sum(bool(one.kept) for one in found) >= 10                      # refusals are no way out
+        assert sum(bool(one.kept) for one in found) >= 10                      # not all arms may be refused
         assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 5
         assert sum(len(one.beside) for one in found) >= 2
 
     @pytest.mark.parametrize(("name", "value", "limit"), [
         ("ACCELERATION_SHARE", 1.3, "acceleration"), ("MOVE_SHARE", 1.2, "velocity"),
         ("ways_are_clear", lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool), "box")])
-    def test_the_judge_sees_what_a_careless_planner_does(self, name, value, limit):
+    def test_the_judge_detects_exceeded_limits(self, name, value, limit):
         modules = {"ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"), "MOVE_SHARE": ("plans.motion_profile",),
                    "ways_are_clear": ("plans.check_plan", "recording.campaign", "plans.make_room",
                                       "plans.speeds_and_postures")}[name]
@@ -49,7 +49,7 @@ class TestRandomArms:
                 one.stop()
         assert sum(limit in one for one in broken) >= 2
 
-    def test_and_a_target_outside_the_limits(self, make_arm, make_plan, tmp_path):
+    def test_the_judge_detects_a_target_outside_the_limits(self, make_arm, make_plan, tmp_path):
         arm = make_arm()
         case = Case(arm, tomllib.loads(arm.path.read_text(encoding="utf-8")) | {"workspace": {}}, "", None, None, np.zeros(2))
         made = make_plan(arm)
@@ -60,8 +60,8 @@ class TestRandomArms:
 
 
 @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
-def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
-    """Through supervisor, tracker and physics: what is measured stays inside limits and box."""
+def test_the_simulated_arm_stays_inside_limits_and_box(method, tmp_path):
+    """Positions measured through supervisor, tracker and physics stay inside limits and box."""
     moved = 0
     for seed in range(24):
         (tmp_path / str(seed)).mkdir()
@@ -89,21 +89,21 @@ def test_the_arm_itself_stays_where_the_plan_goes(method, tmp_path):
 
 
 class TestBox:
-    """The boom of the small arm swings through an arc of radius 0.362 m about the column."""
+    """The boom of the small arm moves on an arc of radius 0.362 m about the column."""
 
     RADIUS = float(np.hypot(0.35, 0.11))
 
     @pytest.mark.parametrize(("wall", "clear"), [(RADIUS + 1e-6, True), (RADIUS - 2.0 * INSIDE, False)])
-    def test_between_the_places_that_are_looked_at(self, make_arm, wall, clear):
-        """A long way bulges out by several millimetres between 33 places; here it just touches the wall, or just does not."""
+    def test_walls_between_sampled_places_are_detected(self, make_arm, wall, clear):
+        """A long path deviates by several millimetres between 33 places; here it just touches the wall or just misses it."""
         arm = make_arm({"workspace": {"box": [[-1.0, 1.0], [-1.0, 1.0], [0.0, 1.0]]}})
         arm = replace(arm, workspace=Workspace(box=((-1.0, float(wall)), (-1.0, 1.0), (0.0, 1.0))))
         for begin in np.linspace(-2.4, -1.0, 7):
             found = ways_are_clear(arm, load_mechanism(arm), np.array([[begin, 0.0]]), np.array([[begin + 3.4, 0.0]]))
             assert found.tolist() == [clear]
 
-    def test_a_joint_that_slides_first_is_watched_too(self, make_arm):
-        """Its own origin moves, and may leave the box alone."""
+    def test_a_prismatic_first_joint_is_checked(self, make_arm):
+        """Its own origin moves and may leave the box."""
         arm = make_arm(base="slide")
         mechanism = load_mechanism(arm)
         plate = joint_origins(mechanism, np.array([[0.0], [0.3]]))
@@ -113,11 +113,11 @@ class TestBox:
         boxed = replace(arm, workspace=Workspace(box=((-0.05, 0.6), (-1.0, 1.0), (0.0, 2.0))))
         assert not ways_are_clear(boxed, mechanism, np.array([[0.0]]), np.array([[-0.3]])).any()
 
-    def test_a_joint_that_stands_on_the_ground_need_not_be_inside(self, make_arm):
+    def test_a_fixed_first_joint_need_not_be_inside(self, make_arm):
         arm = make_arm()
         boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.25, 1.0))))     # the column stands at 0.2
         assert ways_are_clear(boxed, load_mechanism(arm), np.zeros((1, 2)), np.full((1, 2), 0.1)).all()
 
-    def test_without_a_box_every_way_is_clear(self, make_arm):
+    def test_without_a_box_every_path_is_clear(self, make_arm):
         arm = make_arm()
         assert ways_are_clear(arm, load_mechanism(arm), np.zeros((3, 2)), np.ones((3, 2))).tolist() == [True] * 3

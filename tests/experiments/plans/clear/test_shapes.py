@@ -1,4 +1,4 @@
-"""Ways that shapes of the model stand in: found however thin, avoided in plans, and needed before hardware moves as a whole."""
+"""Collisions with shapes of the model: detected however thin, avoided by plans, required for motion of several joints."""
 
 import logging
 from dataclasses import replace
@@ -45,7 +45,7 @@ driver = {{ kind = "{kind}", rate = 200.0 }}
 
 @pytest.fixture
 def snake(tmp_path):
-    """Three rods on parallel axes above a table, which can fold onto themselves and hit the table."""
+    """Three rods on parallel axes above a table; they can collide with each other and with the table."""
     def make(shapes=ROD, table=TABLE, box="", kind="simulated"):
         links = "".join(f'<link name="{name}">{INERTIAL}{shapes}</link>' for name in ("upper", "fore", "hand"))
         (tmp_path / "snake.urdf").write_text(
@@ -57,7 +57,7 @@ def snake(tmp_path):
 
 
 def distances(arm, q):
-    """Least distance of the shapes that must not touch at every posture, by another of MuJoCo's algorithms."""
+    """Smallest distance of checked shapes in every posture, by another algorithm of MuJoCo."""
     model = mujoco.MjModel.from_xml_path(str(arm.model))
     data, names = mujoco.MjData(model), [model.body(int(body)).name for body in model.geom_bodyid]
     pairs = [(i, j) for i in range(model.ngeom) for j in range(i) if {names[i], names[j]} in
@@ -71,7 +71,7 @@ def distances(arm, q):
 
 
 class TestWays:
-    def test_random_ways_are_judged_as_by_looking_at_a_thousand_places(self, snake):
+    def test_random_paths_are_judged_as_by_a_thousand_samples(self, snake):
         arm = snake()
         mechanism, rng = load_mechanism(arm), np.random.default_rng(0)
         start, target = rng.uniform(-1.8, 1.8, (2, 60, 3))
@@ -79,19 +79,19 @@ class TestWays:
         s = np.linspace(0.0, 1.0, 1000)[:, None]
         near = np.array([distances(arm, begin + s * (end - begin)).min() for begin, end in zip(start, target, strict=True)])
         assert 5 <= clear.sum() <= 55
-        assert (near[clear] > 0.49 * GAP).all()         # certain
-        assert (near[~clear] < GAP + 1e-3).all()        # and not for nothing
+        assert (near[clear] > 0.49 * GAP).all()         # clear paths keep their distance
+        assert (near[~clear] < GAP + 1e-3).all()        # refused paths are really too near
 
-    def test_a_thin_shape_half_way_is_seen(self, snake):
-        """A blade of a millimetre that a long way crosses in a thousandth of its length."""
+    def test_a_thin_shape_on_the_path_is_detected(self, snake):
+        """A long path crosses a blade of one millimetre in a thousandth of its length."""
         blade = '<collision><origin xyz="0 0.0 0.75"/><geometry><box size="0.001 0.2 0.3"/></geometry></collision>'
         arm = snake(table=blade)
         mechanism = load_mechanism(arm)
         assert in_the_way(arm, mechanism, np.array([-3.0, 0.0, 0.0]), np.array([-0.2, 0.0, 0.0])) is not None
         assert in_the_way(arm, mechanism, np.array([0.2, 0.0, 0.0]), np.array([3.0, 0.0, 0.0])) is None
 
-    def test_arms_on_one_base_that_meet_half_way_are_seen(self, tmp_path):
-        """Each has a thin finger; both go far, and the fingers cross for an instant, or pass each other."""
+    def test_arms_on_one_base_that_meet_on_the_path_are_detected(self, tmp_path):
+        """Both arms move far; their thin fingers cross for an instant, or pass each other."""
         finger = '<collision><origin xyz="0.3 0 0"/><geometry><box size="0.6 0.002 0.002"/></geometry></collision>'
         shapes = {"ul": "", "fl": finger, "ur": "", "fr": finger}
         links = "".join(f'<link name="{name}">{INERTIAL}{shape}</link>' for name, shape in shapes.items())
@@ -117,7 +117,7 @@ class TestWays:
         assert (np.array(near)[clear] > 0.0).all()
         assert (np.array(near)[~clear] < GAP + 3e-3).all()
 
-    def test_it_says_what_would_touch(self, snake):
+    def test_colliding_shapes_are_named(self, snake):
         arm = snake()
         mechanism, home = load_mechanism(arm), np.array([0.0, -0.3, -0.3])
         assert "hand" in in_the_way(arm, mechanism, home, np.array([0.8, 0.3, 0.3]))
@@ -125,7 +125,7 @@ class TestWays:
         assert {"upper", "hand"} <= set(folded.split())
         assert f"within {1e3 * GAP:g} mm" in folded
 
-    def test_neighbours_and_what_touches_at_home_may_touch(self, snake):
+    def test_neighbours_and_shapes_close_at_home_may_touch(self, snake):
         arm = snake()
         mechanism = load_mechanism(arm)
         folded = np.array([0.0, -2.8, 1.2])             # the fore folded onto the upper, the hand upright
@@ -137,7 +137,7 @@ class TestWays:
         assert not any("closer at home" in words for words in relied_on(arm, mechanism))
         assert any("closer at home" in words and "hand" in words for words in relied_on(resting, mechanism))
 
-    def test_a_slide_moves_shapes_too(self, tmp_path):
+    def test_a_prismatic_joint_moves_shapes(self, tmp_path):
         wall = '<collision><origin xyz="2 0 0"/><geometry><box size="0.1 1 1"/></geometry></collision>'
         (tmp_path / "rail.urdf").write_text(
             f'<robot name="rail"><link name="base">{wall}</link><link name="cart">{INERTIAL}</link>'
@@ -152,11 +152,11 @@ class TestWays:
 
 
 class TestModels:
-    def test_a_model_without_shapes_or_with_one_has_no_geometry(self, make_arm, snake):
+    def test_a_model_with_fewer_than_two_shapes_has_no_geometry(self, make_arm, snake):
         for arm in (make_arm(), snake(shapes="", table=""), snake(shapes="", table=TABLE)):
             assert geometry_of(arm, load_mechanism(arm)) is None
 
-    def test_a_model_file_that_changes_is_read_again(self, snake):
+    def test_a_changed_model_file_is_read_again(self, snake):
         with_table = geometry_of(arm := snake(), load_mechanism(arm))
         without = geometry_of(arm := snake(table=""), load_mechanism(arm))
         assert (with_table.model.ngeom, without.model.ngeom) == (4, 3)
@@ -170,13 +170,13 @@ class TestModels:
         assert "lost" in caplog.text
         assert "take no part in checks for collision" in caplog.text
         (said,) = relied_on(arm, load_mechanism(arm))
-        assert said.endswith("5 mm apart; meshes that cannot be read: of body upper, body fore, body hand")
+        assert said.endswith("5 mm apart; unreadable meshes: body upper, body fore, body hand")
 
     def test_links_without_a_shape_are_named(self, snake):
         arm = snake()
         arm.model.write_text(arm.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
         (said,) = relied_on(arm, load_mechanism(arm))
-        assert said.endswith("5 mm apart; links without any shape: of a")
+        assert said.endswith("5 mm apart; links without shapes: a")
 
 
 @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
@@ -190,10 +190,10 @@ def test_plans_keep_shapes_apart(snake, method):
         least = min(least, distances(arm, start + s[:, None] * (np.array(segment.target) - start)).min())
     assert least > 0.0
     free = method(snake(table="", shapes=""), None, 1, ConstantSpeed(postures=3, speeds=3))
-    assert min(distances(snake(), np.array([segment.target for segment in free.segments]))) < 0.0   # left alone it would not
+    assert min(distances(snake(), np.array([segment.target for segment in free.segments]))) < 0.0   # without shapes plans collide
 
 
-def test_plans_and_arms_that_would_touch_are_refused(snake):
+def test_plans_and_start_paths_that_collide_are_refused(snake):
     arm = snake()
     mechanism, made = load_mechanism(arm), plan_whole_arm(snake(), None, 1, ConstantSpeed(postures=2, speeds=2))
     low = replace(made.segments[0], target=(0.9, 0.3, 0.3), id=1000, kind="move")
@@ -210,40 +210,41 @@ class TestHardware:
 
     def test_the_whole_arm_moves_only_with_a_box_or_geometry(self, snake):
         small = ConstantSpeed(postures=1, speeds=2)
-        with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves several joints at once only .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"snake\.toml: real hardware moves several joints simultaneously "
+                                            r"only .* workspace\.box"):
             plan_whole_arm(snake(shapes="", table="", kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="simulated"), None, 0, small)
         lost = '<collision><geometry><mesh filename="package://arm/lost.stl"/></geometry></collision>'
-        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints simultaneously only"):
             plan_whole_arm(snake(shapes=ROD + lost, kind="bench"), None, 0, small)
         bare = snake(kind="bench")
         bare.model.write_text(bare.model.read_text(encoding="utf-8").replace(ROD, "", 1), encoding="utf-8")
-        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints simultaneously only"):
             plan_whole_arm(load_arm(bare.path), None, 0, small)
         plan_whole_arm(snake(kind="bench"), None, 0, small)
         plan_whole_arm(snake(shapes="", table="", kind="bench", box=", box = [[-1, 1], [-1, 1], [-1, 1]]"), None, 0, small)
 
-    def test_without_them_it_stays_at_home(self, snake):
-        """Ways to other postures are motion of several joints, too."""
+    def test_without_box_and_shapes_the_arm_stays_at_home(self, snake):
+        """A move to another posture moves several joints, too."""
         arm = snake(shapes="", table="", kind="bench")
         plan = plan_constant_speed(arm, None, 0, ConstantSpeed(postures=2, speeds=2))
         assert all(np.count_nonzero(np.array(segment.target) != start) <= 1 for start, segment in plan.legs())
         assert {segment.joint for segment in plan.segments if segment.joint} == set(plan.names)
-        with pytest.raises(PlanError, match="several joints at once"):
+        with pytest.raises(PlanError, match="several joints simultaneously"):
             plan_breakaway(arm)
 
     def test_swings_are_motion_of_the_whole_arm(self, snake):
-        with pytest.raises(PlanError, match=r"real hardware moves several joints at once only where .* workspace\.box"):
+        with pytest.raises(PlanError, match=r"real hardware moves several joints simultaneously only if .* workspace\.box"):
             plan_validation(snake(shapes="", table="", kind="bench"))
         plan_validation(snake(shapes="", table="", kind="bench"), ("a",))
 
-    def test_without_them_the_lowest_speed_is_sought_joint_by_joint(self, snake):
+    def test_without_box_and_shapes_the_lowest_speed_is_searched_joint_by_joint(self, snake):
         alone, together = (plan_lowest_speed(snake(shapes="", table="", kind=kind)) for kind in ("bench", "simulated"))
         assert {segment.kind for segment in alone.segments} == {"move", "stroke"}
         assert {segment.kind for segment in together.segments} == {"move", "sweep"}
         assert {segment.joint for segment in alone.segments if segment.joint} == set(alone.names)
 
-    def test_what_will_move_is_said_before_it_is_asked_for(self, snake, cli, monkeypatch):
+    def test_the_planned_motion_is_printed_before_consent(self, snake, cli, monkeypatch):
         arm = snake(kind="bench", box=", box = [[-1, 1], [-1, 1], [-0.2, 1]]")
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
         monkeypatch.setattr("typer.confirm", lambda text, **options: False)
@@ -258,8 +259,8 @@ class TestHardware:
             assert words in said, outcome.out
 
 
-def test_what_meets_is_named_with_place_and_way(snake):
-    """The arm turns down until hand or forearm come to the table, whose distance MuJoCo's other algorithm measures."""
+def test_colliding_shapes_are_named_with_posture_and_distance(snake):
+    """The arm turns down until hand or forearm reaches the table; judged by another algorithm of MuJoCo."""
     arm = snake()
     mechanism, home = load_mechanism(arm), np.array([0.0, -0.3, -0.3])
     target = home + np.array([1.5, 0.0, 0.0])
@@ -272,8 +273,8 @@ def test_what_meets_is_named_with_place_and_way(snake):
     assert what_meets(arm, mechanism, home, home + 0.5 * part * (target - home)) is None
 
 
-def test_a_refusal_names_the_shapes_that_leave_no_room(snake):
-    """Between two walls not even slow strokes have room, and it is they that are blamed, not limits or a box."""
+def test_a_refusal_names_the_shapes_in_the_way(snake):
+    """Between two walls not even slow strokes have room; the message names the walls, not limits or box."""
     walls = "".join(f'<collision><origin xyz="0.3 0 {z}"/><geometry><box size="2 2 0.02"/></geometry></collision>'
                     for z in (-0.045, 0.045))
     arm = snake(table=walls)
