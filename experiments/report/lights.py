@@ -13,7 +13,7 @@ from stribeck.ident.log.finding import Finding
 GOOD, MIND, BAD = "good", "mind", "bad"
 _ZERO = "zero"
 _MISFIT = "lack of fit"
-_USUAL = (_ZERO, _MISFIT, "rate", "drift", "motion", "directions")     # given as a matter of course, or told elsewhere
+_ELSEWHERE = (_ZERO, _MISFIT)               # kinds of findings of which other lights tell
 _MILD = "left out"                          # comes first in the list, but costs no more than round trips
 _NEAR, _FAR = 0.05, 0.15                    # held-out error, as a part of the median friction
 
@@ -61,7 +61,7 @@ def _fit(calibrated: list[JointData]) -> Light:
 
 
 def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:
-    found = [finding for finding in findings if finding.kind not in _USUAL]
+    found = [finding for finding in findings if not finding.note and finding.kind not in _ELSEWHERE]
     if not found:
         return Light("Recording", GOOD, "Nothing in it needs minding.")
     kinds = dict.fromkeys(finding.kind for finding in found)

@@ -144,7 +144,7 @@ class TestFolder:
                 path.unlink()
         again = cli("calibrate", model, "--out", "out", "--resume")
         assert again.code == 0, again.err
-        assert "everything is recorded; nothing moves" in again.out
+        assert "all round trips are recorded already; nothing moves" in again.out
 
     def test_there_is_nothing_to_resume(self, cli, model):
         refused = cli("calibrate", model, "--seed", "1", "--out", "out", "--resume")

@@ -268,7 +268,7 @@ def test_hardware_goes_on_only_when_somebody_agrees(arm, broken, cli, monkeypatc
         assert "only with --yes" in refused.err
     outcome = cli(*command)
     assert outcome.code == 0, outcome.err
-    assert "everything is recorded; nothing moves" in cli(*command).out
+    assert "all round trips are recorded already; nothing moves" in cli(*command).out
 
 
 def test_options_are_those_that_the_campaign_was_begun_with(arm, broken, cli, monkeypatch):
@@ -294,7 +294,7 @@ def test_nothing_moves_where_nothing_says_what_was_asked_for(arm, broken, cli):
     record.write_text(json.dumps(told), encoding="utf-8")
     before = raw(broken)
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
-    assert (outcome.code, "says with which options it was begun" in outcome.err, raw(broken)) == (2, True, before)
+    assert (outcome.code, "does not hold the options of its campaign" in outcome.err, raw(broken)) == (2, True, before)
 
 
 def test_a_run_that_ended_before_its_first_sample_stands_in_nobodys_way(arm, tmp_path):
