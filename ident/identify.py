@@ -47,6 +47,12 @@ class Identification:
     mechanism: Mechanism
     breakaway: pd.DataFrame = field(default_factory=pd.DataFrame)
 
+    def __repr__(self) -> str:
+        return f"<Identification: {len(self.points)} points, {len(self.findings)} findings, {self.calibration!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.calibration._repr_html_()
+
     @property
     def asked_for(self) -> tuple[str, ...]:
         """Joints of which the runs were to tell: those that are calibrated, and those of which there is something to say."""

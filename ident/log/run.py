@@ -71,6 +71,11 @@ class Run:
     signals: dict[str, Array]
     sha256: str = ""
 
+    def __repr__(self) -> str:
+        seconds = float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+        return (f"<Run {self.path}: {self.arm.name}, {len(self.names)} joints, {seconds:.0f} s, {len(self.t)} samples of "
+                f"{', '.join(self.signals)}>")
+
     @property
     def closed(self) -> dict[str, Any] | None:
         """The closing event, or None if the recording was cut off."""

@@ -45,9 +45,9 @@ def _gravity(calibration: Calibration, name: str) -> Iterator[str]:
     groups = gravity_groups(calibration)
     if name in groups.differ:
         said = f"{name}: torque is {plus_minus(groups.differ[name])} times the model's gravity torque"
-        yield (f"{said}; its friction is divided by this factor" if calibration.torque_basis == "gravity-corrected" else
-               f"{said}. Torque constant, gear efficiency and link masses cannot be told apart; if it is the torque constant, add "
-               "--torque-basis gravity-corrected")
+        yield (f"{said}; friction is divided by it" if calibration.torque_basis == "gravity-corrected" else
+               f"{said}. Torque constant, gear efficiency and link masses cannot be told apart; if it is the torque constant, "
+               "use --torque-basis gravity-corrected")
     if name in groups.astray:
         yield (f"{name}: torque does not follow the model's gravity: check the joint's order, direction and zero_offset, and the "
                "tool")
