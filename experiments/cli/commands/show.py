@@ -32,7 +32,10 @@ def export(
             raise InputError("--offset: a run has no torque offset; export the calibration that was fitted to it")
         target, losses = export_run(source, to, out)
     else:
-        target, losses = _export_calibration(source, to, out, into, offset)
+        from stribeck.experiments.exporters.calibration_export import export_calibration
+        from stribeck.ident.calibration.calibration import Calibration
+
+        target, losses = export_calibration(Calibration.load(source), to, out, into, offset)
     text = console()
     for line in losses:
         text.print(f"export    {line}")
@@ -51,26 +54,6 @@ def _only_run(source: Path, to: str) -> Path:
     if len(runs) > 1:
         raise InputError(f"{source}: holds {len(runs)} runs; name the one to export: {', '.join(map(str, runs))}")
     return runs[0] if runs else source
-
-
-def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None, offset: bool) -> tuple[Path, tuple[str, ...]]:
-    from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.errors import InputError
-    from stribeck.ident.export.formats import export as export_model
-    from stribeck.ident.whole_files import write_whole
-
-    if offset and to != "c":
-        raise InputError(f"--offset: {to} has no place for a torque beside friction, or holds the offset as a number of its own; "
-                         "c takes it")
-    loaded = Calibration.load(source)
-    if offset:
-        loaded = loaded.with_offset()
-    result = export_model(loaded, to, into)
-    target = out or loaded.folder / f"{loaded.arm}.calibrated{result.suffix}"
-    if target.exists():
-        raise InputError(f"{target} exists; choose another --out")
-    write_whole(target, result.text)
-    return target, result.losses
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder with runs/.")],
