@@ -135,6 +135,12 @@ def validate(run: Place | Run, calibration: Place | Calibration, tolerance: floa
     Returns
     -------
     Validation
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> stribeck.validate("campaign", "calibration-lab6")  # doctest: +SKIP
+    <Validation of 6 joints: passes>
     """
     recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
     return validate_calibration(recorded, _loaded(calibration), tolerance)
@@ -151,6 +157,12 @@ def compare(before: Place | Calibration, after: Place | Calibration) -> Comparis
     Returns
     -------
     Comparison
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> stribeck.compare("data/golden", stribeck.fit("data/golden"))
+    <Comparison of 1 joints of pendulum: no change>
     """
     return compare_calibrations(_loaded(before), _loaded(after))
 
@@ -173,6 +185,13 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> import stribeck, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stribeck.export("data/golden", "csv", f"{folder}/friction.csv").name
+    'friction.csv'
     """
     target, model = (None if one is None else Path(one) for one in (out, into))
     return export_calibration(_loaded(calibration), to, target, model)[0]

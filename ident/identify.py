@@ -79,6 +79,17 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         If the logs cannot be used or belong to different arms.
     FitError
         If no joint has enough round trips.
+
+    Returns
+    -------
+    Identification
+
+    Examples
+    --------
+    >>> from stribeck import identify, load_run
+    >>> found = identify([load_run("data/golden/runs/constant-speed")])
+    >>> found.calibration.joints["hinge"].law, len(found.points)
+    ('stribeck', 88)
     """
     chosen = choose_runs(runs)
     reduced = reduce_runs(chosen, options_for(chosen, options or Options()))

@@ -8,7 +8,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.changes import Comparison, CurveChange, ParameterChange
 from stribeck.ident.calibration.pictures import draw_side_by_side
 from stribeck.ident.errors import InputError
-from stribeck.ident.views.pictures import figure_size, panels
+from stribeck.ident.views.panels import figure_size, panels
 from stribeck.ident.whole_files import whole
 
 PLOTS = (".png", ".svg", ".pdf")

@@ -22,7 +22,7 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.views.frames import frame_html, parameter_frame
-from stribeck.ident.views.pictures import shown_figure
+from stribeck.ident.views.panels import shown_figure
 from stribeck.ident.whole_files import file_sha256
 
 if TYPE_CHECKING:
@@ -37,6 +37,15 @@ class Calibration(CalibrationContent):
     ----------
     folder : Path
         Where the file and the model lie; the other attributes are those of `CalibrationContent`.
+
+    Examples
+    --------
+    >>> from stribeck import Calibration
+    >>> calibration = Calibration.load("data/golden")
+    >>> calibration.friction([0.3], [0.1]).round(2)         # torque at one position and velocity
+    array([2.65])
+    >>> len(calibration.sample(100, rng=0))                 # parameter sets for a simulation that randomises friction
+    100
     """
 
     folder: Path = field(default=Path(), compare=False)

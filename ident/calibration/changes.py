@@ -25,7 +25,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.views.frames import frame_html
-from stribeck.ident.views.pictures import shown_figure
+from stribeck.ident.views.panels import shown_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -47,9 +47,11 @@ class Feedforward:
 
     Examples
     --------
-    >>> calibration = Calibration.load("calibration-lab6")
+    >>> from stribeck import Calibration, Feedforward
+    >>> calibration = Calibration.load("data/golden")
     >>> feedforward = Feedforward(calibration.mechanism, calibration)
-    >>> torque = feedforward(q, dq, ddq) + feedforward.rigid(q, dq, ddq)
+    >>> (feedforward([0.3], [0.1]) + feedforward.rigid([0.3], [0.1])).round(2)       # friction and gravity
+    array([-1.41])
     """
 
     def __init__(self, mechanism: Mechanism, calibration: Calibration) -> None:

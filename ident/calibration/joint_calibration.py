@@ -80,6 +80,10 @@ class JointCalibration:
     offset: float = 0.0
     breakaway: Breakaway | None = None
 
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
+        return f"<JointCalibration {self.law}, load {self.load}: {values}; {self.verdict()}>"
+
     @property
     def values(self) -> dict[str, float]:
         """Parameter values of the law."""

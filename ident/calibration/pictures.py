@@ -9,7 +9,7 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.joint_calibration import JointCalibration, loads_agree
-from stribeck.ident.views.pictures import PLAIN, draw_curve, draw_points, finish, load_colours, shown_speeds
+from stribeck.ident.views.panels import PLAIN, draw_curve, draw_points, finish, load_colours, shown_speeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.views.frames import frame_html, parameter_frame
-from stribeck.ident.views.pictures import PLAIN, draw_curve, draw_points, finish, load_colours, shown_figure, shown_speeds
+from stribeck.ident.views.panels import PLAIN, draw_curve, draw_points, finish, load_colours, shown_figure, shown_speeds
 
 if TYPE_CHECKING:
     import lmfit
@@ -113,7 +113,16 @@ class FitResult:
     lack_of_fit : tuple of Misfit
         Variables over which residuals show structure; empty where the law fits.
     data : FitPoints
-        The points, for `lmfit`.
+        The points, for `lmfit` and `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stribeck import coulomb_viscous, fit_friction
+    >>> w = np.linspace(0.1, 1.5, 20)
+    >>> fit = fit_friction(w, coulomb_viscous(w, 2.0, 3.0), law="coulomb-viscous")
+    >>> fit.predict([0.5]).round(2)
+    array([3.5])
     """
 
     law: str

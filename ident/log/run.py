@@ -105,12 +105,12 @@ class Run:
         return "/".join(parts[-2:]) if len(parts) > 1 and parts[-2] == RUNS else parts[-1]
 
 
-def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature")) -> Run:
+def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperature")) -> Run:
     """Read a run folder.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         The folder.
     signals : tuple of str
         Which recorded signals to read; the others stay on disk.
@@ -119,6 +119,16 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     ------
     InputError
         If the folder is no run, a file in it is missing or damaged, or the arm's files were changed.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> from stribeck import load_run
+    >>> load_run("data/golden/runs/constant-speed")
+    <Run data/golden/runs/constant-speed: pendulum, 1 joints, 197 s, 15746 samples of q, tau, temperature>
     """
     path = Path(path)
     if not (path / RECORD).is_file():

@@ -51,6 +51,12 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     References
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
+
+    Examples
+    --------
+    >>> from stribeck import joint_loads, load_mechanism
+    >>> joint_loads(load_mechanism("lab6"), [0.0, 0.5, 0.9, 0.0, 0.6, 0.0]).torque.round(1)
+    array([ 0. , 32.8, 14.8,  0.1,  1.7,  0. ])
     """
     if np.ndim(q) == 1:
         one = [None if values is None else np.asarray(values, dtype=float)[None] for values in (dq, ddq, external)]
