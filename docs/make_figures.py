@@ -15,7 +15,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
-from PIL import Image
 
 from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.words import load_unit, load_word
@@ -54,7 +53,6 @@ def main(campaign: Path, target: Path) -> None:
         bar.outline.set_visible(False)
         axes[1, 0].legend(loc="upper left", frameon=False, fontsize=8, borderaxespad=0.0, handlelength=1.2)
         FigureCanvasAgg(figure).print_figure(target, metadata={"Software": None})
-    Image.open(target).quantize(256).save(target, optimize=True)
 
 
 def draw_joint(curves: Axes, residuals: Axes, data: JointData) -> None:
