@@ -186,8 +186,8 @@ As in P3, torques and deviation grow with speed, and deviation falls with stiffn
 stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would need springs of
 about 1200 N·m/rad here. The torques of P3 cannot be reproduced: P3 prints neither radii, axes and joint stiffness nor the
 start. Three equal chains on a centred circle have equal torques within a turn (here within {unequal} %). The maxima of P3
-differ threefold, so the motion of P3 has a start or the robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %. The
-torques of our rigid robot mostly carry weight and rise by {more} %.
+differ threefold, so the motion of P3 has a start or the robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %.
+The torques of our rigid robot mostly carry weight and rise by {more} %.
 
 The cause of the deviation: with the drives at zero and 600 N·m/rad, the end effector sags by {sags[0]} µm. The springs behind the
 drives alone cause {sags[1]} µm, the flexible joints alone {sags[2]} µm, the bending links alone {sags[3]} µm. Between knee and
