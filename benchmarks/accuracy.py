@@ -312,10 +312,10 @@ def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
 
 
 def _noise_text() -> str:
-    return (f"Random joints: Coulomb friction 1 to 10 N·m, 12 speeds in three postures, {BINS} bins a round trip (with few round "
-            f"trips: 8 speeds in one). Noise in per cent of Coulomb friction: {100 * WHITE:.0f} white for every bin, "
-            f"{100 * SCATTER:.0f} for the level of every round trip, {100 * RIPPLE:.0f} (amplitude) of ripple along "
-            "the position.")
+    return (f"The joints are random: Coulomb friction of 1 to 10 N·m, 12 speeds in three postures (with few round trips: 8 "
+            f"speeds in one posture), {BINS} bins a round trip. The noise, in per cent of Coulomb friction: white noise of "
+            f"{100 * WHITE:.0f} in every bin, a deviation of {100 * SCATTER:.0f} in the level of every round trip, ripple "
+            f"along the position with an amplitude of {100 * RIPPLE:.0f}.")
 
 
 def _rms(values: pd.Series) -> float:
@@ -323,24 +323,25 @@ def _rms(values: pd.Series) -> float:
 
 
 def _efficiency_table(known: pd.DataFrame, truths: int) -> str:
-    rows = [f"{truths} truths, half of them with load; errors in per cent of the truth. Goal: at most 1.15 times the bound. "
-            "Truths whose load hardly varies dominate both root mean squares, and a few of them the ratio; the last column "
-            "weighs all truths alike.", "",
-            "| parameter | rms error | rms Cramér-Rao bound of the true noise | ratio | largest error | rms of error / own bound "
-            "|", "|---|---|---|---|---|---|"]
+    rows = [f"{truths} truths, half of them with load. Errors are in per cent of the truth. Goal: at most 1.15 times the "
+            "Cramér-Rao bound. Truths with a load that hardly varies dominate both root mean squares, and a few of these "
+            "truths dominate the ratio. The last column weighs all truths equally.", "",
+            "| parameter | rms error | rms Cramér-Rao bound of the true noise | ratio | largest error | rms of error / own "
+            "bound |", "|---|---|---|---|---|---|"]
     for name in PARAMETERS:
         own = known[known["parameter"] == name]
         rms, bound, most = _rms(own["error"]), _rms(own["bound"]), own["error"].abs().max()
         rows.append(f"| {name} | {100 * rms:.2f} | {100 * bound:.2f} | {rms / bound:.3f} | {100 * most:.1f} | "
                     f"{_rms(own['error'] / own['bound']):.3f} |")
     wrong = known.drop_duplicates("seed")["wrong"].sum()
-    return "\n".join([*rows, "", f"Fits that end with a greater misfit than the truth has, thus in a wrong optimum: {wrong}."])
+    return "\n".join([*rows, "", "Fits whose misfit is greater than the misfit of the truth, so that the fit ended in a wrong "
+                      f"optimum: {wrong}."])
 
 
 def _coverage_table(auto: pd.DataFrame, cases: int) -> str:
-    rows = [f"{cases} cases, Stribeck effect and load each in half of them. Goal: 95 % intervals hold the truth in 93 to 97 %, "
-            "with few round trips in at least 92 %. What is not claimed has no interval; the columns in brackets count it as "
-            "missed.", "",
+    rows = [f"{cases} cases; half of them have a Stribeck effect, half have a load. Goal: 95 % intervals contain the truth in "
+            "93 to 97 % of the cases, with few round trips in at least 92 %. A parameter that is not claimed has no interval. "
+            "The columns in brackets count such a parameter as missed.", "",
             "| parameter | 36 round trips | (all cases) | 8 round trips | (all cases) |", "|---|---|---|---|---|"]
     for name in PARAMETERS:
         cells = []
@@ -351,14 +352,14 @@ def _coverage_table(auto: pd.DataFrame, cases: int) -> str:
                                                   f"({100 * own['covered'].mean():.1f} %)"]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     could = auto[auto["could"]]
-    rows += ["", "Of what a perfect estimator could identify (bound within 15 %), "
-                 f"{100 * could['identified'].mean():.1f} % is `identified` (goal: 90 %)."]
+    rows += ["", "Of the parameters that a perfect estimator could identify (Cramér-Rao bound within 15 %), "
+                 f"{100 * could['identified'].mean():.1f} % are `identified` (goal: 90 %)."]
     return "\n".join(rows)
 
 
 def _small_table(table: pd.DataFrame) -> str:
-    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases each; the drop in standard errors of a "
-            "fit that knows the law. A drop that is not claimed must not make the intervals of the smaller law wrong.", "",
+    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases a row. The drop is in standard errors "
+            "of a fit that knows the law. A drop that is not claimed must not make the intervals of the simpler law wrong.", "",
             "| round trips | drop | Stribeck effect claimed | interval holds the truth | identified | half width, median |",
             "|---" * 6 + "|"]
     for (few, drop), own in table.groupby(["few", "drop"]):
@@ -369,10 +370,10 @@ def _small_table(table: pd.DataFrame) -> str:
 
 
 def _others_table(others: dict[str, pd.DataFrame]) -> str:
-    rows = ["The same with 36 round trips. \"Grows with friction\": the level of a round trip is 3 % of its friction. \"Heavy "
-            "tails\": it has Student's distribution with three degrees of freedom. \"Correlated round trips\": it correlates "
-            "with that of the next by 0.5; intervals are wider where that shows, which 36 round trips do in about two cases of "
-            "three.",
+    rows = ["The same cases with 36 round trips. \"Grows with friction\": the level of a round trip deviates by 3 % of its "
+            "friction. \"Heavy tails\": the level has Student's t distribution with three degrees of freedom. \"Correlated "
+            "round trips\": successive levels have a correlation of 0.5. If the residuals show the correlation, intervals are "
+            "widened. 36 round trips show the correlation in about two of three cases.",
             "", f"| parameter | {' | '.join(others)} |", f"|---|{'---|' * len(others)}"]
     for name in PARAMETERS:
         own = [auto[(auto["parameter"] == name) & ~auto["few"] & auto["claimed"]] for auto in others.values()]
@@ -439,9 +440,10 @@ def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str,
 
 
 def _speed_table(speeds: dict[str, dict[str, list[float]]]) -> str:
-    rows = ["One joint, 100,000 samples in 500 round trips, six parameters; medians of rounds in turn in one run. `fit_law` "
-            "searches globally and gives noise model, intervals and verdicts; `scipy.optimize.least_squares` has a numerical "
-            "Jacobian and one start, and gives no intervals. Goal: a ratio of at most 0.33 at commanded velocities.", "",
+    rows = ["One joint, 100,000 samples in 500 round trips, six parameters. The two programs run in turn; the table has "
+            "medians. `fit_law` searches globally and returns noise model, intervals and verdicts. "
+            "`scipy.optimize.least_squares` has a numerical Jacobian and one start, and returns no intervals. Goal: a ratio of "
+            "at most 0.33 at commanded velocities.", "",
             "| velocities | `fit_law` s | SciPy s | ratio |", "|---|---|---|---|"]
     for text, speed in speeds.items():
         ours, scipy = (np.array(speed[name]) for name in ("stribeck", "scipy"))

@@ -137,10 +137,10 @@ def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
 
 
 def _table(results: list[dict[str, Any]], target: float) -> str:
-    rows = ["Robot minutes until the 95 % band of every joint's friction, over the speeds and loads that were tested, is within "
-            f"{100.0 * target:g} %:", "",
-            "| arm | way | campaigns | robot minutes, median (most) | runs | widest band | friction in the band | of the paper's "
-            "time |", "|---|---|---|---|---|---|---|---|"]
+    rows = ["The table has the robot time until the 95 % band of friction is within "
+            f"{100.0 * target:g} % for every joint, over the tested speeds and loads:", "",
+            "| arm | way | campaigns | robot minutes, median (largest) | runs | widest band | friction in the band | part of "
+            "the paper's time |", "|---|---|---|---|---|---|---|---|"]
     for arm in dict.fromkeys(result["arm"] for result in results):
         paper_time = next(result["robot_time_s"] for result in results if result["arm"] == arm and result["way"] == "paper")
         for way, words in WAYS.items():
@@ -151,11 +151,11 @@ def _table(results: list[dict[str, Any]], target: float) -> str:
             rows.append(f"| {arm} | {words} | {len(own)} | {np.median(time) / 60.0:.1f} ({time.max() / 60.0:.1f}) | "
                         f"{max(result['runs'] for result in own)} | {100.0 * widest:.1f} % | {100.0 * inside:.0f} % | "
                         f"1/{paper_time / np.median(time):.0f} |")
-    rows += ["", f"The paper's sweep: one posture, one joint at a time, {SPEEDS} speeds evenly in the logarithm from "
-             f"{SLOWEST:g} rad/s to the fastest at which ramps leave half of {TRAVEL:g} rad of travel, repeated until the band "
-             f"is reached, at most {REPEATS} times; with one posture it tests hardly any range of loads. Friction in the band: "
-             f"share of the joints' points at which the truth lies in it. {ROUGH}: twice the noise, ripple and scatter. "
-             f"{LOADED}: a payload of 2 kg that the model does not know, so that its loads are wrong. "
-             f"{SERVOS}: four joints with small servos, whose noise is a fifth of the smallest "
-             "friction; in process."]
+    rows += ["", f"- *The paper's sweep*: one posture, one joint at a time, {SPEEDS} speeds spaced evenly in the logarithm. The "
+             f"lowest speed is {SLOWEST:g} rad/s. At the highest, ramps take half of {TRAVEL:g} rad of travel. The sweep is "
+             f"repeated until the band is reached, at most {REPEATS} times. One posture tests hardly any range of loads.",
+             "- *Friction in the band*: share of the joints' points whose true friction is within the band.",
+             f"- *{ROUGH}*: twice the noise, ripple and scatter. *{LOADED}*: a payload of 2 kg that the model does not "
+             f"contain, so the loads are wrong. *{SERVOS}*: four joints with small servos; the noise is a fifth of the "
+             "smallest friction."]
     return "\n".join(rows)

@@ -325,9 +325,9 @@ def trials(folder: Path, pool: Executor, count: int, first: int) -> pd.DataFrame
 
 def table(found: pd.DataFrame) -> str:
     """The trials as a table."""
-    rows = [f"{BASES} recorded runs of two joints with random friction, spoiled at random. Right is that what went wrong is "
-            "named with its joint or refused, that nothing else is found than in the unspoiled run, and that friction of every "
-            "joint whose torque is right stays that of the unspoiled run within its 95 % band (rms over the points). Goal: at "
+    rows = [f"{BASES} recorded runs of two joints with random friction are spoiled at random. A trial is right if the fault is "
+            "named with its joint or refused, if there is no finding that the unspoiled run lacks, and if the friction of "
+            "every joint with a correct torque stays within the 95 % band of the unspoiled run (rms over the points). Goal: at "
             "least 98 %.", "",
             "| scenario | right is | cases | right |", "|---|---|---|---|"]
     for name, (_, right) in SCENARIOS.items():

@@ -45,13 +45,14 @@ def flexible_arm() -> tuple[str, Figure]:
     sag = [1000.0 * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2]) for soft in (m, beam)]
     return f"""## Flexible arm (P3)
 
-`data/mechanisms/flexible-arm.toml`: drives, springs of 600 N·m/rad behind them, rods with the lengths and masses of P3. Ours:
-that the chain is serial, its axes, springs and their damping, and rotors of 0.02 and 0.01 kg·m².
-Stretched out it sags by {sag[0]:.1f} mm at the wrist; with the long rod a beam of 207 GPa (`flexible_link`) by {sag[1]:.1f} mm.
+`data/mechanisms/flexible-arm.toml` has drives, springs of 600 N·m/rad behind the drives, and rods with the lengths and masses
+of P3. Assumed: the serial chain, its axes, the springs and their damping, and rotors of 0.02 and 0.01 kg·m². Stretched out, the
+arm sags by {sag[0]:.1f} mm at the wrist. With the long rod as a beam of 207 GPa (`flexible_link`), the arm sags by {sag[1]:.1f}
+mm.
 
-A spring between drive and link, or a link that bends, recorded at the drive and identified by a rigid model
-([benchmark](benchmarks/elastic.md)), along 16 motions at each stiffness: median and range. Coulomb friction goes wrong first; how
-far, and for some motions which way, depends on the motion.
+The picture shows the error of a rigid model that identifies a joint with a spring between drive and link, or with a link that
+bends, from the motion of the drive ([benchmark](benchmarks/elastic.md)): median and range over 16 motions at each stiffness.
+Coulomb friction has the largest error. Size and sign of the error depend on the motion.
 
 {shown(HANGING)}
 """, figure
@@ -97,20 +98,20 @@ def flexible_arm_trends() -> tuple[str, Figure]:
     rows = [f"| {K:g} | {' | '.join(row)} |" for K, row in zip(stiffness, cells, strict=True)]
     return f"""## Torque and deviation against speed and stiffness (P3)
 
-P3's circle of 0.1 m radius, in the vertical plane, by the flexible arm above: drives in stiff position loops under the rigid
-arm's torques, all four springs as stiff as the row says, damped by K / 1000 s. Greatest torque of the shoulder at full speed,
-N·m, greatest deviation of the wrist from the circle, mm, and how far it is from where it would sag at rest, mm
-(`python -m benchmarks simulate`; the drives' and springs' values are ours):
+The flexible arm above follows the circle of P3 (radius 0.1 m, vertical plane). The drives are in stiff position loops and get
+the torques of the rigid arm. All four springs have the stiffness of the row and the damping K / 1000 s. Each cell has the
+greatest torque of the shoulder at full speed, N·m, the greatest deviation of the wrist from the circle, mm, and the greatest
+deviation from the sag at rest, mm (`python -m benchmarks simulate`; data of drives and springs are assumed):
 
 | stiffness, N·m/rad | {' | '.join(f'{speed:g} rad/s' for speed in speeds)} |
 |---|{'---|' * len(speeds)}
 {chr(10).join(rows)}
 | rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in figures['rigid'])} |
 
-Deviation falls as one over stiffness and grows with speed; what the motion adds to the sag grows with the square of the speed,
-and faster where the speed comes near the arm's lowest frequency. Torque grows little: from 1.8 to 2 rad/s by
-{more[0]:.1f} % for the rigid arm, at most {max(more[1:]):.1f} % for the elastic ones, since most of it carries weight. P3
-prints 6.6 to 12.8 % for its three-legged robot, and deviations of 3 to 5 mm.
+Deviation is inversely proportional to stiffness and grows with speed. The deviation by motion grows with the square of the
+speed, and faster near the lowest frequency of the arm. Torque grows little, because most of it carries weight: from 1.8 to 2
+rad/s by {more[0]:.1f} % for the rigid arm and by at most {max(more[1:]):.1f} % for the elastic arms. P3 prints 6.6 to 12.8 %
+for its three-legged robot, and deviations of 3 to 5 mm.
 """, figure
 
 
@@ -153,25 +154,27 @@ def flexible_parallel() -> tuple[str, Figure]:
     judged = [f"{error:.0e}" for error in figures["mujoco"]]
     return f"""## Flexible parallel robot (P3)
 
-`data/mechanisms/flexible-parallel.toml`: three chains at 120° carry an end effector of 2.6 kg, each a driving link (0.4 m, 2 kg),
-an intermediate link (0.1 m), a flexible joint (0.04 m) and a flexible link (0.8 m, 1.5 kg), with the lengths and masses of P3's
-Table 1. Ours, since P3 does not tell them: the joints of a chain (revolute drive, elbow and knee, and a universal joint at the
-end effector, whose axes let it move without turning), radii of 0.3 m (base) and 0.1 m (end effector), that the robot stands,
-springs of 600 N·m/rad behind the drives and in the flexible joints, damped by 1 ms, rotors of 0.02 kg·m², the end effector's
-inertia. The flexible link is three rigid pieces on two pairs of hinges, with E I by P3's 207 GPa. 39 joints and three closures
-leave 24 degrees of freedom: three drives and 21 elastic joints.
+In `data/mechanisms/flexible-parallel.toml` three chains at 120° carry an end effector of 2.6 kg. Each chain has a driving link
+(0.4 m, 2 kg), an intermediate link (0.1 m), a flexible joint (0.04 m) and a flexible link (0.8 m, 1.5 kg). Lengths and masses
+are from Table 1 of P3. Assumed, because P3 does not state them: the joints of a chain (revolute drive, elbow and knee, and a
+universal joint at the end effector, whose axes allow motion without turning); radii of 0.3 m (base) and 0.1 m (end effector); a
+robot that stands; springs of 600 N·m/rad behind the drives and in the flexible joints, with a damping time of 1 ms; rotors of
+0.02 kg·m²; the inertia of the end effector. The flexible link is three rigid pieces on two pairs of hinges, with E I from 207
+GPa (P3). The 39 joints and three closures leave 24 degrees of freedom: three drives and 21 elastic joints.
 
-- `stribeck loads flexible-parallel --q 0.1,0,0`: at rest. Drives are held, springs and weights in balance, loops closed
-  (`equilibrium`), with the torques and loads of this posture.
-- `stribeck simulate flexible-parallel --motion FILE.csv`: the inverse problem. The drives move as told, elastic joints swing,
-  from balance on, and the driving torques are found with their motion (`prescribed_motion`); `loads --motion` gives the loads.
-- `stribeck simulate flexible-parallel --torque FILE.csv`: the forward problem, from balance on (`forward_motion`).
+- `stribeck loads flexible-parallel --q 0.1,0,0`: equilibrium at rest. The drives hold, springs and weights are in balance, the
+  loops are closed (`equilibrium`). The command prints torques and loads of the posture.
+- `stribeck simulate flexible-parallel --motion FILE.csv`: the inverse problem. The drives follow the file, the elastic joints
+  swing, starting in equilibrium, and the driving torques are computed (`prescribed_motion`). `loads --motion` computes the
+  loads.
+- `stribeck simulate flexible-parallel --torque FILE.csv`: the forward problem, starting in equilibrium (`forward_motion`).
 
 {shown(AT_REST)}
 
-P3's circle, p = (0.1 cos wt, 0.1 sin wt, 0.7) m: drives move as those of the rigid robot would, after a second to reach full
-speed. By stiffness of drives and flexible joints, damped by 1 ms: greatest driving torque, N·m, greatest deviation of the end
-effector from the circle, mm, and from where it would rest at each place, mm ([benchmark](benchmarks/flexible_parallel.md)):
+The circle of P3 is p = (0.1 cos wt, 0.1 sin wt, 0.7) m. The drives move like the drives of the rigid robot, after one second of
+acceleration. Each row has one stiffness of drives and flexible joints, with a damping time of 1 ms. Each cell has the greatest
+driving torque, N·m, the greatest deviation of the end effector from the circle, mm, and the greatest deviation from its
+equilibrium at each place, mm ([benchmark](benchmarks/flexible_parallel.md)):
 
 | stiffness, N·m/rad | {' | '.join(f'{speed:g} rad/s' for speed in speeds)} |
 |---|{'---|' * len(speeds)}
@@ -179,18 +182,19 @@ effector from the circle, mm, and from where it would rest at each place, mm ([b
 | rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in rigid)} |
 | P3's three drives: torque | {theirs} |
 
-As in P3, torques and deviation grow with speed, and deviation falls with stiffness, here as one over it; what motion adds to the
-sag grows with the square of the speed. P3's deviations of 3 to 5 mm would be those of springs of about 1200 N·m/rad here. Its
-torques cannot be met: it prints neither radii, axes and joint stiffness nor the start. Three equal chains on a centred circle
-feel the same within a turn (here within {unequal} %), while P3's maxima differ threefold, so that a start or a tilt is in them.
-From 1.8 to 2 rad/s they rise by {rises} %, those of our rigid robot by {more} %, since it mostly carries weight.
+As in P3, torques and deviation grow with speed, and deviation falls with stiffness; here it is inversely proportional to
+stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would need springs of
+about 1200 N·m/rad here. The torques of P3 cannot be reproduced: P3 prints neither radii, axes and joint stiffness nor the
+start. Three equal chains on a centred circle have equal torques within a turn (here within {unequal} %). The maxima of P3
+differ threefold, so the motion of P3 has a start or the robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %.
+The torques of our rigid robot mostly carry weight and rise by {more} %.
 
-Where the deviation comes from: drives at zero, 600 N·m/rad, the end effector sags by {sags[0]} µm; by {sags[1]} µm if only the
-springs behind the drives give way, by {sags[2]} µm if only the flexible joints do, by {sags[3]} µm if only the links bend.
-Between knee and universal joint nothing bends a link but its own weight and inertia: the millimetres are the drives'.
+The cause of the deviation: with the drives at zero and 600 N·m/rad, the end effector sags by {sags[0]} µm. The springs behind the
+drives alone cause {sags[1]} µm, the flexible joints alone {sags[2]} µm, the bending links alone {sags[3]} µm. Between knee and
+universal joint only weight and inertia of the link itself bend the link, so the drives cause the millimetres.
 
-MuJoCo, its loops closed softly, moves the robot likewise for a second under torques: to {', '.join(judged)} rad or m,
-the stiffer its constraints are (20, 5 and 1 ms); damped, it comes to rest at the same place.
+MuJoCo closes the loops softly. With constraint time constants of 20, 5 and 1 ms, its motion under the same torques for one second
+agrees to {', '.join(judged)} rad or m. With damping it comes to rest at the same place.
 """, figure
 
 

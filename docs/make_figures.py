@@ -1,6 +1,6 @@
 """Put a campaign into the README: ``python docs/make_figures.py calibration-lab6 output.txt``.
 
-The folder and what `stribeck calibrate lab6 --seed 1` printed give the picture and the output shown.
+The picture is drawn from the folder, which `stribeck calibrate lab6 --seed 1` made. The text file holds what the command printed.
 """
 
 import re
@@ -10,49 +10,88 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from stribeck import Calibration
+from stribeck.experiments.report.joint_data import JointData, joint_data
+from stribeck.experiments.report.words import load_unit, load_word
+from stribeck.ident.arrays import Array
+from stribeck.ident.identify import identify
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import load_run
 
 WIDE = 128
 INK, QUIET, LEAST, MOST = "#1c2b3a", "#7a8794", "#5ab4ac", "#1b3a5c"
+LOADS = LinearSegmentedColormap.from_list("loads", ["#f4b942", "#e4663a", "#a8326e", "#3b1c5a"])      # light to heavy
+LEVELS = np.linspace(0.0, 1.0, 5)           # loads of the drawn curves, as fractions of the range
+HALF_SPAN = 3.2                             # per cent, of the residual panels
 
 
 def main(campaign: Path, target: Path) -> None:
-    """Friction over speed of every joint: points, law at the least and greatest load, 95 % band."""
-    calibration, points = Calibration.load(campaign), pd.read_csv(campaign / "points.csv")
-    with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 8.5, "axes.edgecolor": QUIET, "text.color": INK,
-                                "axes.labelcolor": INK, "xtick.color": QUIET, "ytick.color": QUIET}):
-        figure = Figure(figsize=(10.0, 5.2), dpi=110, layout="constrained")
-        axes = figure.subplots(2, 3)
-        for ax, (name, joint) in zip(axes.flat, calibration.joints.items(), strict=False):
-            own = points[points["joint"] == name]
-            w = np.geomspace(*joint.velocity_range, 200)
-            loads = [(None, MOST)] if joint.load_range is None else [(joint.load_range[0], LEAST), (joint.load_range[1], MOST)]
-            for load, colour in loads:
-                level = None if load is None else np.full_like(w, load)
-                torque, band = joint.torque(w, level), joint.band(w, level)
-                ax.fill_between(w, torque - band, torque + band, color=colour, alpha=0.2, lw=0)
-                ax.plot(w, torque, color=colour, lw=1.4, label=None if load is None else f"{joint.load} load {load:.0f} N·m")
-            if joint.load_range is None:
-                ax.scatter(own["speed"], own["odd"], s=6, color=MOST, alpha=0.6, lw=0, zorder=3)
-            else:
-                share = (own[joint.load] - joint.load_range[0]) / np.ptp(joint.load_range)
-                colours = matplotlib.colors.LinearSegmentedColormap.from_list("load", [LEAST, MOST])(share)
-                ax.scatter(own["speed"], own["odd"], s=6, c=colours, lw=0, zorder=3)
-                ax.legend(frameon=False, fontsize=7.5, loc="upper left")
-            ax.set(xscale="log", ylim=(0.0, 1.08 * own["odd"].max()))
-            ax.set_title(f"{name}   {joint.law}, load {joint.load}", loc="left", fontsize=9.5, color=INK)
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.xaxis.set_major_formatter("{x:g}")
-            ax.set_xticks([0.01, 0.1, 1.0])
-        for ax in axes[-1]:
+    """Draw friction against speed for every joint, and below it the residuals with the 95 % band of the law."""
+    result = identify([load_run(path) for path in find_runs(campaign)])
+    style = {"font.family": "DejaVu Sans", "font.size": 9.0, "axes.edgecolor": QUIET, "text.color": INK, "axes.labelcolor": INK,
+             "xtick.color": QUIET, "ytick.color": QUIET, "axes.spines.top": False, "axes.spines.right": False}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(11.0, 8.2), dpi=110, layout="constrained")
+        axes = figure.subplots(4, 3, height_ratios=(2.1, 1.0, 2.1, 1.0))
+        for k, name in enumerate(result.calibration.names):
+            row, column = 2 * (k // 3), k % 3
+            draw_joint(axes[row, column], axes[row + 1, column], joint_data(result, name))
+        for row in (0, 2):
+            axes[row, 0].set_ylabel("friction, N·m")
+            axes[row + 1, 0].set_ylabel("residual, %")
+        for ax in axes[3]:
             ax.set_xlabel("speed, rad/s")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("friction, N·m")
+        bar = figure.colorbar(ScalarMappable(Normalize(0.0, 1.0), LOADS), ax=axes, location="top", fraction=0.02, aspect=60,
+                              shrink=0.5, pad=0.02)
+        bar.set_ticks([0.0, 0.5, 1.0], labels=["least", "load of the joint", "greatest"])
+        bar.ax.tick_params(length=0, labelsize=10, labelcolor=INK)
+        bar.outline.set_visible(False)
+        axes[1, 0].legend(loc="upper left", frameon=False, fontsize=8, borderaxespad=0.0, handlelength=1.2)
         FigureCanvasAgg(figure).print_figure(target, metadata={"Software": None})
+
+
+def draw_joint(curves: Axes, residuals: Axes, data: JointData) -> None:
+    """Draw one joint: round trips over the law at five loads, and residuals over the band, in per cent of the law."""
+    kind, load = shown_load(data)
+    colours = LOADS((load - load.min()) / np.ptp(load))
+    w = np.geomspace(*data.calibration.velocity_range, 200)
+    if data.load is None:
+        middle = None
+        curves.plot(w, data.calibration.torque(w), color=INK, lw=1.3)
+    else:
+        middle = data.at_load(float(np.median(data.load)), len(w))
+        for level in LEVELS:
+            loads = data.at_load(load.min() + level * np.ptp(load), len(w))
+            curves.plot(w, data.calibration.torque(w, loads), color=LOADS(level), lw=1.3)
+    band = 100.0 * data.calibration.band(w, middle) / data.calibration.torque(w, middle)
+    residuals.fill_between(w, -band, band, color="#9db8d2", alpha=0.75, lw=0, label="95 % confidence band of the law")
+    residuals.axhline(0.0, color=INK, lw=1.0)
+    order = np.random.default_rng(0).permutation(len(load))             # no load is always drawn on top
+    for ax, values in ((curves, data.predicted + data.residual), (residuals, 100.0 * data.residual / data.predicted)):
+        ax.scatter(data.speed[order], values[order], s=15, c=colours[order], edgecolors="white", linewidths=0.3, zorder=3)
+        ax.set(xscale="log", xticks=[0.01, 0.1, 1.0], xlim=(0.009, 2.0))
+        ax.xaxis.set_major_formatter("{x:g}")
+    curves.set(ylim=(0.0, 1.15 * data.odd.max()))
+    curves.tick_params(labelbottom=False)
+    residuals.set(ylim=(-HALF_SPAN, HALF_SPAN), yticks=[-2, 0, 2])
+    word, unit = load_word(kind, data.prismatic), load_unit(kind, data.prismatic)
+    effect = "no load part" if data.load is None else f"grows with {word}"
+    curves.text(0.03, 1.0, data.name, transform=curves.transAxes, va="top", fontsize=14, fontweight="bold")
+    curves.text(0.12, 0.99, f"{data.calibration.law}, {effect}\n{word} {load.min():.2g} to {load.max():.2g} {unit}",
+                transform=curves.transAxes, va="top", fontsize=8.5)
+
+
+def shown_load(data: JointData) -> tuple[str, Array]:
+    """Kind and values of the load that colours the points: the law's load, or without one the load that varied most."""
+    if data.load is not None:
+        return data.calibration.load, data.load
+    kind = max(("torque", "bending"), key=lambda name: np.ptp(data.points[name]))
+    return kind, data.points[kind].to_numpy(dtype=float)
 
 
 def show_output(printed: str, readme: Path) -> None:

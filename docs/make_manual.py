@@ -1,4 +1,7 @@
-"""Pictures of the manual's examples: ``python docs/make_manual.py FOLDER`` with what docs/manual/example-*.md made in it."""
+"""Draw the pictures of the manual: ``python docs/make_manual.py FOLDER``.
+
+FOLDER holds the results of the commands in docs/manual/example-*.md.
+"""
 
 import sys
 from pathlib import Path
@@ -24,7 +27,7 @@ STYLE = {"font.family": "DejaVu Sans", "font.size": 8.5, "axes.edgecolor": QUIET
 
 
 def emps(folder: Path) -> None:
-    """Both directions of the carriage by all of its motion, and by constant speed with the points that it rests on."""
+    """Draw friction of the carriage in both directions, from all motion and from constant speed with its points."""
     motion, steady = Calibration.load(folder / "emps-motion"), Calibration.load(folder / "emps-fitted")
     points = pd.read_csv(folder / "emps-fitted" / "points.csv")
     figure = Figure(figsize=(6.4, 3.4), dpi=110, layout="constrained")
@@ -42,7 +45,7 @@ def emps(folder: Path) -> None:
 
 
 def lab6(folder: Path) -> None:
-    """Measured and predicted torque of three joints in the unseen motion."""
+    """Draw measured and predicted torque of three joints in a motion that was not fitted."""
     calibration = Calibration.load(folder / "calibration-lab6")
     run = load_run(find_runs(folder / "lab6-unseen", (VALIDATION,))[-1])
     found, path = validate(run, calibration).joints, IMAGES / "lab6-validation.png"
@@ -51,7 +54,7 @@ def lab6(folder: Path) -> None:
 
 
 def compensation(folder: Path) -> None:
-    """What two joints of lab6 miss of a slow swing, by what their controller is told of friction."""
+    """Draw the tracking error of two joints of lab6 in a slow swing, for three kinds of friction feed-forward."""
     calibration = Calibration.load(folder / "calibration-lab6")
     tracked = {way: follow("lab6", calibration, friction, 0.05) for way, friction in told(calibration).items()}
     figure = Figure(figsize=(7.2, 3.0), dpi=110, layout="constrained")
@@ -59,7 +62,7 @@ def compensation(folder: Path) -> None:
         for (way, one), colour in zip(tracked.items(), (QUIET, LEAST, MOST), strict=True):
             ax.plot(one.t, 1e3 * one.error[:, calibration.names.index(name)], color=colour, lw=1.1, label=way)
         ax.set_title(name, loc="left", fontsize=9.5)
-        ax.set(xlabel="time, s", ylabel="missing, mrad")
+        ax.set(xlabel="time, s", ylabel="tracking error, mrad")
         ax.spines[["top", "right"]].set_visible(False)
     figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     FigureCanvasAgg(figure).print_figure(IMAGES / "compensation.png", metadata={"Software": None})

@@ -26,11 +26,11 @@ G = 9.80665
 
 HEAD = """# The mechanisms of the papers
 
-Each is a file in `data/mechanisms/`, or `data/arms/` where it is the model of an arm (keys: [names.md](names.md)), loaded by
-name, and the same engine answers for all:
-`stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. `python -m docs.make_mechanisms` wrote this page and ran
-its code. Its numbers are held to independent engines in `tests/ident/`; equations: [theory.md](theory.md). The papers' curves
-were not at hand; where they print numbers, these stand beside ours.
+Each mechanism is a file in `data/mechanisms/`, or in `data/arms/` if it is the model of an arm (keys: [names.md](names.md)). Load
+a mechanism by its name: `stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. One engine computes all of them.
+`python -m docs.make_mechanisms` writes this page and runs its code. Tests in `tests/ident/` compare the numbers with independent
+engines. Equations: [theory.md](theory.md). Papers: [references](manual/references.md). The curves of the papers were not
+available. Where a paper prints numbers, this page shows them beside ours. "Assumed" lists the data that a paper does not state.
 """
 
 
@@ -73,16 +73,16 @@ def five_axis_tree() -> tuple[str, Figure]:
             for k in (int(np.argmin(np.abs(t[:, 0] - time))),)]
     return f"""## Five-axis tree (P0, section 5.1)
 
-Five turning joints about the vertical, in two branches; all joint accelerations 0.2 rad/s² from rest. Friction goes with the
-normal load of Eq. 47. Ours: the bearings (radii of 20, 15 and 50 mm), and that the motion starts at q = 0; all else is P0's
-Table 2. P0 draws curves and prints no torques. Driving torque without friction and Stribeck friction, N·m:
+Five revolute joints with vertical axes, in two branches. All joints accelerate by 0.2 rad/s² from rest. Friction grows with the
+normal load of Eq. 47. Assumed: the bearings (radii of 20, 15 and 50 mm) and the start at q = 0. All other data are from Table 2
+of P0. P0 draws curves and prints no torques. Each cell has the driving torque without friction and the Stribeck friction, N·m:
 
 | t, s | joint 1 | joint 2 | joint 4 |
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Under the driving torques of the Stribeck tree, `simulate` goes through the wanted motion {_tracked(m)};
-without friction in the model, the same torques lead astray by {_astray(m):.2f} rad within a second.
+Under the driving torques with Stribeck friction, `simulate` follows the wanted motion {_tracked(m)}. Without friction in the
+simulated tree, the same torques cause a deviation of {_astray(m):.2f} rad within a second.
 
 {shown(FIVE_AXES)}
 """, figure
@@ -156,15 +156,16 @@ def three_loop_chain() -> tuple[str, Figure]:
             f"| {rubbing.tau[k, 0]:.5f} |" for k in range(4)]
     return f"""## Three-loop chain (P0, section 5.2)
 
-A crank drives six links through three loops, in a vertical plane, at 0.1 rad/s. Ours: where the base points are (P0's Table 3
-leaves them out; its lengths close the loops at q = 0 with the crank's at (-0.05, 0.0001) m and that of 1 at (0.05, 0) m from that
-of 1'), and the pin's radius of 20 mm. P0 draws curves and prints no forces. At the crank's pin:
+A crank drives six links through three loops in a vertical plane, at 0.1 rad/s. Assumed: the pin radius of 20 mm and the base
+points, which Table 3 of P0 leaves out. The lengths of P0 close the loops at q = 0 if the base point of the crank is at
+(-0.05, 0.0001) m and the base point of 1 is at (0.05, 0) m, both from the base point of 1'. P0 draws curves and prints no forces.
+At the pin of the crank:
 
 | crank, rad | radial load, N | torque, N·m | friction, N·m | driving torque, N·m |
 |---|---|---|---|---|
 {chr(10).join(rows)}
 
-It cannot make a full turn. Asked for 3 rad:
+The crank cannot make a full turn. A request for 3 rad is refused:
 
     {refusal}
 
@@ -219,15 +220,16 @@ def six_cylinders() -> tuple[str, Figure]:
         ax.set(xlabel="t, s")
     return f"""## Six steel cylinders (P1)
 
-In maximal coordinates joint forces are multipliers. Those that P1 prints for the vertical are the weights that each hinge
-carries at rest. Ours: the posture, with cylinders 1 and 2 upright and 3 to 6 lying, which P1 does not tell.
+In maximal coordinates joint forces are multipliers. The vertical multipliers that P1 prints are the weights that the hinges carry
+at rest. Assumed, because P1 does not state it: the posture, with cylinders 1 and 2 upright and cylinders 3 to 6 horizontal.
 
 | hinge | outboard weight, N | multiplier, N | P1 |
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Drawn: joints 1 and 2 at 15°/s² from rest, and why constraints are written as products here: projected on x and y of the base,
-the rows of a horizontal hinge depend on each other. Rank, and recovery of masses and inertias: [maximal.md](maximal.md).
+The picture shows the motion of joints 1 and 2 at 15°/s² from rest. It also shows why constraints are written as products here:
+projected on x and y of the base, the two rows of a horizontal hinge are linearly dependent. [maximal.md](maximal.md) has the rank
+and the recovery of masses and inertias.
 
 {shown(CYLINDERS)}
 """, figure
@@ -267,10 +269,11 @@ def planar_3_prr() -> tuple[str, Figure]:
     ratio = driving.loads.normal[:, sliders].max(axis=0) / driving.loads.normal[:, sliders].min(axis=0)
     return f"""## Planar 3-PRR (P2)
 
-Three sliders on a rail carry a platform; x = 0.05 sin(pi t), y = 0.28 + 0.02 sin(2 pi t) m, angle 0.1 sin(pi t) rad. The
-normal force on a slider varies by factors of {', '.join(f'{value:.2f}' for value in ratio)} over the cycle: a constant Coulomb
-level is visibly wrong for the first two, a coefficient is right for all. Stribeck exponent 1, as P2 has it. Ours: all lengths,
-masses, friction coefficients and the motion, as the article's numbers were not at hand.
+Three sliders on a rail carry a platform, which moves by x = 0.05 sin(pi t) m, y = 0.28 + 0.02 sin(2 pi t) m and angle = 0.1
+sin(pi t) rad. The normal force on the three sliders varies by factors of {', '.join(f'{value:.2f}' for value in ratio)} over
+the cycle. A constant Coulomb level is visibly wrong for the first two sliders; a friction coefficient is right for all three.
+The Stribeck exponent is 1, as in P2. Assumed: all lengths, masses, friction coefficients and the motion, because the numbers of
+P2 were not available.
 
 {shown(THREE_SLIDERS)}
 """, figure
@@ -335,25 +338,26 @@ def gough_stewart() -> tuple[str, Figure]:
             for k, leg in enumerate(legs)]
     return f"""## Gough-Stewart platform (P4)
 
-Six legs lift a platform of 15 kg at 0.02 m/s each, with an external wrench; friction in hips, balls (moment K |R| against the
-relative turning) and sliders. Ours: joints in three pairs on P4's diameters, since P4's angles do not hold a level platform; six
-poses, massless legs, steady speed (P4 accelerates by 0.1 m/s² and 0.01°/s² besides). P4 says that friction makes the forces of
-the legs about ten per cent larger. Here, over six poses, their sum grows by
+Six legs lift a platform of 15 kg at 0.02 m/s each, against an external wrench. Hips, balls and sliders have friction; a ball
+has the moment K |R| against its relative angular velocity. Assumed: joints in three pairs on the diameters of P4, because the
+angles of P4 do not hold a level platform; six poses; massless legs; constant speed (P4 also accelerates by 0.1 m/s² and
+0.01°/s²). P4 states that friction makes the leg forces about ten per cent larger. Here friction increases the sum of the leg
+forces by
 
 | friction arm K | per cent, poses 1 to 6 |
 |---|---|
 {chr(10).join(rows)}
 
-Leg by leg with K = 0.03 m: force without and with friction, N, at poses 1, 3 and 6, and how much friction adds at all six, per
-cent. Ten per cent are there for single legs, not for the platform:
+Each leg with K = 0.03 m: force without and with friction at poses 1, 3 and 6, N, and the increase by friction at all six poses,
+per cent. Single legs reach ten per cent, the sum of the legs does not:
 
-| leg | pose 1 | pose 3 | pose 6 | more at poses 1 to 6, % |
+| leg | pose 1 | pose 3 | pose 6 | increase at poses 1 to 6, % |
 |---|---|---|---|---|
 {chr(10).join(each)}
 
 {shown(SIX_LEGS)}
 
-P4's joint angles make two hexagons with a centre of symmetry, which do not hold a level platform:
+The joint angles of P4 make two hexagons with a centre of symmetry. Such hexagons do not hold a level platform:
 
     {refusal}
 """, figure

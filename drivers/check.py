@@ -38,6 +38,15 @@ class Findings:
     pages: dict[str, Page]
     notes: tuple[str, ...]
 
+    def overview(self) -> Page:
+        """A row a joint: device, firmware and what it reports now; the limits of an arm that has no drives to ask."""
+        if "now" not in self.pages:
+            return self.pages["limits in force"]
+        drives = self.pages["drives"]
+        return {name: {"device": drives[name].get("device", "-"), "firmware": drives[name].get("firmware", "-"),
+                       **{key: row[key] for key in ("state", "position", "torque", "replies", "latency")}}
+                for name, row in self.pages["now"].items()}
+
     def table(self) -> dict[str, object]:
         """Return the findings as plain data."""
         return asdict(self)

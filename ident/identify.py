@@ -47,6 +47,12 @@ class Identification:
     mechanism: Mechanism
     breakaway: pd.DataFrame = field(default_factory=pd.DataFrame)
 
+    def __repr__(self) -> str:
+        return f"<Identification: {len(self.points)} points, {len(self.findings)} findings, {self.calibration!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.calibration._repr_html_()
+
     @property
     def asked_for(self) -> tuple[str, ...]:
         """Joints of which the runs were to tell: those that are calibrated, and those of which there is something to say."""
@@ -73,6 +79,17 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
         If the logs cannot be used or belong to different arms.
     FitError
         If no joint has enough round trips.
+
+    Returns
+    -------
+    Identification
+
+    Examples
+    --------
+    >>> from stribeck import identify, load_run
+    >>> found = identify([load_run("data/golden/runs/constant-speed")])
+    >>> found.calibration.joints["hinge"].law, len(found.points)
+    ('stribeck', 88)
     """
     chosen = choose_runs(runs)
     reduced = reduce_runs(chosen, options_for(chosen, options or Options()))

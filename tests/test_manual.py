@@ -18,7 +18,8 @@ from tests.places import DATA, DOCS, SHARED, TEST_ARMS
 
 TRIES = 3
 ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
-PAGES = {path.stem for path in MANUAL.glob("*.md")} - {"README", "faq"}
+WITHOUT_BLOCKS = {"README", "commands", "faq", "glossary", "references", "stability"}
+PAGES = {path.stem for path in MANUAL.glob("*.md")} - WITHOUT_BLOCKS
 EMPS = SHARED / "emps" / "DATA_EMPS.mat"
 ARMS = DATA / "arms"
 
@@ -92,13 +93,20 @@ def test_every_page_is_run_and_listed() -> None:
     assert run_here >= PAGES - ELSEWHERE
     index = (MANUAL / "README.md").read_text(encoding="utf-8")
     assert {path.name for path in MANUAL.glob("*.md")} - {"README.md"} <= set(re.findall(r"\]\(([\w-]+\.md)\)", index))
-    assert blocks(MANUAL / "faq.md") == blocks(MANUAL / "README.md") == []
+    assert [page for page in sorted(WITHOUT_BLOCKS) if blocks(MANUAL / f"{page}.md")] == []
 
 
-@pytest.mark.parametrize("page", sorted(MANUAL.glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted(DOCS.parent.glob("*.md"))],
+                         ids=lambda path: path.relative_to(DOCS.parent).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)#]+)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_the_citation_names_the_version_of_the_package() -> None:
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1] == project["version"]
 
 
 @pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.stem)

@@ -1,6 +1,9 @@
 """The face of the package: the names that other people's scripts rely on, and how soon they are there."""
 
 import ast
+import doctest
+import inspect
+import re
 import subprocess
 import sys
 import time
@@ -35,6 +38,40 @@ def test_every_name_is_defined_at_its_home(name):
     assert value is getattr(import_module(value.__module__), name)
     assert value.__doc__
     assert name in dir(stribeck)
+
+
+@pytest.mark.parametrize("name", stribeck.__all__)
+def test_every_docstring_is_numpydoc_and_its_examples_run(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    value = getattr(stribeck, name)
+    sections = set(re.findall(r"^ *(\w+)\n *-{4,}$", value.__doc__, re.MULTILINE))
+    needed = {"Examples"} if isinstance(value, type) else {"Parameters", "Returns", "Examples"}
+    assert needed <= sections
+    runner = doctest.DocTestRunner()
+    (examples,) = (test for test in doctest.DocTestFinder(recurse=False).find(value, name) if test.examples)
+    runner.run(examples)
+    assert runner.failures == 0
+
+
+@pytest.mark.parametrize("name", stribeck.__all__)
+def test_every_argument_is_described(name):
+    value = getattr(stribeck, name)
+    text = value.__doc__ + (value.__init__.__doc__ or "" if isinstance(value, type) else "")
+    for argument in () if isinstance(value, type) else inspect.signature(value).parameters:
+        assert re.search(rf"^ +\**(\w+, )*{argument}(, \w+)*( : .*)?$", text, re.MULTILINE), f"{name}: {argument}"
+
+
+def test_texts_of_results_are_short():
+    calibration = stribeck.Calibration.load(ROOT / "data" / "golden")
+    run = stribeck.load_run(ROOT / "data" / "golden" / "runs" / "constant-speed")
+    found = stribeck.identify([run])
+    (fit,) = (joint.fit for joint in found.joints.values())
+    for result in (calibration, calibration.mechanism, *calibration.joints.values(), run, found, fit,
+                   stribeck.compare(calibration, found.calibration)):
+        assert len(repr(result)) < 400, type(result)
+        assert "\n" not in repr(result)
+    for result in (calibration, found, fit, stribeck.compare(calibration, found.calibration)):
+        assert "<table" in result._repr_html_()
 
 
 def test_an_unknown_name_is_refused():

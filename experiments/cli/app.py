@@ -6,6 +6,7 @@ import math
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import typer
 
@@ -16,8 +17,15 @@ from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 _AGAIN = 0.001          # s
 _ONE = 1.0              # s in which all that asks the program to end is one wish
 
-app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode=None, add_completion=False,
-                  pretty_exceptions_enable=False, help="Identify and calibrate the joint friction of a robot arm.",
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {       # in the order in which the help shows them
+    "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
+    "Analyse": (fit.import_, fit.fit, validate.validate, compare.compare, show.report),
+    "Use": (show.export, motions.loads, motions.simulate),
+    "Develop": (drives.emulate, fit.replay)}
+
+app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False,
+                  context_settings={"help_option_names": ["-h", "--help"]},
+                  help="Identify and calibrate the joint friction of a robot arm.",
                   epilog="Exit codes: 0 done, 1 a comparison or validation found a difference, 2 bad input, "
                          "3 stopped by a limit, a fault or the operator.")
 
@@ -46,8 +54,9 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-for module in (init, move, fit, validate, show, motions, compare, drives):
-    module.register(app)
+for group, commands in COMMANDS.items():
+    for command in commands:
+        app.command(command.__name__.strip("_"), rich_help_panel=group)(command)
 
 
 class _Ending:

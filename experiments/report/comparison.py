@@ -4,18 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.changes import Comparison, CurveChange, ParameterChange, loads_agree
-from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.calibration.changes import Comparison, CurveChange, ParameterChange
+from stribeck.ident.calibration.pictures import draw_side_by_side
 from stribeck.ident.errors import InputError
+from stribeck.ident.views.panels import figure_size, panels
 from stribeck.ident.whole_files import whole
 
 PLOTS = (".png", ".svg", ".pdf")
-_COLOURS = ("#7a8794", "#b4532a", "#1b3a5c", "#5ab4ac", "#8f6bb0", "#c49a2c")
-_COLUMNS = 3
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
@@ -61,40 +57,8 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
     from matplotlib.figure import Figure
 
     joints = list(calibrations[0].joints)
-    columns = min(_COLUMNS, len(joints))
-    rows = -(-len(joints) // columns)
-    figure = Figure(figsize=(3.6 * columns, 2.7 * rows + 0.5), dpi=110, layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax in axes[len(joints):]:
-        ax.set_visible(False)
-    for ax, name in zip(axes, joints, strict=False):
-        first = calibrations[0].joints[name]
-        loaded = [one.joints[name] for one in calibrations if name in one.joints]
-        shared = all(loads_agree(first, other) for other in loaded)
-        level = _middle_load(loaded)
-        for k, (calibration, label) in enumerate(zip(calibrations, names, strict=True)):
-            if name not in calibration.joints:
-                continue
-            joint = calibration.joints[name]
-            low, high = joint.velocity_range
-            w = np.geomspace(max(low, 1e-3 * high), high, 120)
-            own = level if shared else joint.middle_load
-            load = np.repeat(np.asarray(own)[None], len(w), axis=0)
-            friction, band = joint.torque(w, load), joint.band(w, load) if joint.names else 0.0
-            colour = _COLOURS[k % len(_COLOURS)]
-            warm = "" if joint.temperature_range is None else " ({:.0f} to {:.0f} °C)".format(*joint.temperature_range)
-            ax.fill_between(w, friction - band, friction + band, color=colour, alpha=0.25, lw=0)
-            ax.plot(w, friction, color=colour, lw=1.3, label=f"{label}{warm}")
-        unit = first.parameters["coulomb"].unit
-        ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
-        ax.set_ylim(bottom=0.0)
-        ax.set_title(f"{name}, load {level:.3g}" if shared and np.ndim(level) == 0 and level else name, loc="left", fontsize=9)
-        ax.legend(frameon=False, fontsize=7)
-        ax.spines[["top", "right"]].set_visible(False)
+    figure = Figure(figsize=figure_size(len(joints)), dpi=110, layout="constrained")
+    for name, ax in panels(figure, joints).items():
+        draw_side_by_side(ax, name, [one.joints.get(name) for one in calibrations], names)
     with whole(target) as part:
         FigureCanvasAgg(figure).print_figure(str(part))
-
-
-def _middle_load(joints: Sequence[JointCalibration]) -> Array:
-    """Middle load of the first joint whose friction grows with a load; zero if there is none."""
-    return next((joint.middle_load for joint in joints if joint.load != "none" and joint.load_range is not None), np.zeros(()))

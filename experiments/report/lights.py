@@ -13,7 +13,7 @@ from stribeck.ident.log.finding import Finding
 GOOD, MIND, BAD = "good", "mind", "bad"
 _ZERO = "zero"
 _MISFIT = "lack of fit"
-_USUAL = (_ZERO, _MISFIT, "rate", "drift", "motion", "directions")     # printed for every run, or shown by another light
+_ELSEWHERE = (_ZERO, _MISFIT)               # kinds of findings that another light shows
 _MILD = "left out"                          # heads the list of findings, but only some round trips are lost
 _NEAR, _FAR = 0.05, 0.15                    # limits of green and yellow: held-out error over median friction
 
@@ -63,7 +63,7 @@ def _fit(calibrated: list[JointData]) -> Light:
 
 
 def _recording(findings: Iterable[Finding], weighty: tuple[str, ...]) -> Light:
-    found = [finding for finding in findings if finding.kind not in _USUAL]
+    found = [finding for finding in findings if not finding.note and finding.kind not in _ELSEWHERE]
     if not found:
         return Light("Recording", GOOD, "OK")
     kinds = dict.fromkeys(finding.kind for finding in found)

@@ -61,6 +61,12 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     -----
     By the log: links without mass, without inertia or with an inertia that no body has, by the joint that carries them;
     springs, springs that cannot be represented, gravity compensation (``gravcomp``), springs of tendons.
+
+    Examples
+    --------
+    >>> from stribeck import load_mechanism
+    >>> load_mechanism("lab6").names
+    ('j1', 'j2', 'j3', 'j4', 'j5', 'j6')
     """
     if gravity is not None and (np.shape(gravity) != (3,) or not np.isfinite(gravity).all()):
         raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")

@@ -1,23 +1,32 @@
 """The calibration of an arm as a function of the arm's state: friction of every joint along a motion."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
+from stribeck.ident.calibration.pictures import draw_joint, stored_points
 from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.model.driven.passive_joints import check_classes
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.model.transmission import Transmission
+from stribeck.ident.views.frames import frame_html, parameter_frame
+from stribeck.ident.views.panels import shown_figure
 from stribeck.ident.whole_files import file_sha256
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,15 @@ class Calibration(CalibrationContent):
     ----------
     folder : Path
         Where the file and the model lie; the other attributes are those of `CalibrationContent`.
+
+    Examples
+    --------
+    >>> from stribeck import Calibration
+    >>> calibration = Calibration.load("data/golden")
+    >>> calibration.friction([0.3], [0.1]).round(2)         # torque at one position and velocity
+    array([2.65])
+    >>> len(calibration.sample(100, rng=0))                 # parameter sets for a simulation that randomises friction
+    100
     """
 
     folder: Path = field(default=Path(), compare=False)
@@ -124,28 +142,94 @@ class Calibration(CalibrationContent):
             arm = changed(arm, inertial_parameters(self.mechanism) - inertial_parameters(self.stated_mechanism))
         return self.model.passive.of(arm)
 
+    def sample(self, n: int, rng: np.random.Generator | int | None = None) -> list["Calibration"]:
+        """Draw `n` calibrations whose parameters are as plausible as the estimates and their covariance say.
+
+        A simulation that randomises friction takes one of them per episode; each can be exported and used like the calibration
+        itself.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : numpy.random.Generator or int, optional
+            Generator, or its seed.
+
+        Returns
+        -------
+        list of Calibration
+            Each with values only, no intervals. Joints are drawn independently; friction of shared motors and passive joints
+            stays as it is.
+        """
+        rng = np.random.default_rng(rng)
+        drawn = {name: joint.drawn(n, rng) for name, joint in self.joints.items()}
+        return [replace(self, joints={name: joints[k] for name, joints in drawn.items()}) for k in range(n)]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each parameter of each joint: joint, parameter, value, low, high, std_error, unit, verdict, note."""
+        return parameter_frame({name: joint.parameters for name, joint in self.joints.items()})
+
+    def plot(self, joints: Sequence[str] | None = None) -> "dict[str, Axes]":
+        """Draw friction over speed with its 95 % band, at the least, middle and greatest load, a panel a joint.
+
+        The points of the fit are drawn too, where ``points.csv`` lies beside the calibration.
+
+        Parameters
+        ----------
+        joints : sequence of str, optional
+            Which joints; default all that are calibrated.
+
+        Returns
+        -------
+        dict of str to matplotlib Axes
+            The panels.
+
+        Raises
+        ------
+        InputError
+            If a joint is not calibrated.
+        """
+        names = tuple(self.joints if joints is None else joints)
+        for name in names:
+            if name not in self.joints:
+                raise unknown_name("joint", name, self.joints)
+        points, axes = stored_points(self.folder, self.joints), shown_figure(names)
+        for name, ax in axes.items():
+            draw_joint(ax, name, self.joints[name], points.get(name))
+        return axes
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{name} {joint.verdict()}" for name, joint in self.joints.items())
+        return f"<Calibration of {self.arm}, {self.created:%Y-%m-%d}: {verdicts}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html(f"Calibration of {self.arm}, {self.created:%Y-%m-%d}", self.to_dataframe())
+
     @property
     def names(self) -> tuple[str, ...]:
         """Joints of the arm, columns of `friction`."""
         return self.mechanism.names
 
     def friction(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """Friction torque of every joint along a motion.
+        """Friction torque of every joint at one sample or along a motion.
 
         Parameters
         ----------
-        q, dq, ddq : array_like, shape (N, n)
+        q, dq, ddq : array_like, shape (n,) or (N, n)
             Joint motion, columns as `names`; accelerations default to zero.
 
         Returns
         -------
-        ndarray, shape (N, n)
+        ndarray, shape (n,) or (N, n)
             Friction [N·m or N], that of motors which move several joints among it; nan where a joint was not calibrated.
         """
         return self.friction_on(self.mechanism, q, dq, ddq)
 
     def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """The same with the loads of another model, such as that of the arm with another tool."""
+        if np.ndim(q) == 1:
+            one = [np.asarray(values, dtype=float)[None] for values in ((q, dq) if ddq is None else (q, dq, ddq))]
+            return np.asarray(self.friction_on(mechanism, *one)[0])
         loads, coupled = joint_loads(mechanism, q, dq, ddq), mechanism.transmission
         dq = np.asarray(dq, dtype=float)
         out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)

@@ -10,17 +10,25 @@ once at all speeds and loads (Scheffé): parameters that are known only together
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from scipy.special import chdtri, ndtri, stdtrit
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.calibration.joint_calibration import JointCalibration, loads_agree
+from stribeck.ident.calibration.pictures import draw_side_by_side
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.views.frames import frame_html
+from stribeck.ident.views.panels import shown_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LEVEL = 0.05            # probability that a comparison of unchanged joints finds a change: half by parameters, half by curves
 _SPEEDS, _LOADS = 40, 5
@@ -109,12 +117,16 @@ class Comparison:
         Joints whose friction was not compared: their speeds or loads have nothing in common.
     notes : tuple of str
         What was not compared and why; what between-run deviation is missing.
+    before, after : Calibration
+        The two.
     """
 
     parameters: tuple[ParameterChange, ...]
     curves: Mapping[str, CurveChange]
     apart: tuple[str, ...]
     notes: tuple[str, ...]
+    before: Calibration = field(repr=False, compare=False)
+    after: Calibration = field(repr=False, compare=False)
 
     @property
     def traded(self) -> tuple[str, ...]:
@@ -127,6 +139,29 @@ class Comparison:
         """Whether a joint's friction, or its torque's scale or offset, changed."""
         counts = (change for change in self.parameters if change.joint not in self.traded or change.name in _GRAVITY)
         return any(curve.changed for curve in self.curves.values()) or any(change.changed for change in counts)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each compared parameter and, named ``friction``, for the friction curve of each joint."""
+        curves = [(joint, "friction", curve) for joint, curve in self.curves.items()]
+        rows = [(change.joint, change.name, change) for change in self.parameters] + curves
+        return pd.DataFrame([(joint, name, one.before, one.after, one.difference, one.allowed, one.unit, one.changed)
+                             for joint, name, one in rows], columns=["joint", "parameter", "before", "after", "difference",
+                                                                     "tolerance", "unit", "changed"])
+
+    def plot(self) -> "dict[str, Axes]":
+        """Draw friction over speed by both calibrations with their 95 % bands; returns the panel of each joint."""
+        axes = shown_figure(tuple(self.before.joints))
+        for name, ax in axes.items():
+            draw_side_by_side(ax, name, [one.joints.get(name) for one in (self.before, self.after)], ("before", "after"))
+        return axes
+
+    def __repr__(self) -> str:
+        moved = [name for name, curve in self.curves.items() if curve.changed]
+        said = f"friction of {', '.join(moved)} changed" if moved else "changed" if self.changed else "no change"
+        return f"<Comparison of {len(self.curves)} joints of {self.before.arm}: {said}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html(repr(self).strip("<>"), self.to_dataframe())
 
 
 def compare(before: Calibration, after: Calibration) -> Comparison:
@@ -157,7 +192,7 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     curves = {name: curve for name, (a, b) in pairs.items()
               if (curve := _curve_change(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
     apart = tuple(name for name in pairs if name not in curves)
-    return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)))
+    return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)), before, after)
 
 
 def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
@@ -256,12 +291,6 @@ def _curve_variance(joint: JointCalibration, other: JointCalibration, w: Array, 
         between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance; the other has the rest
         spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
-
-
-def loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
-    """Whether one number is the load of both."""
-    return "none" in (a.load, b.load) or (a.load == b.load and a.components == b.components
-                                          and (a.load != "normal" or a.bearing == b.bearing))
 
 
 def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Array] | None:

@@ -5,6 +5,7 @@ that share one is evaluated at once.
 """
 
 import inspect
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -46,9 +47,11 @@ class Feedforward:
 
     Examples
     --------
-    >>> calibration = Calibration.load("calibration-lab6")
+    >>> from stribeck import Calibration, Feedforward
+    >>> calibration = Calibration.load("data/golden")
     >>> feedforward = Feedforward(calibration.mechanism, calibration)
-    >>> torque = feedforward(q, dq, ddq) + feedforward.rigid(q, dq, ddq)
+    >>> (feedforward([0.3], [0.1]) + feedforward.rigid([0.3], [0.1])).round(2)       # friction and gravity
+    array([-1.41])
     """
 
     def __init__(self, mechanism: Mechanism, calibration: Calibration) -> None:
@@ -96,16 +99,16 @@ class Feedforward:
         self._same_both_ways = not (self._offset.any() or self._viscous.any() or self._driving.any())
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """Friction of every joint at one sample.
+        """Friction of every joint at one sample, or sample by sample along a motion.
 
         Parameters
         ----------
-        q, dq, ddq : array_like, shape (n,)
+        q, dq, ddq : array_like, shape (n,) or (N, n)
             Joint positions, velocities and accelerations [rad or m, and per s, s²]; accelerations default to zero.
 
         Returns
         -------
-        ndarray, shape (n,)
+        ndarray, shape (n,) or (N, n)
             Friction [N·m or N]; nan where a joint was not calibrated or its load is unknown.
 
         Raises
@@ -113,6 +116,8 @@ class Feedforward:
         InputError
             If a shape does not fit the mechanism or a value is not finite.
         """
+        if np.ndim(q) == 2:
+            return self._along(self, q, dq, ddq)
         self._take(q, dq, ddq)
         if self._chain is not None:
             mechanism, calibration = self._chain
@@ -139,15 +144,24 @@ class Feedforward:
         return np.asarray(friction + self._offset + self._viscous * np.abs(w) + driving)
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) [N·m or N].
+        """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) or (N, n) [N·m or N].
 
         Parameters and errors as for the friction.
         """
+        if np.ndim(q) == 2:
+            return self._along(self.rigid, q, dq, ddq)
         self._take(q, dq, ddq)
         if self._chain is not None:
             return inverse_dynamics(self._chain[0], *self._state[:, None])[0]
         self._move()
         return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._places]
+
+    def _along(self, at: Callable[..., Array], q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> Array:
+        """Call a method at each sample of a motion, shape (N, n)."""
+        motion = (q, dq) if ddq is None else (q, dq, ddq)
+        if len({np.shape(one) for one in motion}) > 1:
+            raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; they need the same")
+        return np.array([at(*state) for state in zip(*map(np.asarray, motion), strict=True)]).reshape(-1, *self._shape)
 
     def _drive(self, along: Array) -> Array:
         """Torques of the drives from moments and forces along all joint axes, shape (n, 2)."""

@@ -15,6 +15,9 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.joint_parts import Bearing
 
+_TRIES = 1000           # draws of a parameter set until none has a wrong sign
+_JITTER = 1e-12         # added to the diagonal of a correlation that is singular by rounding
+
 
 @dataclass(frozen=True)
 class JointCalibration:
@@ -76,6 +79,10 @@ class JointCalibration:
     place: str = "none"
     offset: float = 0.0
     breakaway: Breakaway | None = None
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
+        return f"<JointCalibration {self.law}, load {self.load}: {values}; {self.verdict()}>"
 
     @property
     def values(self) -> dict[str, float]:
@@ -148,7 +155,38 @@ class JointCalibration:
         own = prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
         return own + further_band(self.further_error, velocity)
 
+    def drawn(self, n: int, rng: np.random.Generator) -> list["JointCalibration"]:
+        """Draw `n` parameter sets from the covariance of the estimates.
+
+        Estimates that are not negative stay so: a draw with another sign is drawn again. The drawn joints have values only, no
+        intervals.
+        """
+        mean = np.array([self.values[name] for name in self.names])
+        error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
+        root = np.linalg.cholesky(self.correlation + _JITTER * np.eye(len(mean))) if len(mean) else np.zeros((0, 0))
+        values = np.tile(mean, (n, 1))
+        again = np.arange(n)
+        for _ in range(_TRIES):
+            values[again] = mean + (rng.standard_normal((len(again), len(mean))) @ root.T) * error
+            again = again[np.any((values[again] < 0.0) & (mean >= 0.0), axis=1)]
+            if not len(again):
+                break
+        values[again] = mean
+        return [self._with(dict(zip(self.names, map(float, row), strict=True))) for row in values]
+
+    def _with(self, values: Mapping[str, float]) -> "JointCalibration":
+        """The same with other values of some parameters, and no intervals."""
+        known = {name: Parameter(values.get(name, entry.value), None, None, None, entry.unit, entry.verdict)
+                 for name, entry in self.parameters.items()}
+        return replace(self, parameters=known, names=(), correlation=np.zeros((0, 0)), further_error=None)
+
     def verdict(self) -> str:
         """The weakest verdict of the law's own parameters."""
         rank = ("identified", "weak", "at bound", "unidentifiable")
         return max((p.verdict for p in self.parameters.values() if p.value is not None), key=rank.index)
+
+
+def loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
+    """Return whether the same number is the load of both joints."""
+    return "none" in (a.load, b.load) or (a.load == b.load and a.components == b.components
+                                          and (a.load != "normal" or a.bearing == b.bearing))

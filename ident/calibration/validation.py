@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from stribeck.ident.arm.load_mechanism import load_mechanism, mechanism_of
 from stribeck.ident.arrays import Array, group_index
@@ -30,6 +31,7 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.views.frames import frame_html
 from stribeck.ident.whole_files import file_sha256
 
 _INERTIA_EXPLAINS = 0.5 # part of what is left, squared, from which it is said to follow the acceleration
@@ -86,6 +88,19 @@ class Validation:
 
     joints: dict[str, JointValidation]
     left_out: dict[str, str]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each judged joint: RMS of error, friction and noise [N·m or N], and whether the joint passes."""
+        keys = ("error", "without_friction", "friction", "noise", "outside", "passed")
+        return pd.DataFrame([{"joint": name} | {key: getattr(joint, key) for key in keys} for name, joint in self.joints.items()],
+                            columns=["joint", *keys])
+
+    def __repr__(self) -> str:
+        said = f"fails for {', '.join(self.failed)}" if self.failed else "passes"
+        return f"<Validation of {len(self.joints)} joints: {said}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html(repr(self).strip("<>"), self.to_dataframe())
 
     @property
     def failed(self) -> tuple[str, ...]:

@@ -54,6 +54,16 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
         If arrays differ in length or hold values that are no numbers.
     FitError
         If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stribeck import fit_friction, stribeck
+    >>> w = np.repeat(np.geomspace(0.01, 1.5, 20), 2) * np.tile([1.0, -1.0], 20)     # 20 round trips, there and back
+    >>> torque = stribeck(w, 6.0, 8.0, 0.05, 11.0) + 0.02 * np.random.default_rng(0).standard_normal(40)
+    >>> fit = fit_friction(w, torque, group=np.repeat(np.arange(20), 2))
+    >>> fit.law, round(fit.values["coulomb"], 1), fit.parameters["coulomb"].verdict
+    ('stribeck', 6.0, 'identified')
     """
     from stribeck.ident.fit.choice.selection import select
     from stribeck.ident.fit.residuals.holding import with_lack_of_fit

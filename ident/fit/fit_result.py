@@ -9,6 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
@@ -22,9 +23,12 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.views.frames import frame_html, parameter_frame
+from stribeck.ident.views.panels import PLAIN, draw_curve, draw_points, finish, load_colours, shown_figure, shown_speeds
 
 if TYPE_CHECKING:
     import lmfit
+    from matplotlib.axes import Axes
 
 
 _SPEEDS = 25
@@ -109,7 +113,16 @@ class FitResult:
     lack_of_fit : tuple of Misfit
         Variables over which residuals show structure; empty where the law fits.
     data : FitPoints
-        The points, for `lmfit`.
+        The points, for `lmfit` and `plot`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stribeck import coulomb_viscous, fit_friction
+    >>> w = np.linspace(0.1, 1.5, 20)
+    >>> fit = fit_friction(w, coulomb_viscous(w, 2.0, 3.0), law="coulomb-viscous")
+    >>> fit.predict([0.5]).round(2)
+    array([3.5])
     """
 
     law: str
@@ -163,6 +176,59 @@ class FitResult:
     def components(self) -> tuple[str, ...]:
         """Components of the load that have a coefficient each, where `load` is "components"."""
         return components_of(self.values)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each parameter: parameter, value, low, high, std_error, unit, verdict, note."""
+        return parameter_frame({"": self.parameters}).drop(columns="joint")
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw friction over speed: the points of the fit, and the law with its 95 % band at the least and greatest load.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where; default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            If the points of this fit were not kept.
+        """
+        if self.data is None:
+            raise InputError("the points of this fit were not kept")
+        panel = shown_figure((self.law,))[self.law] if ax is None else ax
+        data, levels = self.data, self._shown_loads()
+        colours: list[Array | str] = [PLAIN]
+        of_points: Array | str = PLAIN
+        if len(levels) == 2:
+            low, high = map(float, levels)
+            colours, of_points = [*load_colours(levels, low, high)], load_colours(np.asarray(data.load), low, high)
+        if data.seen is None:               # points of general motion see many samples, no single one
+            draw_points(panel, data.speed, data.tau, of_points)
+        speed = shown_speeds(float(data.speed.min()), float(data.speed.max()))
+        for level, colour in zip(levels, colours, strict=True):
+            load = np.repeat(np.asarray(level)[None], len(speed), axis=0)
+            draw_curve(panel, speed, self.predict(speed, load), self.band(speed, load), colour)
+        finish(panel, f"{self.law}, load {self.load}", "N" if data.prismatic else "N·m")
+        return panel
+
+    def _shown_loads(self) -> Array:
+        """Loads at which the law is drawn: the least and greatest of the points, or the middle of several components."""
+        load = None if self.data is None else self.data.load
+        if self.load == "none" or load is None:
+            return np.zeros(1)
+        return np.median(load, axis=0)[None] if load.ndim > 1 else np.array([load.min(), load.max()])
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
+        return f"<FitResult {self.law}, load {self.load}: {values}; rmse {self.rmse:.2g}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html(f"{self.law}, load {self.load}, rmse {self.rmse:.3g}", self.to_dataframe())
 
     def of_points(self, data: FitPoints) -> "FitResult":
         """The same with residual and noise of all points, of a fit to condensed ones."""

@@ -36,6 +36,12 @@ def coulomb_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coeffi
     References
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eq. 42.
+
+    Examples
+    --------
+    >>> from stribeck import coulomb_viscous
+    >>> coulomb_viscous([-0.5, 0.0, 0.5], coulomb=2.0, viscous=3.0)
+    array([-3.5,  0. ,  3.5])
     """
     w = np.asarray(w, dtype=float)
     return np.asarray((coulomb + coulomb_coefficient * load_level(load)) * np.sign(w) + viscous * w)

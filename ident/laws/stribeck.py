@@ -50,6 +50,12 @@ def stribeck(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: flo
     References
     ----------
     Bo and Pavelescu, Wear 82 (1982) 277; Guo, Ju and Wang, Aerospace 11 (2024) 368, Eq. 52.
+
+    Examples
+    --------
+    >>> from stribeck import stribeck
+    >>> stribeck([0.001, 0.05, 1.0], coulomb=6.0, static=8.0, stribeck_velocity=0.05, viscous=11.0).round(2)
+    array([ 8.01,  7.29, 17.  ])
     """
     w, load = np.asarray(w, dtype=float), load_level(load)
     sliding = coulomb + coulomb_coefficient * load

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+NOTES = ("rate", "latency", "temperature", "drift", "directions", "position", "motion", "law", "correlation", "repeats",
+         "stiffness", "agreement")          # kinds that call for nothing
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -27,6 +30,11 @@ class Finding:
     text: str
     t: float | None = None
     moot: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> bool:
+        """Whether the finding is a mere note: the numbers stand as they are, and nothing has to be done."""
+        return self.kind in NOTES
 
 
 def without_moot(findings: Sequence[Finding]) -> tuple[Finding, ...]:

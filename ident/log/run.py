@@ -71,6 +71,11 @@ class Run:
     signals: dict[str, Array]
     sha256: str = ""
 
+    def __repr__(self) -> str:
+        seconds = float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
+        return (f"<Run {self.path}: {self.arm.name}, {len(self.names)} joints, {seconds:.0f} s, {len(self.t)} samples of "
+                f"{', '.join(self.signals)}>")
+
     @property
     def closed(self) -> dict[str, Any] | None:
         """The closing event, or None if the recording was cut off."""
@@ -101,12 +106,12 @@ class Run:
         return "/".join(parts[-2:]) if len(parts) > 1 and parts[-2] == RUNS else parts[-1]
 
 
-def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature")) -> Run:
+def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperature")) -> Run:
     """Read a run folder.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         The folder.
     signals : tuple of str
         Signals to read; other recorded signals stay on disk.
@@ -115,6 +120,16 @@ def load_run(path: Path, signals: tuple[str, ...] = ("q", "tau", "temperature"))
     ------
     InputError
         If the folder is not a run, a file is missing or damaged, or the copied arm files were changed.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> from stribeck import load_run
+    >>> load_run("data/golden/runs/constant-speed")
+    <Run data/golden/runs/constant-speed: pendulum, 1 joints, 197 s, 15746 samples of q, tau, temperature>
     """
     path = Path(path)
     if not (path / RECORD).is_file():

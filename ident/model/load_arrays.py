@@ -1,6 +1,6 @@
 """Arrays of joint loads, by name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -13,7 +13,7 @@ LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # what every 
 
 @dataclass(frozen=True)
 class JointLoads:
-    """Loads of every joint along a motion.
+    """Loads of every joint along a motion, or at one sample (then without the axis N).
 
     Attributes
     ----------
@@ -40,6 +40,10 @@ class JointLoads:
     tau: Array
     force: Array
     moment: Array
+
+    def at(self, row: int) -> "JointLoads":
+        """Loads at one sample, without the axis of samples."""
+        return JointLoads(*(getattr(self, one.name)[row] for one in fields(self)))
 
     def get(self, load: str) -> Array:
         """Load by name, shape (N, n)."""

@@ -20,7 +20,7 @@ from stribeck.ident.model.recursion import own_wrenches, refuse_closures
 
 def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                 external: ArrayLike | None = None) -> JointLoads:
-    """Loads of every joint for a batch of samples.
+    """Loads of every joint at one sample or along a motion.
 
     The driven joints of a closed chain carry what its other joints and cut-joint forces leave them (`driven_joints`). A follower
     (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the leader's drive includes ratio
@@ -30,16 +30,17 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     ----------
     mechanism : Mechanism
         The rigid-body model.
-    q, dq, ddq : array_like, shape (N, n)
+    q, dq, ddq : array_like, shape (n,) or (N, n)
         Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
-    external : array_like, shape (N, n + k, 6), optional
+    external : array_like, shape (n + k, 6) or (N, n + k, 6), optional
         Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m]: the links of
         the n joints, then those of the k followers.
 
     Returns
     -------
     JointLoads
-        Transmitted torque, bending, radial, axial and normal load, and the wrenches they come from.
+        Transmitted torque, bending, radial, axial and normal load, and the wrenches they come from; without the first axis where
+        q has none.
 
     Raises
     ------
@@ -51,7 +52,16 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     References
     ----------
     Guo, Ju and Wang, Aerospace 11 (2024) 368, Eqs. 37-47.
+
+    Examples
+    --------
+    >>> from stribeck import joint_loads, load_mechanism
+    >>> joint_loads(load_mechanism("lab6"), [0.0, 0.5, 0.9, 0.0, 0.6, 0.0]).torque.round(1)
+    array([ 0. , 32.8, 14.8,  0.1,  1.7,  0. ])
     """
+    if np.ndim(q) == 1:
+        one = [None if values is None else np.asarray(values, dtype=float)[None] for values in (dq, ddq, external)]
+        return joint_loads(mechanism, np.asarray(q, dtype=float)[None], *one).at(0)
     if mechanism.chain is not None:
         return mechanism.chain.loads(mechanism, q, dq, ddq, external)
     refuse_closures(mechanism)

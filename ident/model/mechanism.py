@@ -153,6 +153,13 @@ class Mechanism:
     chain : Chain or None
         Where these are the driven joints of a closed chain: what answers for its other joints. Torques, loads, mass matrix and
         accelerations are those of the whole chain; what speaks of every link, or of a tree, refuses it.
+
+    Examples
+    --------
+    >>> from stribeck import load_mechanism
+    >>> arm = load_mechanism("lab6")
+    >>> arm, round(float(arm.mass.sum()), 1)
+    (<Mechanism lab6: 6 joints j1, j2, j3, j4, j5, j6>, 16.3)
     """
 
     name: str
@@ -177,6 +184,9 @@ class Mechanism:
     transmission: Transmission | None = None
     chain: Chain | None = None
     sharing: Literal["unknown", "equal"] = "unknown"
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.name}: {self.n} joint{'s' * (self.n != 1)} {', '.join(self.names)}>"
 
     @property
     def n(self) -> int:

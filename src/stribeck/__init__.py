@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stribeck.experiments.commands import calibrate, compare, export, fit, validate
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.feedforward import Feedforward
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from stribeck.ident.model.loads import joint_loads
     from stribeck.ident.model.mechanism import Mechanism
 
-__all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "coulomb_viscous", "fit_friction", "identify",
-           "joint_loads", "load_mechanism", "load_run", "stribeck"]
+__all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous", "export", "fit",
+           "fit_friction", "identify", "joint_loads", "load_mechanism", "load_run", "stribeck", "validate"]
 
 _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
+          **dict.fromkeys(("calibrate", "compare", "export", "fit", "validate"), "experiments.commands"),
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_friction": "ident.fit.fit_friction", "identify": "ident.identify",
           "joint_loads": "ident.model.loads", "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
           "stribeck": "ident.laws.stribeck"}

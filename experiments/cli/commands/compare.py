@@ -14,16 +14,12 @@ if TYPE_CHECKING:
     from stribeck.ident.calibration.changes import Comparison
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(compare)
-
-
-def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...",
-                                                               help="Two or more; each is compared with the first.")],
-            out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf).")] = None,
-            as_json: JsonOption = False) -> None:
-    """What changed beyond intervals and deviation between runs; exit code 1 where something did."""
+def compare(
+        calibrations: Annotated[list[Path], typer.Argument(
+            metavar="CALIBRATION...", help="Two or more calibrations; each is compared with the first.")],
+        out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf).")] = None,
+        as_json: JsonOption = False) -> None:
+    """Show which friction changed beyond the intervals and the run-to-run scatter; exit code 1 on a change."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.report.comparison import comparison_table, labels, plot
     from stribeck.ident.calibration.calibration import Calibration
@@ -31,7 +27,7 @@ def compare(calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRAT
     from stribeck.ident.errors import InputError
 
     if len(calibrations) < 2:
-        raise InputError("one calibration has nothing to be compared with; name two or more")
+        raise InputError("compare needs at least two calibrations; found one")
     text, names = console(as_json), labels(calibrations)
     first, *others = loaded = [Calibration.load(path) for path in calibrations]
     found = [compare_calibrations(first, other) for other in others]
@@ -64,7 +60,7 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
     from stribeck.experiments.report.words import degrees, number
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("joint", "", first, other, "difference", "left open", "unit", ""):
+    for heading in ("joint", "", first, other, "difference", "tolerance (95 %)", "unit", ""):
         table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left",
                          overflow="fold" if heading in (first, other) else "ellipsis")
     rows = {change.joint: [one for one in comparison.parameters if one.joint == change.joint] for change in comparison.parameters}

@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import ArmArgument, JsonOption, SeedOption, console, print_json, time_of
+from stribeck.experiments.cli.common import (
+    ArmArgument,
+    JsonOption,
+    SeedOption,
+    VerboseOption,
+    console,
+    flag,
+    print_json,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from stribeck.drivers.check import Findings
     from stribeck.drivers.emulators.emulator import Emulator
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(check)
-    app.command()(emulate)
+    from stribeck.experiments.cli.screen.console import Console
 
 
 def check(arm: ArmArgument,
-          reset: Annotated[bool, typer.Option("--reset", help="First clear the drives' faults; powers nothing.")] = False,
-          as_json: JsonOption = False) -> None:
-    """Connect, configure, verify and show what is there; moves nothing."""
+          reset: Annotated[bool, flag("--reset", help="First clear the faults of the drives. No drive is powered.")] = False,
+          verbose: VerboseOption = False, as_json: JsonOption = False) -> None:
+    """Connect to the drives, configure and verify them; moves nothing."""
     from stribeck.drivers.check import check_arm
     from stribeck.ident.arm.arm_file import load_arm
 
@@ -31,14 +35,15 @@ def check(arm: ArmArgument,
     if as_json:
         print_json(found.table())
         return
-    _show(found)
+    _show(found, console(verbose=verbose))
 
 
-def emulate(arm: ArmArgument, seed: SeedOption = 0,
-            fault: Annotated[list[str] | None, typer.Option(
-                "--fault", metavar="JOINT:WHAT@TIME",
-                help="A drive is silent, reset or has a fault (WHAT), as in j2:silent@20s; may be repeated.")] = None) -> None:
-    """The simulated arm behind its protocol, on the bus of the arm file; runs until interrupted."""
+def emulate(
+        arm: ArmArgument, seed: SeedOption = 0,
+        fault: Annotated[list[str] | None, typer.Option(
+            "--fault", metavar="JOINT:WHAT@TIME", help="A drive falls silent, resets or has a fault (WHAT: silent, reset, "
+            "fault), for example j2:silent@20s; repeatable.")] = None) -> None:
+    """Emulate the drives of an arm file on its bus, with a simulated arm behind them, until interrupted."""
     from stribeck.drivers.connect import connect
     from stribeck.drivers.emulators.emulator import EMULATORS
     from stribeck.drivers.emulators.emulator import emulate as emulate_drives
@@ -69,8 +74,8 @@ def _fault(text: str, names: tuple[str, ...]) -> tuple[float, str, str]:
 
     found = re.fullmatch(r"(.+):(silent|reset|fault)@(.+)", text)
     if found is None:
-        raise InputError(f"--fault {text!r}: JOINT:silent@TIME, JOINT:reset@TIME or JOINT:fault@TIME is needed, as in "
-                         "j2:silent@20s")
+        raise InputError(f"invalid --fault {text!r}: expected JOINT:silent@TIME, JOINT:reset@TIME or JOINT:fault@TIME, for "
+                         "example j2:silent@20s")
     if found[1] not in names:
         raise unknown_name("joint", found[1], names)
     return time_of(found[3], "--fault"), found[1], found[2]
@@ -90,15 +95,18 @@ def _befalling(emulator: "Emulator", faults: list[tuple[float, str, str]]) -> Ca
     return going
 
 
-def _show(found: "Findings") -> None:
-    """A page to read before daring to move."""
+def _show(found: "Findings", text: "Console") -> None:
+    """Print a line a joint and what a person should know before moving; with -v all tables instead."""
+    from stribeck.experiments.cli.screen.console import Detail
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import joint_page
 
-    text = console()
     text.print(found.summary)
-    for title, page in found.pages.items():
-        text.print(f"\n{title}", fitted(joint_page(page), text.width), sep="\n")
-    text.print()
+    if text.detail == Detail.ALL:
+        for title, page in found.pages.items():
+            text.print(f"\n{title}", fitted(joint_page(page), text.width), sep="\n")
+        text.print()
+    else:
+        text.print(fitted(joint_page(found.overview()), text.width))
     for line in found.notes:
         text.print(f"note      {line}")

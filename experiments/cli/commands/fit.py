@@ -15,41 +15,41 @@ from stribeck.experiments.cli.common import (
     LawOption,
     LoadOption,
     LossOption,
+    MotionOption,
     OutOption,
+    QuietOption,
+    VerboseOption,
+    choice,
     console,
+    flag,
     print_json,
 )
 from stribeck.experiments.cli.screen.progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from stribeck.experiments.cli.screen.console import Console
     from stribeck.experiments.fit_runs import Delivery
     from stribeck.experiments.importers.columns import ColumnMap
     from stribeck.ident.log.breakaway import Breakaway
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(fit)
-    app.command()(replay)
-    app.command(name="import")(import_)
-
-
-def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")] = None,
-        table: Annotated[Path | None, typer.Option(help="Instead of runs, a table of speed and torque: CSV and what else import "
-                                                        "reads.")] = None,
-        arm: Annotated[str | None, typer.Option(help="The arm of a table's joints; default: joints without a model.")] = None,
-        column: Annotated[list[str] | None, typer.Option(help="Of a table: quantity=column[unit], as speed=v[rpm], torque=M[Nm], "
-                                                              "torque.backward=M2; what is left out is guessed.")] = None,
-        ignore: Annotated[list[str] | None, typer.Option(help="A column of a table that is not what it looks like.")] = None,
-        out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto",
-        motion: Annotated[str, typer.Option(help="Fit any motion instead of round trips: with the rigid-body torque of the "
-                                            "model, or with the joint's own inertia and gravity (model, joint).")] = "none",
+def fit(
+        runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help="Run folders, or campaign folders.")] = None,
+        table: Annotated[Path | None, typer.Option(
+            metavar="FILE", help="Table of speed and torque to fit instead of runs: CSV or another format that stribeck import "
+            "reads.")] = None,
+        arm: Annotated[str | None, typer.Option(
+            metavar="ARM", help="Arm whose joints the table describes. Default: joints without a model.")] = None,
+        column: Annotated[list[str] | None, typer.Option(
+            metavar="MAP", help="Column of the table as quantity=column[unit], for example speed=v[rpm], torque=M[Nm] or "
+            "torque.backward=M2; repeatable. Columns that are not named are guessed.")] = None,
+        ignore: Annotated[list[str] | None, typer.Option(
+            metavar="COLUMN", help="Column of the table to ignore; repeatable.")] = None,
+        out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
-        loss: LossOption = "auto",
-        inertia: InertiaOption = "auto", as_json: JsonOption = False) -> None:
-    """Runs to calibration, offline."""
+        loss: LossOption = "auto", inertia: InertiaOption = "auto", verbose: VerboseOption = False, quiet: QuietOption = False,
+        as_json: JsonOption = False) -> None:
+    """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
@@ -59,7 +59,7 @@ def fit(runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN...", help
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
-    text = console(as_json)
+    text = console(as_json, verbose, quiet)
     options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
@@ -93,9 +93,9 @@ def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json
 
 
 def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")], out: OutOption = None,
-           realtime: Annotated[bool, typer.Option(help="As slowly as it was recorded.")] = False,
-           as_json: JsonOption = False) -> None:
-    """Send a recording through driver interface, supervisor and fit once more."""
+           realtime: Annotated[bool, typer.Option(metavar="", help="Replay as slowly as the run was recorded.")] = False,
+           verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+    """Replay a recording through driver interface, supervisor and fit."""
     from stribeck.drivers.replay import ALL_SIGNALS
     from stribeck.experiments.fit_runs import fit_runs
     from stribeck.experiments.recording.replay_run import replay_run
@@ -104,7 +104,7 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import FIT, load_run
 
-    text = console(as_json)
+    text = console(as_json, verbose, quiet)
     recorded = load_run(find_runs(run, (FIT,))[-1], ALL_SIGNALS)
     folder = empty_folder(out or Path(f"replay-{recorded.arm.name}"))
     with progress(text, recorded.duration, "replay", load_mechanism(recorded.arm)) as watch:
@@ -112,30 +112,39 @@ def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder."
     delivered(text, fit_runs([load_run(again)], folder), folder, as_json)
 
 
-def import_(file: Annotated[Path, typer.Argument(metavar="LOG", help="CSV, JSON, MAT, HDF5, NPZ, torch, Parquet "
-                                                 "or MCAP file, ROS bag, LeRobot dataset.")],
-            arm: Annotated[str, typer.Option(help="The arm it was recorded on.")],
-            column: Annotated[list[str] | None, typer.Option(help="signal.joint=column[unit], e.g. q.j1=pos[deg]; once a signal. "
-                                                             "What is left out is guessed, and shown.")] = None,
-            column_map: Annotated[Path | None, typer.Option("--map", help="TOML file with such columns.")] = None,
-            torque_signal: Annotated[str | None, typer.Option(help="motor current, commanded, joint sensor or compensated; "
-                                                              "default: the arm file's.")] = None,
-            torque_constant: Annotated[str, typer.Option(help="For columns in A: from arm file or gravity.")] = "arm file",
-            topic: Annotated[str | None, typer.Option(help="Of a bag with several joint states.")] = None,
-            rate: Annotated[float | None, typer.Option(help="Rows a second [Hz], of a log without a column of time.")] = None,
-            start: Annotated[float | None, typer.Option("--from", help="Where the part begins that counts [s from the log's "
-                                                                       "first row].")] = None,
-            end: Annotated[float | None, typer.Option("--to", help="Where it ends [s from the log's first row].")] = None,
-            ignore: Annotated[list[str] | None, typer.Option(help="A column that is not what it looks like; repeatable.")] = None,
-            stamps: Annotated[str | None, typer.Option(help="Time in a bag: header, receipt, or auto: header if set.")] = None,
-            motors: Annotated[bool, typer.Option("--motors", help="Columns are of the motors, on the joints' side of their "
-                                                                  "gears; [transmission] of the arm file says how they move "
-                                                                  "the joints.")] = False,
-            out: OutOption = None, note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
-            yes: Annotated[bool, typer.Option("--yes", help="Use guesses without asking; refused without a terminal "
-                                                              "otherwise.")] = False,
-            as_json: JsonOption = False) -> None:
-    """A foreign log to a run folder, values unchanged but for units."""
+def import_(
+        file: Annotated[Path, typer.Argument(
+            metavar="LOG", help="CSV, JSON, MAT, HDF5, NPZ, torch, Parquet or MCAP file, ROS bag, LeRobot dataset.")],
+        arm: Annotated[str, typer.Option(metavar="ARM", help="Arm on which the log was recorded.")],
+        column: Annotated[list[str] | None, typer.Option(
+            metavar="MAP", help="Column as signal.joint=column[unit], for example q.j1=pos[deg]; repeatable. Columns that are "
+            "not named are guessed and shown.")] = None,
+        column_map: Annotated[Path | None, typer.Option("--map", metavar="FILE", help="TOML file with the columns.")] = None,
+        torque_signal: Annotated[str | None, choice(
+            "motor current", "commanded", "joint sensor", "compensated", help="Signal behind the torque columns. Default: the "
+            "arm file's.")] = None,
+        torque_constant: Annotated[str, choice(
+            "arm file", "gravity", help="Source of the torque constant for columns in A.")] = "arm file",
+        topic: Annotated[str | None, typer.Option(
+            metavar="TOPIC", help="Topic to read from a bag with several topics of joint states.")] = None,
+        rate: Annotated[float | None, typer.Option(
+            metavar="HZ", help="Sampling rate of a log without a time column [Hz].")] = None,
+        start: Annotated[float | None, typer.Option(
+            "--from", metavar="SECONDS", help="Start of the part to import [s after the first row].")] = None,
+        end: Annotated[float | None, typer.Option(
+            "--to", metavar="SECONDS", help="End of the part to import [s after the first row].")] = None,
+        ignore: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to ignore; repeatable.")] = None,
+        stamps: Annotated[str | None, choice(
+            "auto", "header", "receipt", help="Time stamps of a bag. auto: of the header if set, else of receipt.")] = None,
+        motors: Annotated[bool, flag(
+            "--motors", help="The columns hold motor angles and torques, on the joint side of the gears. [transmission] of the "
+            "arm file states how motors move the joints.")] = False,
+        out: OutOption = None,
+        note: Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with the run.")] = "",
+        yes: Annotated[bool, flag(
+            "--yes", help="Use guessed columns without asking. Without a terminal, guesses need this option.")] = False,
+        as_json: JsonOption = False) -> None:
+    """Convert a log to a run folder (SI units)."""
     from stribeck.experiments.cli.commands.import_dialogue import (
         agreed_columns,
         agreed_signal,
@@ -177,44 +186,57 @@ def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnM
     from stribeck.ident.errors import InputError
 
     if any(entry.signal == "t" for entry in given):
-        raise InputError(f"--rate {rate:g} and a column of time are given; leave one of them away")
+        raise InputError(f"--rate {rate:g} and a column of time are given; leave out one of them")
     return given
 
 
 def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
-    """What a fit found and wrote."""
-    from stribeck.experiments.cli.screen.text import notes, result_table
-    from stribeck.experiments.report.words import breakaway_lines, gravity_sentence, motor_lines, passive_lines, repeat_sentence
+    """Print the result of a fit: the table, what needs attention, where the files are; with -v every note, too."""
+    from stribeck.experiments.cli.screen.attention import attention
+    from stribeck.experiments.cli.screen.text import result_table
+    from stribeck.experiments.report.words import breakaway_lines, motor_lines, passive_lines
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
-    from stribeck.ident.log.health.points_health import friction_change
 
-    result = delivery.result
-    general = [finding.text for finding in result.findings if finding.joint is None]
-    joints = [finding.text for finding in sorted(result.findings, key=lambda finding: finding.kind != "lack of fit")
-              if finding.joint is not None and finding.kind != "drift"]
-    drifts = [f"{joint} {100 * change:+z.1f} %" for joint, change in friction_change(result.points).items()]
-    lines = ["; ".join(general), *joints, *(["drift from first to last reference: " + ", ".join(drifts)] if drifts else [])]
-    if said := [line for line in lines if line]:        # a table has no log whose samples could be looked at
-        text.print("health    " + "\n          ".join(said))
+    result, calibration = delivery.result, delivery.calibration
     text.print(result_table(result, text.width))
-    for line in motor_lines(delivery.calibration):
-        text.print(f"motor     {line}")
-    for line in passive_lines(delivery.calibration):
-        text.print(f"passive   {line}")
-    for line in breakaway_lines(delivery.calibration):
-        text.print(f"breakaway {line}")
-    for line in notes(delivery.calibration):
-        text.print(f"note      {line}")
-    text.print(f"gravity   {gravity_sentence(delivery.calibration)}")
-    if repeats := repeat_sentence(delivery.calibration):
-        text.print(f"repeats   {repeats}")
-    for line in delivery.losses:
-        text.print(f"export    {line}")
+    for label, lines in (("motor", motor_lines(calibration)), ("passive", passive_lines(calibration)),
+                         ("breakaway", breakaway_lines(calibration))):
+        for line in lines:
+            text.print(f"{label:<9} {line}")
+    lines, further = attention(result, calibration)
+    for line in lines:
+        text.print(f"attention {line}")
+    if further:
+        text.print(f"attention {further} more: -v prints them")
+    _notes(text, delivery, lines)
     written = [str(path.relative_to(folder)) for path in delivery.files]
-    text.print(f"wrote     in {folder}/: {'  '.join(written)}")
-    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # what is not there yet
+    text.files(f"wrote     in {folder}/: {'  '.join(written)}")
+    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # a format that is not there yet
     text.print(f"next      open {shlex.quote(str(folder / 'report.html'))}; "
                f"{command('export', folder / 'calibration.toml', '--to', to)}")
     if as_json:
-        print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(delivery.calibration)})
+        print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(calibration)})
+
+
+def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:
+    """Print what -v adds to the lines shown: other findings, notes about parameters, gravity, repeats, losses of the export."""
+    from stribeck.experiments.cli.screen.text import notes
+    from stribeck.experiments.report.words import gravity_sentence, repeat_sentence
+    from stribeck.ident.log.health.points_health import friction_change
+
+    further = [finding for finding in delivery.result.findings if finding.text not in shown]
+    general = "; ".join(finding.text for finding in further if finding.joint is None)
+    joints = [finding.text for finding in further if finding.joint is not None and finding.kind != "drift"]
+    changes = ", ".join(f"{joint} {100 * change:+z.1f} %" for joint, change in friction_change(delivery.result.points).items())
+    drifts = f"friction drifted from the first to the last reference round trip: {changes}" if changes else ""
+    if said := [line for line in (general, *joints, drifts) if line]:       # a table has no samples to judge
+        text.more("health    " + "\n          ".join(said))
+    for line in notes(delivery.calibration):
+        if line not in shown:
+            text.more(f"note      {line}")
+    text.more(f"gravity   {gravity_sentence(delivery.calibration)}")
+    if repeats := repeat_sentence(delivery.calibration):
+        text.more(f"repeats   {repeats}")
+    for line in delivery.losses:
+        text.more(f"export    {line}")

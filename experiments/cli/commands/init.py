@@ -9,25 +9,22 @@ import typer
 from stribeck.experiments.cli.common import console, out_option, split
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(init)
-
-
-def init(model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")] = None,
-         joint: Annotated[str | None, typer.Option(help="Without a model: name of a joint that turns, as a motor on a bench; its "
-                                                        "model is written, too.")] = None,
-         mass: Annotated[float, typer.Option(help="Of --joint: mass on its lever, kg; hangs down at position 0.")] = 0.0,
-         lever: Annotated[float, typer.Option(help="Of --joint: distance of the mass from the axis, m.")] = 0.0,
-         out: Annotated[Path | None, out_option("Arm file to write; default beside the model.")] = None,
-         joints: Annotated[str | None, typer.Option(help="Those that the arm's drives move, separated by commas; in the copy of "
-                                                         "the model the others, as a gripper's, are fixed; in closed loops they "
-                                                         "go on moving. Default all, in closed loops those with an "
-                                                         "actuator.")] = None,
-         name: Annotated[str | None, typer.Option(help="Of the arm, by which its folders of results are called; default as the "
-                                                       "arm file in --out, else as the model.")] = None,
-         ) -> None:
-    """An arm file for a URDF or MJCF, with the unknowns marked."""
+def init(
+        model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")] = None,
+        joint: Annotated[str | None, typer.Option(
+            metavar="NAME", help="Without a model: name of a single rotary joint, such as a motor on a test bench. Its model is "
+            "written, too.")] = None,
+        mass: Annotated[float, typer.Option(
+            metavar="KG", help="With --joint: mass on the lever [kg]. It hangs down at position 0.")] = 0.0,
+        lever: Annotated[float, typer.Option(metavar="M", help="With --joint: distance of the mass from the axis [m].")] = 0.0,
+        out: Annotated[Path | None, out_option("Arm file to write. Default: beside the model.")] = None,
+        joints: Annotated[str | None, typer.Option(
+            metavar="NAMES", help="Driven joints, separated by commas. The copy of the model fixes all other joints, such as a "
+            "gripper's; in closed loops they stay movable. Default: all joints; in closed loops those with an actuator.")] = None,
+        name: Annotated[str | None, typer.Option(
+            metavar="NAME", help="Name of the arm, used in the names of result folders. Default: name of the arm file in --out, "
+            "else of the model.")] = None) -> None:
+    """Write an arm file for a URDF or MJCF, with TODOs for the values you must supply."""
     import re
 
     from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints

@@ -18,31 +18,30 @@ if TYPE_CHECKING:
 _NOTHING = 1e-9         # of the greatest load
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(loads)
-    app.command()(simulate)
-
-
-def loads(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
-          q: Annotated[str | None, typer.Option("--q", help="Positions of the driven joints, by commas; default zero.")] = None,
-          dq: Annotated[str | None, typer.Option("--dq", help="Their velocities; default zero.")] = None,
-          ddq: Annotated[str | None, typer.Option("--ddq", help="Their accelerations; default zero.")] = None,
-          motion: Annotated[Path | None, typer.Option(help="CSV with t and q.NAME of the driven joints, dq.NAME and ddq.NAME "
-                                                           "where known: loads along it.")] = None,
-          out: Annotated[Path | None, out_option("With --motion: CSV to write; default MODEL.loads.csv.")] = None,
-          as_json: JsonOption = False) -> None:
-    """Joint loads of a posture, of a motion through it, or along a motion."""
+def loads(
+        model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
+        q: Annotated[str | None, typer.Option(
+            "--q", metavar="VALUES", help="Positions of the driven joints, separated by commas. Default: zero.")] = None,
+        dq: Annotated[str | None, typer.Option(
+            "--dq", metavar="VALUES", help="Velocities of the driven joints. Default: zero.")] = None,
+        ddq: Annotated[str | None, typer.Option(
+            "--ddq", metavar="VALUES", help="Accelerations of the driven joints. Default: zero.")] = None,
+        motion: Annotated[Path | None, typer.Option(
+            metavar="FILE", help="CSV of a motion: t and q.NAME of the driven joints, dq.NAME and ddq.NAME where known. Loads "
+            "are computed along it.")] = None,
+        out: Annotated[Path | None, out_option("With --motion: CSV to write. Default: MODEL.loads.csv.")] = None,
+        as_json: JsonOption = False) -> None:
+    """Compute joint loads at a posture or along a motion."""
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
 
     mechanism = load_mechanism(model)
     if motion is not None:
         if q or dq or ddq:
-            raise InputError("--motion says the posture; leave out --q, --dq and --ddq")
+            raise InputError("--motion states the postures; leave out --q, --dq and --ddq")
         _loads_along(mechanism, motion, out, as_json)
     elif out is not None:
-        raise InputError("--out is for loads along a motion; give --motion FILE, too")
+        raise InputError("--out needs loads along a motion; give --motion FILE, too")
     else:
         state = [_joint_values(text, option, mechanism) for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))]
         _loads_at(mechanism, state, as_json)
@@ -87,22 +86,25 @@ def _loads_at(mechanism: "Mechanism", state: "list[Array]", as_json: bool) -> No
                    "across them, which rigid bodies do not tell")
 
 
-def simulate(model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
-             torque: Annotated[Path | None, typer.Option(help="CSV with t and tau.NAME of the driven joints, linear between "
-                                                              "rows: the motion under them.")] = None,
-             motion: Annotated[Path | None, typer.Option(help="CSV with t and q.NAME of the driven joints, dq.NAME and ddq.NAME "
-                                                              "where known: the torques that it takes, friction "
-                                                              "included; elastic and hanging joints swing.")] = None,
-             out: Annotated[Path | None, out_option("CSV to write; default MODEL.simulated.csv.")] = None,
-             q: Annotated[str | None, typer.Option("--q", help="With --torque: positions of the driven joints at the "
-                                                               "start, by commas; default: the file's first row, else "
-                                                               "zero.")] = None,
-             dq: Annotated[str | None, typer.Option("--dq", help="Their velocities.")] = None,
-             calibration: Annotated[Path | None, typer.Option(help="Friction of this calibration; joints that it lacks have what "
-                                                                   "the model's file states.")] = None,
-             tolerance: Annotated[float, typer.Option(help="Error of a step of the motion, in rad or lengths, and per "
-                                                           "second.")] = 1e-8,
-             as_json: JsonOption = False) -> None:
+def simulate(
+        model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
+        torque: Annotated[Path | None, typer.Option(
+            metavar="FILE", help="CSV of driving torques: t and tau.NAME of the driven joints, linear between rows. The motion "
+            "is computed.")] = None,
+        motion: Annotated[Path | None, typer.Option(
+            metavar="FILE", help="CSV of a motion: t and q.NAME of the driven joints, dq.NAME and ddq.NAME where known. The "
+            "driving torques are computed, friction included; elastic and hanging joints swing.")] = None,
+        out: Annotated[Path | None, out_option("CSV to write. Default: MODEL.simulated.csv.")] = None,
+        q: Annotated[str | None, typer.Option(
+            "--q", metavar="VALUES", help="With --torque: initial positions of the driven joints, separated by commas. Default: "
+            "the first row of the file, else zero.")] = None,
+        dq: Annotated[str | None, typer.Option("--dq", metavar="VALUES", help="Initial velocities of the driven joints.")] = None,
+        calibration: Annotated[Path | None, typer.Option(
+            metavar="PATH", help="Friction of this calibration; joints that it lacks have the friction that the model's file "
+            "states.")] = None,
+        tolerance: Annotated[float, typer.Option(
+            metavar="ERROR", help="Error of a step of the motion, in rad or lengths, and per second.")] = 1e-8,
+        as_json: JsonOption = False) -> None:
     """Motion under given torques, or torques of a given motion, of arms, closed chains and elastic joints, with friction."""
     from stribeck.experiments.motions.motion_table import read_motion
     from stribeck.experiments.motions.simulated_friction import moving

@@ -21,12 +21,15 @@ from stribeck.experiments.cli.common import (
     LoadOption,
     MethodOption,
     OutOption,
+    QuietOption,
     RerunOption,
     SeedOption,
     TargetOption,
+    VerboseOption,
     YesOption,
     agree,
     console,
+    flag,
     fraction,
     out_option,
     print_json,
@@ -36,39 +39,32 @@ from stribeck.experiments.cli.common import (
 from stribeck.experiments.cli.screen.motion_view import check_view, motion_view
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from stribeck.experiments.cli.screen.console import Console
     from stribeck.experiments.plans.plan import Plan
     from stribeck.ident.arm.arm_file import ArmFile
     from stribeck.ident.model.mechanism import Mechanism
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(calibrate)
-    app.command()(plan)
-    app.command()(run)
-
-
-def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
-              seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
-              torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
-              inertia: InertiaOption = "auto", method: MethodOption = "whole-arm",
-              repeats: Annotated[int, typer.Option(min=1, help="How often the plan is run; the calibration then states the "
-                                                               "deviation between the runs.")] = 1,
-              resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign in --out, with the options that "
-                                                                    "it was begun with; round trips that are finished are not "
-                                                                    "driven again.")] = False,
-              warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes that the arm may move before each run, until its "
-                                                                   "friction settles; 3 at least tell whether it did.")] = 0.0,
-              lowest_speed: Annotated[bool | None, typer.Option(help="Find the lowest speed that each velocity loop holds first; "
-                                                                    "default on hardware.")] = None,
-              breakaway: Annotated[bool, typer.Option("--breakaway", help="Measure last what holds each joint at rest; needs a "
-                                                                          "torque mode.")] = False,
-              target: TargetOption = None, budget: BudgetOption = None,
-              live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False,
-              as_json: JsonOption = False) -> None:
-    """The main job: plan, move, record, fit, export, report."""
+def calibrate(
+        context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
+        seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
+        torque_basis: BasisOption = "drive", drift: DriftOption = "auto", inertia: InertiaOption = "auto",
+        method: MethodOption = "whole-arm",
+        repeats: Annotated[int, typer.Option(
+            metavar="N", min=1, help="Number of times the plan is run. The calibration then states the run-to-run scatter.")] = 1,
+        resume: Annotated[bool, flag(
+            "--resume", help="Continue the campaign in --out with its original options. Finished round trips are not driven "
+            "again.")] = False,
+        warm_up: Annotated[float, typer.Option(
+            min=0.0, metavar="MINUTES", help="Longest motion before each run, until friction settles. Less than 3 minutes cannot "
+            "show whether it has settled.")] = 0.0,
+        lowest_speed: Annotated[bool | None, typer.Option(
+            metavar="", help="First find the lowest speed that each velocity loop holds. Default: only on hardware.")] = None,
+        breakaway: Annotated[bool, flag(
+            "--breakaway", help="Measure the breakaway torque of each joint last. Needs drives with a torque mode.")] = False,
+        target: TargetOption = None, budget: BudgetOption = None, live: LiveOption = False, rerun: RerunOption = None,
+        yes: YesOption = False, verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+    """Plan, move, record, fit, export and report: the main job."""
     from dataclasses import fields
 
     from stribeck.experiments.calibrate import Operator
@@ -82,7 +78,7 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import ARM, BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
-    text = console(as_json)
+    text = console(as_json, verbose, quiet)
     check_view(text, live, rerun)
     arm_file = load_arm(arm)
     folder = out or Path(f"calibration-{arm_file.name}")
@@ -97,18 +93,19 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
     if resume:
         stated, begun = _stated(context), begun_with(folder)
         if not begun and not stated & asked.keys():
-            raise InputError(f"nothing in {folder} says with which options it was begun; state them again, or begin anew with "
-                             "another --out")
+            raise InputError(f"{folder} does not hold the options of its campaign; state them again, or start a new campaign "
+                             "with another --out")
         asked |= {name: value for name, value in begun.items() if name in asked and name not in stated}
     of_fit = Options(**{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked})
     options = CampaignOptions(fit=of_fit, **asked)
     if options.repeats > 1 and options.refining:
-        raise InputError("--repeats runs one plan several times, --target and --budget change it from run to run; choose one")
+        raise InputError("--repeats runs the same plan several times; --target and --budget change the plan from run to run. "
+                         "Choose one of them")
     _greet(text, arm_file, mechanism, folder)
 
     def shown_and_agreed(made: "list[Plan]") -> None:
         if not made:
-            text.print("plan      everything is recorded; nothing moves")
+            text.print("plan      all round trips are recorded already; nothing moves")
             return
         runs = [one for one in made if one.purpose == FIT]
         if runs:
@@ -117,12 +114,12 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
             text.print(f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of robot time")
         purposes = {one.purpose for one in made}
         if LOWEST_SPEED in purposes:
-            text.print("lowest    first, around home: the lowest speed that each joint holds; slower strokes are dropped")
+            text.print("lowest    first: search for the lowest speed that each joint holds; slower strokes are left out")
         if BREAKAWAY in purposes:
-            text.print("breakaway at the end: the torque of each joint grows until it moves, in several postures")
+            text.print("breakaway last: the torque of each joint grows until the joint moves, in several postures")
         if WARM_UP in purposes:
-            text.print(f"warm-up   before each run, around home, until friction settles, {options.warm_up / 60.0:g} min at "
-                       "most")
+            text.print(f"warm-up   before each run: motion around home until friction settles, at most "
+                       f"{options.warm_up / 60.0:g} min")
         agree(made, arm_file, mechanism, yes, text)
 
     operator = Operator(
@@ -130,12 +127,12 @@ def calibrate(context: typer.Context, arm: ArmArgument = "lab6", out: OutOption 
         lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
     delivered(text, calibrate_arm(arm_file, folder, options, operator, resume), folder, as_json)
     if arm_file.assumed:
-        text.print("assumed   what is found is the friction of a simulated arm that is assumed, not of yours; what it is like "
-                   f"stands in {folder / ARM / arm_file.path.name}")
+        text.print("assumed   this is the friction of a simulated arm with assumed parameters, not of your arm; the assumptions "
+                   f"are in {folder / ARM / arm_file.path.name}")
 
 
 def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "ArmFile":
-    """A simulated arm for a bare model, or with the limits that it lacks; what is assumed is said before it moves."""
+    """Return a simulated arm for a bare model or for an arm file without limits; print the assumptions before it moves."""
     from stribeck.experiments.arm_files.assumed_arm import assumed_arm, completed_arm
     from stribeck.experiments.recording.run_folders import refuse_used
 
@@ -144,26 +141,25 @@ def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "
     bare = given.path.suffix.lower() != ".toml"
     arm = assumed_arm(given.model, folder) if bare else completed_arm(given, folder)
     if arm is not given:
-        text.print(f"assumed   {'no arm file is given: ' * bare}{given.path.name} is simulated, and nothing here moves hardware")
+        text.print(f"assumed   {'no arm file is given: ' * bare}{given.path.name} is simulated; no hardware moves")
         for sentence in arm.assumed:
             text.print(f"assumed   {sentence}")
     return arm
 
 
 def _stated(context: typer.Context) -> set[str]:
-    """What the command line says something about, by the names of `CampaignOptions`."""
+    """Return the options that the command line states, by their names in `CampaignOptions`."""
     sources = {"search" if name == "lowest_speed" else name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
 def plan(arm: ArmArgument = "lab6",
-         out: Annotated[Path | None, out_option("File for the plan: .toml, or for arms that other "
-                                                                   "software drives .csv (set-points at the driver's rate) or "
-                                                                   ".json (ROS 2 JointTrajectory).")] = None,
+         out: Annotated[Path | None, out_option("File for the plan: .toml, or, for an arm that other software drives, .csv "
+                                                 "(set-points at the driver's rate) or .json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          experiment: ExperimentOption = "round-trips", target: TargetOption = None, budget: BudgetOption = None,
-         after: AfterOption = None, as_json: JsonOption = False) -> None:
-    """What will move, robot time, load spread, expected intervals; moves nothing."""
+         after: AfterOption = None, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+    """Show the motion, robot time, load spread and expected intervals; moves nothing."""
     from dataclasses import asdict
 
     from stribeck.drivers.connect import check_kind
@@ -180,7 +176,7 @@ def plan(arm: ArmArgument = "lab6",
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.run import EXCITATION
 
-    text = console(as_json)
+    text = console(as_json, True, quiet)
     if out and out.exists():
         raise InputError(f"{out} exists; choose another --out")
     write = plan_writer(out) if out else None
@@ -201,14 +197,14 @@ def plan(arm: ArmArgument = "lab6",
     _show(text, made, arm_file, mechanism)
     further = show_told(text, made, arm_file, known) if excites else {}
     if goal:
-        text.print("further   calibrate plans the runs after this one by what it tells")
+        text.print("further   stribeck calibrate plans each later run from the results of the runs before it")
     if made.predicted and not excites:
         text.print(fitted(forecast_table(made, TARGET), text.width))
     if out and write:
         write(made, out, arm_file)
         if out.suffix.lower() in (".csv", ".json"):         # stribeck asks nobody before other software moves the arm
             text.print(f"note      {checked_against(arm_file, mechanism)}")
-        text.print(f"wrote     {out}")
+        text.files(f"wrote     {out}")
     if as_json:
         print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
                     "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
@@ -218,13 +214,14 @@ def plan(arm: ArmArgument = "lab6",
                     **({} if made.singular_margin is None else {"singular_margin": made.singular_margin})})
 
 
-def run(arm: ArmArgument = "lab6",
-        plan: Annotated[Path | None, typer.Option(help="Plan file; default: a fresh plan.")] = None,
-        out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0,
-        method: MethodOption = "whole-arm", experiment: ExperimentOption = "round-trips",
-        budget: BudgetOption = None, after: AfterOption = None,
-        note: Annotated[str, typer.Option(help="Kept with the run.")] = "", live: LiveOption = False, rerun: RerunOption = None,
-        yes: YesOption = False, as_json: JsonOption = False) -> None:
+def run(
+        arm: ArmArgument = "lab6",
+        plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Plan file. Default: a new plan.")] = None,
+        out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
+        experiment: ExperimentOption = "round-trips", budget: BudgetOption = None, after: AfterOption = None,
+        note: Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with the run.")] = "",
+        live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False, verbose: VerboseOption = False,
+        quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
     from stribeck.drivers.connect import connect
     from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
@@ -241,10 +238,10 @@ def run(arm: ArmArgument = "lab6",
     from stribeck.ident.log.lowest_speed import lowest_speeds
     from stribeck.ident.log.run import EXCITATION, LOWEST_SPEED, VALIDATION, WARM_UP, load_run
 
-    text = console(as_json)
+    text = console(as_json, verbose, quiet)
     check_view(text, live, rerun)
     if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
-        raise InputError(f"{plan} says what moves; leave out --joints, --method and --experiment")
+        raise InputError(f"--plan {plan} states the motion; leave out --joints, --method and --experiment")
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     excites, known = experiment == EXCITATION and not plan, runs_before(after, arm_file, experiment)
@@ -252,7 +249,8 @@ def run(arm: ArmArgument = "lab6",
     if folder != after:
         refuse_used(folder)
     if budget and not excites:
-        raise InputError("--budget is for --experiment excitation here; a campaign of round trips has it in stribeck calibrate")
+        raise InputError("stribeck run takes --budget only with --experiment excitation; for round trips use stribeck calibrate "
+                         "--budget")
     device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
     if excites:
@@ -272,10 +270,11 @@ def run(arm: ArmArgument = "lab6",
         recorded = drive_plan(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
         found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
-        text.print(f"lowest    {found}; joints.NAME.slowest of the arm file keeps it")
+        text.print(f"lowest    {found}; joints.NAME.slowest in the arm file keeps this value")
     then = {VALIDATION: ("validate", folder, "CALIBRATION..."), WARM_UP: ("run", arm),
             LOWEST_SPEED: ("calibrate", arm), EXCITATION: ("fit", folder, "--inertia", "fit")}.get(made.purpose, ("fit", folder))
-    text.print(f"wrote     {recorded}/\nnext      {command(*then)}")
+    text.files(f"wrote     {recorded}/")
+    text.print(f"next      {command(*then)}")
     if as_json:
         print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
 
@@ -302,4 +301,4 @@ def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism")
     for slower in plan.lowered:
         unit = f"{mechanism.position_unit(mechanism.names.index(slower.joint))}/s"
         text.print(f"note      {slower.sentence(unit)}")
-    text.print(fitted(spread_table(load_spread(plan, mechanism), mechanism), text.width))
+    text.more(fitted(spread_table(load_spread(plan, mechanism), mechanism), text.width))

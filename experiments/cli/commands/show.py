@@ -5,25 +5,20 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import console, out_option
+from stribeck.experiments.cli.common import console, flag, out_option
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(export)
-    app.command()(report)
-
-
-def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
-           to: Annotated[str, typer.Option("--to", help="Calibration: urdf, mjcf, sdf, json, csv, ros2 (parameters), c (header), "
-                                                        "vendor (fields of a drive), or a plug-in's. Run: csv, parquet, "
-                                                        "mcap.")],
-           out: Annotated[Path | None, out_option("File to write; default beside the source.")] = None,
-           into: Annotated[Path | None, typer.Option(help="URDF, MJCF or SDF of the arm that a copy of is given the friction; "
-                                                          "default: the calibration's model.")] = None,
-           offset: Annotated[bool, typer.Option("--offset", help="Calibration to c: with each joint's torque offset as part of "
-                                                                 "its friction.")] = False) -> None:
-    """Write a calibration or a run for other software; says what the target cannot express."""
+def export(
+        source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
+        to: Annotated[str, typer.Option(
+            "--to", metavar="FORMAT", help="Calibration: urdf, mjcf, sdf, json, csv, ros2 (parameters), c (header), vendor "
+            "(fields of a drive), or the format of a plug-in. Run: csv, parquet, mcap.")],
+        out: Annotated[Path | None, out_option("File to write. Default: beside the source.")] = None,
+        into: Annotated[Path | None, typer.Option(
+            metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added. Default: the calibration's model.")] = None,
+        offset: Annotated[bool, flag(
+            "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False) -> None:
+    """Export a calibration or a run for other software; lists what the format cannot express."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.run import RECORD
 
@@ -37,7 +32,10 @@ def export(source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", hel
             raise InputError("--offset: a run has no torque offset; export the calibration that was fitted to it")
         target, losses = export_run(source, to, out)
     else:
-        target, losses = _export_calibration(source, to, out, into, offset)
+        from stribeck.experiments.exporters.calibration_export import export_calibration
+        from stribeck.ident.calibration.calibration import Calibration
+
+        target, losses = export_calibration(Calibration.load(source), to, out, into, offset)
     text = console()
     for line in losses:
         text.print(f"export    {line}")
@@ -58,29 +56,9 @@ def _only_run(source: Path, to: str) -> Path:
     return runs[0] if runs else source
 
 
-def _export_calibration(source: Path, to: str, out: Path | None, into: Path | None, offset: bool) -> tuple[Path, tuple[str, ...]]:
-    from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.errors import InputError
-    from stribeck.ident.export.formats import export as export_model
-    from stribeck.ident.whole_files import write_whole
-
-    if offset and to != "c":
-        raise InputError(f"--offset: {to} has no place for a torque beside friction, or holds the offset as a number of its own; "
-                         "c takes it")
-    loaded = Calibration.load(source)
-    if offset:
-        loaded = loaded.with_offset()
-    result = export_model(loaded, to, into)
-    target = out or loaded.folder / f"{loaded.arm}.calibrated{result.suffix}"
-    if target.exists():
-        raise InputError(f"{target} exists; choose another --out")
-    write_whole(target, result.text)
-    return target, result.losses
-
-
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder with runs/.")],
-           out: Annotated[Path | None, out_option("Folder for report.html; default DIR.")] = None) -> None:
-    """One self-contained HTML page about a campaign."""
+           out: Annotated[Path | None, out_option("Folder for report.html. Default: DIR.")] = None) -> None:
+    """Write a self-contained HTML report of a campaign."""
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
     from stribeck.ident.calibration.calibration import Calibration

@@ -18,19 +18,14 @@ if TYPE_CHECKING:
 _FORMATS = (".svg", ".png", ".pdf")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(validate)
-
-
-def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a campaign with a validation run.")],
-             calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
-             tolerance: Annotated[float, typer.Option(min=0.0, help="Rms error of the torque, without its noise, as a part of "
-                                                                    "friction's rms, up to which a joint passes.")] = 0.1,
-             out: Annotated[Path | None, out_option("File for a plot of the first calibration's torques "
-                                                                          "(.svg, .png, .pdf).")] = None,
-             as_json: JsonOption = False) -> None:
-    """Predicted against measured torque on a run that was not fitted; exit code 1 where a joint fails."""
+def validate(
+        run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a campaign with a validation run.")],
+        calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
+        tolerance: Annotated[float, typer.Option(
+            metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
+        out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
+        as_json: JsonOption = False) -> None:
+    """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import validate as validate_calibration
@@ -48,7 +43,7 @@ def validate(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder
     names = [str(path) for path in calibrations]
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
-    text.print(f"passes    where the error, without the noise, is within {100.0 * tolerance:g} % of friction (all rms)")
+    text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
     for path, one in zip(names, found, strict=True):
         for reason in one.left_out.values():
             text.print(f"note      {path}: {reason}; it is not judged")
@@ -96,7 +91,7 @@ def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechan
     from rich.table import Table
 
     found = [one.joints for one in validations]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="rms of measured less predicted torque", title_justify="left",
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="RMS of measured minus predicted torque", title_justify="left",
                   title_style="")
     for heading in ("joint", "without friction", *names, "noise", "friction", "outside"):
         table.add_column(heading, justify="left" if heading == "joint" else "right",

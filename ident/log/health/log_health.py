@@ -29,8 +29,10 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     check_signals(run)
     without = unrecorded_torques(run)
     longest = max(gaps, key=lambda row: run.t[row + 1] - run.t[row], default=0)
-    findings = [Finding(None, "rate", f"{rate:.1f} Hz" + (f", {len(gaps)} gap(s), the longest "
-                f"{run.t[longest + 1] - run.t[longest]:.3f} s at t = {run.t[longest]:.2f} s" if len(gaps) else ", no gaps"))]
+    findings = [Finding(None, "rate", f"{rate:.1f} Hz{'' if len(gaps) else ', no gaps'}")]
+    if len(gaps):
+        findings.append(Finding(None, "gaps", f"{len(gaps)} gap(s) between samples, the longest "
+                                f"{run.t[longest + 1] - run.t[longest]:.3f} s at t = {run.t[longest]:.2f} s"))
     findings += [Finding(name, "dead torque", f"the torque of {name} was not recorded; this run has no information about {name}"
                          if name in without else f"the torque of {name} is constant although the joint moves: it is dead or was "
                                                  f"not recorded; this run has no information about {name}")

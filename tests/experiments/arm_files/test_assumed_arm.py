@@ -44,12 +44,12 @@ def test_a_bare_urdf_is_calibrated_and_every_assumption_is_printed(cli, model):
     outcome = cli("calibrate", model, "--joints", "j5,j6")
     assert outcome.code == 0, outcome.err
     said = " ".join(re.sub(r"\nassumed ", " ", outcome.out).split())
-    before, after = said.split("load spread over the plan")
+    before, after = said.split("held-out")
     out = Path("calibration-my_robot")
     arm = load_arm(out / "arm" / "my_robot.toml")
     for sentence in arm.assumed:
         assert " ".join(sentence.split()) in before
-    assert f"not of yours; what it is like stands in {out}/arm/my_robot.toml" in after
+    assert f"not of your arm; the assumptions are in {out}/arm/my_robot.toml" in after
     calibration = Calibration.load(out)
     assert calibration.fit["assumed"] == list(arm.assumed)
     report = (out / "report.html").read_text(encoding="utf-8")
@@ -164,7 +164,7 @@ class TestFolder:
                 path.unlink()
         again = cli("calibrate", model, "--out", "out", "--resume")
         assert again.code == 0, again.err
-        assert "everything is recorded; nothing moves" in again.out
+        assert "all round trips are recorded already; nothing moves" in again.out
 
     def test_resume_without_a_folder_is_refused(self, cli, model):
         refused = cli("calibrate", model, "--seed", "1", "--out", "out", "--resume")

@@ -149,7 +149,7 @@ class TestBadOption:
 
     @pytest.mark.parametrize("option", [("--joints", "turn"), ("--method", "single"), ("--experiment", "validation")])
     def test_a_plan_and_what_it_shall_be_at_once(self, refused, make_arm, tmp_path, option):
-        refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml says what moves")
+        refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml states the motion")
 
     @pytest.mark.parametrize("command", ["calibrate", "fit", "import", "export", "report"])
     def test_a_place_without_a_name(self, cli, tmp_path, command):
@@ -157,7 +157,7 @@ class TestBadOption:
         before = tree(tmp_path)
         outcome = cli(command, "lab6", "--out", "")
         assert outcome.code == 2
-        assert "a place is needed" in outcome.err
+        assert "the path is empty" in outcome.err
         assert tree(tmp_path) == before
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])

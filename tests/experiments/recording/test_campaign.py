@@ -268,7 +268,7 @@ def test_hardware_resumes_only_with_consent(arm, broken, cli, monkeypatch):
         assert "only with --yes" in refused.err
     outcome = cli(*command)
     assert outcome.code == 0, outcome.err
-    assert "everything is recorded; nothing moves" in cli(*command).out
+    assert "all round trips are recorded already; nothing moves" in cli(*command).out
 
 
 def test_a_resumed_campaign_uses_its_stored_options(arm, broken, cli, monkeypatch):
@@ -294,7 +294,7 @@ def test_a_campaign_without_stored_options_is_not_resumed(arm, broken, cli):
     record.write_text(json.dumps(told), encoding="utf-8")
     before = raw(broken)
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
-    assert (outcome.code, "says with which options it was begun" in outcome.err, raw(broken)) == (2, True, before)
+    assert (outcome.code, "does not hold the options of its campaign" in outcome.err, raw(broken)) == (2, True, before)
 
 
 def test_a_run_without_samples_does_not_prevent_resuming(arm, tmp_path):

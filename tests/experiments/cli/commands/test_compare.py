@@ -84,7 +84,7 @@ def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffi
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    ([GOLDEN], "name two or more"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
+    ([GOLDEN], "needs at least two calibrations"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
     ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format; the file name must end in .png, .svg, .pdf")])
 def test_what_cannot_be_compared(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
     outcome = cli("compare", *arguments)

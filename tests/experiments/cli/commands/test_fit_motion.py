@@ -61,7 +61,7 @@ def imported(tmp_path):
 @pytest.mark.parametrize("rigid", ["joint", "model"])
 def test_any_motion_gives_a_calibration_points_and_a_report(imported, tmp_path, capsys, rigid):
     campaign = imported(multi_sine())
-    assert run(["fit", str(campaign), "--motion", rigid, "-o", str(tmp_path / "fit")]) == 0
+    assert run(["fit", str(campaign), "--motion", rigid, "-v", "-o", str(tmp_path / "fit")]) == 0
     assert "carriage moves for 59 of 60 s" in capsys.readouterr().out
     calibration = Calibration.load(tmp_path / "fit")
     assert calibration.method == "general motion"
@@ -88,7 +88,7 @@ def test_without_round_trips_the_way_to_general_motion_is_named(imported, tmp_pa
     refused = capsys.readouterr().err
     assert f"stribeck fit {campaign} --motion model works on it" in refused
     assert "(--motion)" not in refused
-    assert run(["fit", str(campaign), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 0
+    assert run(["fit", str(campaign), "--motion", "joint", "-v", "-o", str(tmp_path / "fit")]) == 0
     assert "general motion gives" not in capsys.readouterr().out            # nothing to compare with
     assert Calibration.load(tmp_path / "fit").joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.03)
 
@@ -97,7 +97,7 @@ def test_both_ways_in_agree_and_the_fit_says_so(imported, tmp_path, capsys):
     campaign = imported(strokes())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "constant")]) == 0
     capsys.readouterr()
-    assert run(["fit", str(campaign), "--motion", "joint", "-o", str(tmp_path / "general")]) == 0
+    assert run(["fit", str(campaign), "--motion", "joint", "-v", "-o", str(tmp_path / "general")]) == 0
     out = " ".join(capsys.readouterr().out.split())
     one, other = (Calibration.load(tmp_path / name).joints["carriage"].parameters["coulomb"] for name in ("general", "constant"))
     assert f"general motion gives coulomb {one.value:.4g} ± " in out

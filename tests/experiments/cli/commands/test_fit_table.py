@@ -99,7 +99,7 @@ class TestFit:
         said = []
         for name, order in (("up", range(len(W))), ("mixed", np.random.default_rng(0).permutation(len(W)))):
             path = table("speed [rad/s],torque [Nm]", [lines[k] for k in order], f"{name}.csv")
-            said.append(cli("fit", "--table", path, "--law", law, "-o", name).out)
+            said.append(cli("fit", "--table", path, "--law", law, "-v", "-o", name).out)
         up, mixed = (Calibration.load(name).joints["joint"].parameters for name in ("up", "mixed"))
         assert up == mixed
         assert all("wanders over minutes" not in text for text in said)
@@ -112,7 +112,7 @@ class TestFit:
         done = cli("fit", "--table", path)
         assert f"2 of {len(W)} round trips lie far off all others, at speeds {W[6]:.3g}, {W[15]:.3g}, and count less" in done.out
         assert "--loss squares" in done.out
-        assert "far off" not in cli("fit", "--table", path, "--loss", "squares", "-o", "plain").out
+        assert "far off" not in cli("fit", "--table", path, "--loss", "squares", "-v", "-o", "plain").out
         robust, plain = (Calibration.load(name).joints["joint"].parameters["coulomb"]
                          for name in ("calibration-friction", "plain"))
         assert robust.low <= COULOMB <= robust.high

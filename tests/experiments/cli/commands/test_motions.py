@@ -192,8 +192,8 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["simulate", "flexible-parallel", "--motion", write("one.csv", t=still[:1], **dict.fromkeys(
             [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], 0.0))], "one.csv: one row, but"),
         (["loads", "flexible-parallel", "--dq", "1,0,0"], "spring1 for one, which swing when it moves"),
-        (["loads", "planar-3-prr", "-o", "x.csv"], "--out is for loads along a motion"),
-        (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion says the posture"),
+        (["loads", "planar-3-prr", "-o", "x.csv"], "--out needs loads along a motion"),
+        (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion states the postures"),
         (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),
         (["loads", "planar-3-prr", "--motion", write("b.csv", t=t[::-1], **whole)], "line 3: t = 0.9 s after 1 s; times must"),
         (["loads", "planar-3-prr", "--motion", write("c.csv", t=t, q__slider9=still)], "unknown joint 'slider9'"),

@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from stribeck.experiments.cli.common import hanging
+from stribeck.experiments.cli.screen.console import hanging
 from stribeck.experiments.cli.screen.tables import fitted
 from stribeck.experiments.cli.screen.text import result_table
 from stribeck.experiments.report.words import plus_minus

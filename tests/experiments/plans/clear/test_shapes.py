@@ -253,8 +253,8 @@ class TestHardware:
         said = " ".join(outcome.out.split())
         for words in ("snake will move", "-3.1 … 3.1 rad", "1 rad/s", "99 N·m", "of robot time", "limits in force",
                       "a, b, c: no brake; may fall when power is lost, as happens if this computer hangs (stop = \"hold\")",
-                      "at 10 % of its speed, at which each joint goes its first 0.15 rad;",
-                      "Is the space around it free, and a hand on the emergency stop?",
+                      "at 10 % of its speed; each joint moves its first 0.15 rad at that speed.",
+                      "Is the space around the arm free, and is a hand on the emergency stop?",
                       "the workspace box -1 … 1 x -1 … 1 x -0.2 … 1 m, for joint origins and 4 shapes of snake.urdf, 5 mm apart"):
             assert words in said, outcome.out
 

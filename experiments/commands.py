@@ -1,0 +1,210 @@
+"""The commands as functions, for scripts and notebooks: same names, same options, files or loaded objects."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from stribeck.drivers.errors import ArmStopped
+from stribeck.experiments.calibrate import Operator
+from stribeck.experiments.calibrate import calibrate as calibrate_arm
+from stribeck.experiments.campaign_options import CampaignOptions
+from stribeck.experiments.exporters.calibration_export import export_calibration
+from stribeck.experiments.fit_runs import fit_runs
+from stribeck.experiments.plans.plan import Plan
+from stribeck.experiments.recording.run_folders import refuse_used
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.changes import Comparison
+from stribeck.ident.calibration.changes import compare as compare_calibrations
+from stribeck.ident.calibration.validation import TOLERANCE, Validation
+from stribeck.ident.calibration.validation import validate as validate_calibration
+from stribeck.ident.errors import unknown_name
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import identify
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import FITTED, VALIDATION, Run, load_run
+
+Place = str | PathLike[str]
+
+
+def calibrate(arm: Place = "lab6", out: Place | None = None, *, yes: bool = False, resume: bool = False,
+              **options: Any) -> Calibration:
+    """Plan, move, record and fit: the command ``stribeck calibrate``.
+
+    Parameters
+    ----------
+    arm : str or path
+        Arm file, or the name of a built-in arm.
+    out : str or path, optional
+        New folder for runs, calibration and report; default ``calibration-ARM``.
+    yes : bool
+        Whether real hardware may move; a simulated arm moves without it.
+    resume : bool
+        Continue the campaign in `out`.
+    **options
+        Fields of `CampaignOptions` and of `Options`, such as ``joints=("j1", "j2")``, ``seed=1``, ``target=0.05``,
+        ``law="stribeck"``.
+
+    Returns
+    -------
+    Calibration
+        As written to ``calibration.toml``.
+
+    Raises
+    ------
+    InputError
+        On an unknown option, a missing limit, or a folder that is in use.
+    ArmStopped
+        If the arm is real and `yes` is not given.
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> calibration = stribeck.calibrate("lab6", "demo", joints=("j6",), seed=1)  # doctest: +SKIP
+    """
+    arm_file = load_arm(str(arm))
+
+    def agree(plans: list[Plan]) -> None:
+        if arm_file.driver.kind != "simulated" and not yes:
+            raise ArmStopped(f"{arm_file.name} is real hardware and moves only with yes=True; the command line shows limits "
+                             "and motion first, and asks")
+
+    of_fit = _options({name: options.pop(name) for name in [field.name for field in fields(Options)] if name in options})
+    known = [field.name for field in fields(CampaignOptions) if field.name != "fit"]
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, (*known, *(field.name for field in fields(Options))))
+    folder = Path(out) if out is not None else Path(f"calibration-{arm_file.name}")
+    return calibrate_arm(arm_file, folder, CampaignOptions(fit=of_fit, **options), Operator(agree), resume).calibration
+
+
+def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, **options: Any) -> Calibration:
+    """Fit recorded runs: the command ``stribeck fit``.
+
+    Parameters
+    ----------
+    runs : path, Run, or sequence of them
+        Run folders, campaign folders, or loaded runs.
+    out : str or path, optional
+        New folder for calibration, points, model and report; by default nothing is written.
+    **options
+        Fields of `Options`, such as ``law="stribeck"``, ``load="torque"``, ``motion="model"``.
+
+    Returns
+    -------
+    Calibration
+        `identify` also returns points and findings.
+
+    Raises
+    ------
+    InputError
+        On an unknown option, a run that cannot be read, or a folder that is in use.
+    FitError
+        If no joint can be calibrated.
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> stribeck.fit("data/golden")  # doctest: +ELLIPSIS
+    <Calibration of pendulum, ...: hinge identified>
+    """
+    several = [runs] if isinstance(runs, (str, PathLike, Run)) else list(runs)
+    loaded = [run for one in several for run in ([one] if isinstance(one, Run) else map(load_run, find_runs(Path(one), FITTED)))]
+    chosen = _options(options)
+    if out is None:
+        return identify(loaded, chosen, datetime.now(UTC)).calibration
+    refuse_used(Path(out))
+    return fit_runs(loaded, Path(out), chosen).calibration
+
+
+def validate(run: Place | Run, calibration: Place | Calibration, tolerance: float = TOLERANCE) -> Validation:
+    """Compare predicted and measured torque on a run that was not fitted: the command ``stribeck validate``.
+
+    Parameters
+    ----------
+    run : path or Run
+        Run folder, campaign with a validation run, or a loaded run.
+    calibration : path or Calibration
+        File, folder, or a loaded calibration.
+    tolerance : float
+        Pass threshold: noise-corrected RMS error over RMS friction.
+
+    Returns
+    -------
+    Validation
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> stribeck.validate("campaign", "calibration-lab6")  # doctest: +SKIP
+    <Validation of 6 joints: passes>
+    """
+    recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
+    return validate_calibration(recorded, _loaded(calibration), tolerance)
+
+
+def compare(before: Place | Calibration, after: Place | Calibration) -> Comparison:
+    """Show which friction changed beyond the intervals: the command ``stribeck compare``.
+
+    Parameters
+    ----------
+    before, after : path or Calibration
+        Files, folders, or loaded calibrations.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> stribeck.compare("data/golden", stribeck.fit("data/golden"))
+    <Comparison of 1 joints of pendulum: no change>
+    """
+    return compare_calibrations(_loaded(before), _loaded(after))
+
+
+def export(calibration: Place | Calibration, to: str, out: Place | None = None, into: Place | None = None) -> Path:
+    """Write a calibration for other software: the command ``stribeck export``.
+
+    Parameters
+    ----------
+    calibration : path or Calibration
+        File, folder, or a loaded calibration.
+    to : str
+        Format: urdf, mjcf, sdf, json, csv, ros2, c, vendor, or the format of a plug-in.
+    out : str or path, optional
+        New file; default beside the calibration, named after the arm.
+    into : str or path, optional
+        Robot description that is copied with the friction added; default the calibration's model.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import stribeck, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stribeck.export("data/golden", "csv", f"{folder}/friction.csv").name
+    'friction.csv'
+    """
+    target, model = (None if one is None else Path(one) for one in (out, into))
+    return export_calibration(_loaded(calibration), to, target, model)[0]
+
+
+def _loaded(calibration: Place | Calibration) -> Calibration:
+    return calibration if isinstance(calibration, Calibration) else Calibration.load(Path(calibration))
+
+
+def _options(given: dict[str, Any]) -> Options:
+    """Options of a fit; refuses unknown ones by name."""
+    known = [field.name for field in fields(Options)]
+    for name in given:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    return Options(**given)

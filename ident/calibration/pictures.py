@@ -1,0 +1,72 @@
+"""Friction of calibrated joints as a picture."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.calibration.joint_calibration import JointCalibration, loads_agree
+from stribeck.ident.views.panels import PLAIN, draw_curve, draw_points, finish, load_colours, shown_speeds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#7a8794", "#b4532a", "#1b3a5c", "#5ab4ac", "#8f6bb0", "#c49a2c")      # of calibrations side by side
+
+
+def draw_joint(ax: "Axes", name: str, joint: JointCalibration, points: pd.DataFrame | None) -> None:
+    """Draw friction at the least, middle and greatest load, and the points it was fitted to where they are known."""
+    single = joint.load != "none" and joint.load_range is not None and not joint.components
+    loads = np.array([joint.load_ends[0], joint.middle_load, joint.load_ends[1]]) if single else np.zeros(1)
+    low, high = float(loads[0]), float(loads[-1])
+    if points is not None:
+        colour = load_colours(points[joint.load].to_numpy(dtype=float), low, high) if single else PLAIN
+        draw_points(ax, points["speed"].to_numpy(dtype=float), points["odd"].to_numpy(dtype=float) / (joint.torque_scale or 1.0),
+                    colour)
+    for load, colour in zip(loads, load_colours(loads, low, high) if single else (PLAIN,), strict=True):
+        _draw(ax, joint, load if single else joint.middle_load, colour, f"{joint.load} {load:.3g}" if single else "")
+    finish(ax, f"{name}: {joint.law}", joint.parameters["coulomb"].unit)
+
+
+def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration | None], labels: Sequence[str]) -> None:
+    """Draw friction of one joint by several calibrations at the middle of the first range of loads.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where.
+    name : str
+        The joint.
+    joints : sequence of JointCalibration or None
+        The joint in each calibration; None where a calibration lacks it.
+    labels : sequence of str
+        What the calibrations are called.
+    """
+    known = [joint for joint in joints if joint is not None]
+    shared = all(loads_agree(known[0], other) for other in known)
+    level = next((joint.middle_load for joint in known if joint.load != "none" and joint.load_range is not None), np.zeros(()))
+    for k, (joint, label) in enumerate(zip(joints, labels, strict=True)):
+        if joint is not None:
+            warm = "" if joint.temperature_range is None else " ({:.0f} to {:.0f} °C)".format(*joint.temperature_range)
+            _draw(ax, joint, level if shared else joint.middle_load, COLOURS[k % len(COLOURS)], f"{label}{warm}")
+    finish(ax, f"{name}, load {level:.3g}" if shared and np.ndim(level) == 0 and level else name,
+           known[0].parameters["coulomb"].unit)
+
+
+def stored_points(folder: Path, names: Mapping[str, JointCalibration]) -> dict[str, pd.DataFrame]:
+    """Return the points that a calibration was fitted to, by joint, from the ``points.csv`` beside it; none without that file."""
+    if not (folder / "points.csv").is_file():
+        return {}
+    table = pd.read_csv(folder / "points.csv")
+    if not {"joint", "speed", "odd"} <= set(table.columns):
+        return {}
+    return {str(name): rows for name, rows in table.groupby("joint") if name in names}
+
+
+def _draw(ax: "Axes", joint: JointCalibration, load: Array, colour: Array | str, label: str) -> None:
+    speed = shown_speeds(*joint.velocity_range)
+    loads = np.repeat(np.asarray(load)[None], len(speed), axis=0)
+    draw_curve(ax, speed, joint.torque(speed, loads), joint.band(speed, loads) if joint.names else 0.0, colour, label)

@@ -1,0 +1,70 @@
+"""Friction over speed as a picture: measured points, the law, its 95 % band."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7         # of a figure: panels in a row; size of a panel in inches
+_SPEEDS = 120                                   # of a curve
+PLAIN = "#1b3a5c"                               # colour of friction without load
+
+
+def shown_speeds(low: float, high: float) -> Array:
+    """Return the speeds at which a curve is drawn, shape (120,), even on a logarithmic axis."""
+    return np.geomspace(max(low, 1e-3 * high), high, _SPEEDS)
+
+
+def figure_size(panels: int) -> tuple[float, float]:
+    """Return width and height of a figure with so many panels [inch]."""
+    return _WIDTH * min(_COLUMNS, panels), _HEIGHT * -(-panels // _COLUMNS) + 0.5
+
+
+def panels(figure: "Figure", names: Sequence[str]) -> "dict[str, Axes]":
+    """Return a panel for each name, three in a row."""
+    columns = min(_COLUMNS, len(names))
+    axes = figure.subplots(-(-len(names) // columns), columns, squeeze=False).ravel()
+    for ax in axes[len(names):]:
+        ax.set_visible(False)
+    return dict(zip(names, axes, strict=False))
+
+
+def shown_figure(names: Sequence[str]) -> "dict[str, Axes]":
+    """Return the panels of a new figure that notebooks and interactive sessions show by themselves."""
+    from matplotlib import pyplot
+
+    return panels(pyplot.figure(figsize=figure_size(len(names)), layout="constrained"), names)
+
+
+def draw_curve(ax: "Axes", speed: Array, friction: Array, band: Array | float, colour: Array | str, label: str = "") -> None:
+    """Draw friction over speed with its band."""
+    ax.fill_between(speed, friction - band, friction + band, color=colour, alpha=0.3, lw=0)
+    ax.plot(speed, friction, color=colour, lw=1.3, label=label or None)
+
+
+def load_colours(loads: Array, low: float, high: float) -> Array:
+    """Return a colour for each load, shape (N, 4), from dark at the least to bright at the greatest."""
+    from matplotlib import colormaps
+
+    return np.asarray(colormaps["viridis"](0.9 * (loads - low) / max(high - low, 1e-300)))
+
+
+def draw_points(ax: "Axes", speed: Array, torque: Array, colour: Array | str) -> None:
+    """Draw measured points over the absolute value of their speed."""
+    ax.scatter(np.abs(speed), torque, s=5.0, c=colour, alpha=0.5, lw=0)
+
+
+def finish(ax: "Axes", title: str, unit: str) -> None:
+    """Label the axes of a panel; `unit` is that of the friction, N·m or N."""
+    ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
+    ax.set_ylim(bottom=0.0)
+    ax.set_title(title, loc="left", fontsize=9)
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, fontsize=7)
+    ax.spines[["top", "right"]].set_visible(False)
