@@ -137,7 +137,7 @@ def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "
     from stribeck.experiments.recording.run_folders import refuse_used
 
     if not resume:
-        refuse_used(folder, "choose another --out, or go on with the campaign in it with --resume")
+        refuse_used(folder, "choose another --out, or continue its campaign with --resume")
     bare = given.path.suffix.lower() != ".toml"
     arm = assumed_arm(given.model, folder) if bare else completed_arm(given, folder)
     if arm is not given:
