@@ -1,8 +1,10 @@
 """What commands share: options, the console, the question before real hardware moves."""
 
 import json
+import math
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,10 +102,24 @@ def console(as_json: bool = False, verbose: bool = False, quiet: bool = False) -
     return open_console(Detail.ALL if verbose else Detail.FILES if quiet else Detail.RESULT, as_json)
 
 
-def print_json(table: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    json.dump(table, sys.stdout, ensure_ascii=False, indent=1)
+def print_json(result: Mapping[str, Any], files: Iterable[Path]) -> None:
+    """Print the result of a command and the paths of what it wrote as one JSON object, as data/schemas/ describes it."""
+    json.dump(_finite({**result, "files": [str(path) for path in files]}), sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    """Return plain data in which null stands for numbers that are not finite; JSON has no such numbers."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return all files below a folder."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def split(text: str | None) -> tuple[str, ...] | None:
