@@ -83,7 +83,8 @@ def init(
         raise
     lacking = arm.limits(mechanism).lacking(mechanism.names)
     said = console(as_json)
-    said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {mechanism.n} joints, {', '.join(mechanism.names)}")
+    count = f"{mechanism.n} joint{'s' * (mechanism.n != 1)}"
+    said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {count}, {', '.join(mechanism.names)}")
     if passive := passive_joints(mechanism):
         said.print(f"passive   {', '.join(passive)}: loops move them; drives are "
                    f"{'those named' if moving else 'the joints with an actuator, --joints names others'}")
