@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stribeck.ident.arm.arm_file import ArmFile
     from stribeck.ident.log.run import Run
 
-SEEKING = "design    the motion that tells most is sought; that takes about a minute"
+SEEKING = "design    searching for the most informative motion; this takes about a minute"
 _LEAST, _MOST = 8.0, 1800.0     # s of robot time
 _TOLD = 0.5             # of its deviation before, below which a base parameter counts as told
 _SHOWN = 6              # base parameters
@@ -81,9 +81,9 @@ def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Ru
 
 
 def friction_table(told: "Told") -> Table:
-    """Expected 95 % half widths of every joint's friction, in per cent."""
+    """Return a table of the expected 95 % half widths of every joint's friction, in per cent."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="",
-                  title="expected 95 % half widths in per cent, should friction grow with the transmitted torque")
+                  title="expected 95 % intervals (± %), if friction grows with the transmitted torque")
     for heading in ("joint", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "passes between reversals"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for one in told.friction:

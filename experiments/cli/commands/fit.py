@@ -187,7 +187,7 @@ def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnM
     from stribeck.ident.errors import InputError
 
     if any(entry.signal == "t" for entry in given):
-        raise InputError(f"--rate {rate:g} and a column of time are given; leave one of them away")
+        raise InputError(f"--rate {rate:g} and a column of time are given; leave out one of them")
     return given
 
 
@@ -210,7 +210,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
         text.print(f"attention {line}")
     if further:
         text.print(f"attention {further} more: -v prints them")
-    _notes(text, delivery)
+    _notes(text, delivery, lines)
     written = [str(path.relative_to(folder)) for path in delivery.files]
     text.files(f"wrote     in {folder}/: {'  '.join(written)}")
     to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # a format that is not there yet
@@ -221,21 +221,22 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
                     "losses": delivery.losses}, files_in(folder))
 
 
-def _notes(text: "Console", delivery: "Delivery") -> None:
-    """Print what -v adds: all findings, notes about parameters, gravity, repeats, and what the exported model loses."""
+def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:
+    """Print what -v adds to the lines shown: other findings, notes about parameters, gravity, repeats, losses of the export."""
     from stribeck.experiments.cli.screen.text import notes
     from stribeck.experiments.report.words import gravity_sentence, repeat_sentence
     from stribeck.ident.log.health.points_health import friction_change
 
-    findings = delivery.result.findings
-    general = "; ".join(finding.text for finding in findings if finding.joint is None)
-    joints = [finding.text for finding in findings if finding.joint is not None and finding.kind != "drift"]
+    further = [finding for finding in delivery.result.findings if finding.text not in shown]
+    general = "; ".join(finding.text for finding in further if finding.joint is None)
+    joints = [finding.text for finding in further if finding.joint is not None and finding.kind != "drift"]
     changes = ", ".join(f"{joint} {100 * change:+z.1f} %" for joint, change in friction_change(delivery.result.points).items())
     drifts = f"friction drifted from the first to the last reference round trip: {changes}" if changes else ""
     if said := [line for line in (general, *joints, drifts) if line]:       # a table has no samples to judge
         text.more("health    " + "\n          ".join(said))
     for line in notes(delivery.calibration):
-        text.more(f"note      {line}")
+        if line not in shown:
+            text.more(f"note      {line}")
     text.more(f"gravity   {gravity_sentence(delivery.calibration)}")
     if repeats := repeat_sentence(delivery.calibration):
         text.more(f"repeats   {repeats}")

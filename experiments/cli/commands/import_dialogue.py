@@ -1,4 +1,4 @@
-"""What import shows and asks: which column is what, which torque it is, and which fit comes next."""
+"""What import shows and asks: the meaning of each column, the kind of torque, and the fit to run next."""
 
 import re
 import shlex
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from stribeck.experiments.cli.screen.console import Console
     from stribeck.experiments.importers.columns import ColumnMap
     from stribeck.experiments.importers.table import Table
     from stribeck.ident.arm.arm_file import ArmFile
@@ -24,7 +23,7 @@ _FIGURES = {"load", "pwm", "duty"}      # what servos report instead of a torque
 
 
 def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text: "Console") -> str:
-    """Which torque the log holds: stated, asked for on a terminal, or else what the arm file says; refused if useless."""
+    """Return the kind of torque in the log: as stated, as answered on a terminal, or as in the arm file; refuse useless kinds."""
     from stribeck.experiments.importers.import_log import TORQUE_SIGNALS, checked_signal
 
     signal = stated or arm.torque_signal
@@ -33,20 +32,20 @@ def agreed_signal(stated: str | None, arm: "ArmFile", log: Path, yes: bool, text
         signal = typer.prompt("torque signal", default=signal, err=True)
     checked_signal(signal, str(log))
     why = ("stated" if stated is not None or signal != arm.torque_signal else
-           "as the arm file says; --torque-signal states another" if arm.names_torque_signal else
-           "by default: the arm file has no torque_signal; --torque-signal states another")
+           "from the arm file; --torque-signal overrides it" if arm.names_torque_signal else
+           "default, as the arm file has no torque_signal; --torque-signal overrides it")
     text.print(f"torque    {signal} ({why})")
     return signal
 
 
 def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile", mechanism: "Mechanism", signal: str, yes: bool,
                    text: "Console") -> tuple["ColumnMap", ...]:
-    """The whole column map; guesses are shown, and on a terminal agreed to, before they are used.
+    """Return the whole column map. Guesses are shown before they are used, and confirmed on a terminal.
 
     Raises
     ------
     InputError
-        If something is missing.
+        If a required column is missing.
     ArmStopped
         If the answer is no.
     """
@@ -67,35 +66,35 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
         tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
         asked = commanded_torques(table, mechanism.names)
         why = "" if "tau" in signals or "q" not in signals or tie else (
-            f"; {asked[0]} and the like are torques that were asked for: --torque-signal commanded takes them" if asked else
-            "; positions alone show no friction, a torque or current is needed")
+            f"; {asked[0]} and similar columns are commanded torques: import them with --torque-signal commanded"
+            if asked else             "; friction needs a torque or a current, positions alone do not show it")
         try:
             check_complete(columns, mechanism.names)
         except InputError as error:
             there = {entry.joint for entry in columns} - {None}
             moving = [name for name in mechanism.names if name in there]
-            only = (f"; a log of {', '.join(moving)} alone is one of the model that "
-                    f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} makes" if
+            only = (f"; a log of {', '.join(moving)} alone needs the arm file that "
+                    f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} writes" if
                     moving and len(moving) < mechanism.n and "tau" in signals else "")
-            only += "; a log without a column of time takes --rate HZ, its rows a second" if "t" in missing else ""
+            only += "; for a log without a time column, state its sampling rate with --rate HZ" if "t" in missing else ""
             only += no_torque(table, mechanism.names) if "tau" not in signals else ""
             raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
-    if guessed and not yes and _at_terminal() and not typer.confirm("import with these columns", default=True, err=True):
-        raise ArmStopped("called off; nothing was written")
+    if guessed and not yes and _at_terminal() and not typer.confirm("Import with these columns?", default=True, err=True):
+        raise ArmStopped("cancelled by the operator; nothing is written")
     return columns
 
 
 def no_torque(table: "Table", joints: Sequence[str]) -> str:
-    """Words about columns that servos call load or duty, which are no torque; empty where there are none."""
+    """Return a hint about columns named load or duty, which are no torques; empty without such columns."""
     figures = [name for name in table.names if set(re.findall(r"[a-z]+", name.lower())) & _FIGURES]
     if not figures:
         return ""
-    return (f"; {', '.join(figures[:3])}: a servo's own figure of its pulse width, no torque; where it was calibrated, its "
-            f"factor makes it one, as --column \"tau.{joints[0]}={figures[0]}[0.01 Nm]\"")
+    return (f"; {', '.join(figures[:3])}: a servo's pulse width, not a torque. If it is calibrated, state its factor, for "
+            f"example --column \"tau.{joints[0]}={figures[0]}[0.01 Nm]\"")
 
 
 def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None, arm: "ArmFile", yes: bool) -> None:
-    """Refuse to import by guesses that nobody has seen: there is no terminal to agree on, and nobody agreed before.
+    """Refuse guesses that nobody has confirmed: there is no terminal, and --yes is not given.
 
     Raises
     ------
@@ -108,12 +107,12 @@ def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
     if signal is None and not arm.names_torque_signal:
         guesses.append(f"--torque-signal {shlex.quote(arm.torque_signal)}")
     if guesses and not yes and not _at_terminal():
-        raise InputError(f"{log}: without a terminal nothing is imported by guesses unless --yes agrees to them; look at "
-                         f"them, then give --yes or what is right of {' '.join(guesses)}")
+        raise InputError(f"{log}: without a terminal, guessed columns need --yes. Check the guesses, then give --yes or the "
+                         f"correct ones of {' '.join(guesses)}")
 
 
 def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None, table: "Table") -> None:
-    """Refuse guessed torques whose name says that a sensor behind the gear measures them, where nobody states what they are.
+    """Refuse guessed torque columns that are named after a joint torque sensor, unless --torque-signal states their kind.
 
     Raises
     ------
@@ -127,10 +126,10 @@ def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
         return
     commanded = [guess.replace("tau_J", "tau_J_d", 1) for guess in guessed]
     there = all(name in table.names for name in commanded)
-    instead = (f"the commanded torques are imported with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
+    instead = (f"import the commanded torques with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
                "commanded" if there else "import motor currents or commanded torques instead")
-    raise InputError(f"{log}: {guessed[0]} is libfranka's name of the torque sensor behind the gear, which does not see the "
-                     f"gear's friction; {instead}; if it is another torque, say which, as --torque-signal \"motor current\"")
+    raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not see the gear's "
+                     f"friction; {instead}. If it is another torque, state its kind: --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:
@@ -138,7 +137,7 @@ def _at_terminal() -> bool:
 
 
 def prospects(run: Path, folder: Path, text: "Console") -> str | None:
-    """Say what was imported, what it lacks, and the fit that it is for; returns that command."""
+    """Print what was imported, what the log lacks, and the fit to run next; return that command."""
     import numpy as np
 
     from stribeck.experiments.importers.outlook import outlook
@@ -158,9 +157,9 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     said = seen.sentences if seen.options is not None else seen.sentences[:-1]      # the last says why nothing can be
     for line in (*origin["notes"], *said):
         text.print(f"note      {line}")
-    text.print(f"wrote     {run}/")
+    text.files(f"wrote     {run}/")
     if seen.options is None:
-        text.print(f"next      nothing can be fitted: {seen.sentences[-1]}")
+        text.print(f"next      this log cannot be fitted: {seen.sentences[-1]}")
         return None
     basis = " --torque-basis gravity-corrected" if not seen.options and any(
         "std_error" in constant for constant in origin.get("torque_constants", {}).values()) else ""

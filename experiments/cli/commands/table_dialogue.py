@@ -1,18 +1,17 @@
-"""What `fit --table` says: which column was taken for what, and what the table cannot show."""
+"""What `fit --table` prints: the meaning of each column, and the points of each joint."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from stribeck.experiments.cli.screen.console import Console
     from stribeck.experiments.fit_runs import Delivery
     from stribeck.ident.fit.joint.options import Options
 
 
 def refuse_of_table(runs: Sequence[Path], arm: str | None, column: Sequence[str], ignore: Sequence[str]) -> None:
-    """Refuse a fit of runs without any, or with options of a table.
+    """Refuse a fit without runs, or a fit of runs with options for tables.
 
     Raises
     ------
@@ -21,15 +20,15 @@ def refuse_of_table(runs: Sequence[Path], arm: str | None, column: Sequence[str]
     from stribeck.ident.errors import InputError
 
     if alone := [option for option, given in (("--arm", arm), ("--column", column), ("--ignore", ignore)) if given]:
-        raise InputError(f"{' and '.join(alone)}: only a table has them, as in stribeck fit --table FILE; a run holds its "
-                         "arm, and columns of a log are given to stribeck import")
+        raise InputError(f"{' and '.join(alone)}: only for tables (stribeck fit --table FILE). A run holds its arm; columns of a "
+                         "log are stated to stribeck import")
     if not runs:
-        raise InputError("nothing to fit: name run folders or a campaign, or a table of speed and torque with --table FILE")
+        raise InputError("nothing to fit: give run folders, a campaign, or a table of speed and torque with --table FILE")
 
 
 def fit_table_file(text: "Console", file: Path, runs: Sequence[Path], arm: str | None, column: Sequence[str],
                    ignore: Sequence[str], options: "Options", out: Path | None) -> tuple["Delivery", Path]:
-    """Fit a table; returns what was delivered, and where.
+    """Fit a table; return the results and their folder.
 
     Raises
     ------
@@ -48,9 +47,9 @@ def fit_table_file(text: "Console", file: Path, runs: Sequence[Path], arm: str |
     from stribeck.ident.toml_tables import as_name
 
     if runs:
-        raise InputError(f"{runs[0]} and --table {file}: a fit takes runs or a table; leave one of them away")
+        raise InputError(f"{runs[0]} and --table {file}: a fit takes runs or a table; leave out one of them")
     if options.motion != "none" or options.torque_basis != "drive":
-        raise InputError(f"--table {file}: --motion and --torque-basis need a recorded motion; leave them away")
+        raise InputError(f"--table {file}: --motion and --torque-basis need a recorded motion; leave them out")
     folder = out or Path(f"calibration-{as_name(file.stem) or 'table'}")
     refuse_used(folder)
     cells = open_cells(file).without(ignore)

@@ -1,4 +1,4 @@
-"""What else to try where a fit is refused: each is tried on the very runs before it is named."""
+"""What to try after a refused fit: each proposal is first tried on the same runs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import Run
 
-_NEEDED = ("a log that can be fitted moves the joint to and fro, each speed there and back, at four speeds or more; steady "
-           "speeds and torques that were read from this one are fitted by stribeck fit --table FILE")
+_NEEDED = ("a log for a fit moves the joint forward and backward at four speeds or more; steady speeds and torques that "
+           "you read off this log yourself can be fitted with stribeck fit --table FILE")
 
 
 def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], options: "Options") -> "FitError":
-    """The refusal with a command that works on these runs, or with what a recording needs where none does.
+    """Return the refusal with a command that works on these runs; if none works, with what a recording needs.
 
     Parameters
     ----------
     error : FitError
-        Why no joint can be calibrated.
+        The reason why no joint can be calibrated.
     runs : sequence of Run
-        What was to be fitted.
+        The runs.
     paths : sequence of Path
-        As they were named on the command line.
+        The runs as the command line names them.
     options : Options
-        As they were given.
+        Options of the refused fit.
     """
     from stribeck.ident.errors import FitError, InputError, TorqueReversed, command
     from stribeck.ident.identify import identify

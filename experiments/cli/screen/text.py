@@ -29,24 +29,24 @@ COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unide
 
 
 def clock(seconds: float) -> str:
-    """Time to the second."""
+    """Return a time as text, to the second."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if seconds >= 60.0 else f"{seconds:.1f} s"
 
 
 def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
-    """The plan in a line."""
+    """Return a line about the plan: motion, robot time, clearance."""
     unit = position_units(mechanism)
     every = [(start, segment) for start, segment in plan.legs() if segment.kind != "move"]
     if all(segment.kind == "ramp" for _, segment in every):
         return (f"{plan.method}: {len(every)} ramps in {len({segment.posture for _, segment in every})} postures, at most "
-                f"{clock(plan.robot_time)} of robot time, usually {clock(USUAL * plan.robot_time)}; limits keep {room:.2f} "
-                f"{unit} of room")
+                f"{clock(plan.robot_time)} of robot time, usually {clock(USUAL * plan.robot_time)}; smallest clearance to a "
+                f"joint limit {room:.2f} {unit}")
     if all(segment.kind == "swing" for _, segment in every):
         moving = [name for j, name in enumerate(plan.names) if any(segment.target[j] != start[j] for start, segment in every)]
         who = "all joints" if len(moving) == len(plan.names) else ", ".join(moving)
-        return (f"{plan.method}: {who} to and fro{' at once' * (len(moving) > 1)} in {len(every)} places, "
-                f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+        return (f"{plan.method}: {who} back and forth{' together' * (len(moving) > 1)} in {len(every)} places, "
+                f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} {unit}")
     if all(segment.kind == "wave" for _, segment in every):
         return waves_line(plan, room, unit)
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
@@ -55,26 +55,26 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     trips, in_all = (int(np.count_nonzero(some, axis=0).max()) // 2 for some in (speeds, whole))
     again = f" and {in_all - trips} for reference" if in_all > trips else ""
     slow, fast = speeds[speeds > 0.0].min(), speeds.max()
-    together = "all joints at once, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
+    together = "all joints together, " if any(segment.kind == "sweep" for _, segment in strokes) else ""
     places = "1 posture" if len(postures) == 1 else f"{len(postures)} postures"
     return (f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
-            f"{position_units(mechanism, '/s')}{again}, {clock(plan.robot_time)} of robot time; limits keep {room:.2f} "
-            f"{unit} of room")
+            f"{position_units(mechanism, '/s')}{again}, {clock(plan.robot_time)} of robot time; smallest clearance to a "
+            f"joint limit {room:.2f} {unit}")
 
 
 def waves_line(plan: "Plan", room: float, unit: str) -> str:
-    """A plan of periodic motion in a line."""
+    """Return a line about a plan of periodic motion."""
     start, segment = next(leg for leg in plan.legs() if leg[1].wave)
     assert segment.wave is not None
     moving = [name for name, moves in zip(plan.names, segment.moving(start), strict=True) if moves]
-    who = "all joints at once" if len(moving) == len(plan.names) else ", ".join(moving)
+    who = "all joints together" if len(moving) == len(plan.names) else ", ".join(moving)
     periods = f"{segment.wave.periods} periods" if segment.wave.periods > 1 else "1 period"
     return (f"{plan.method}: {who}, {periods} of {segment.wave.period:.3g} s with {len(segment.wave.sines[0])} harmonics, "
-            f"{clock(plan.robot_time)} of robot time; limits keep {room:.2f} {unit} of room")
+            f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} {unit}")
 
 
 def coupled_lines(plan: "Plan", mechanism: "Mechanism") -> list[str]:
-    """What a plan does for each motor that moves several joints."""
+    """Return a line for each motor that moves several joints: how the plan separates its friction from theirs."""
     coupled, lines = mechanism.transmission, list[str]()
     if coupled is None:
         return lines
@@ -82,33 +82,33 @@ def coupled_lines(plan: "Plan", mechanism: "Mechanism") -> list[str]:
         moved = [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
         of = f"the motor of {coupled.names[motor]} moves {listed(moved)}"
         if len(moved) > 2:
-            lines.append(f"{of}: its friction is not told from that of so many joints, whose numbers hold it")
+            lines.append(f"{of}: its friction cannot be separated from that of more than two joints and is part of it")
         elif any(segment.kind == "sweep" for segment in plan.segments):
-            lines.append(f"{of}: at unequal speeds, now one and now the other faster, which tells its friction from theirs")
+            lines.append(f"{of}: these joints move at unequal speeds, which separates the friction of the motor from theirs")
         else:
-            lines.append(f"{of}: joints that move alone do not tell its friction from theirs; --method whole-arm does")
+            lines.append(f"{of}: joints that move alone do not separate its friction from theirs; --method whole-arm does")
     return lines
 
 
 def margin_line(plan: "Plan", arm: "ArmFile") -> str:
-    """How near a closed chain comes to a singular posture."""
-    return (f"{plan.singular_margin:.2f} where a singular posture is nearest: home has 1, a singular posture 0, and "
+    """Return a line about the smallest margin of a closed chain to a singular posture."""
+    return (f"smallest margin to a singular posture {plan.singular_margin:.2f} (home 1, singular 0); at least "
             f"{arm.workspace.singular_margin:g} is kept (workspace.singular_margin)")
 
 
 def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
-    """What says that the ways of a plan are clear."""
+    """Return what the motion of a plan is checked against."""
     return ("checked against the limits and "
-            f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else: neither box nor geometry is stated'}")
+            f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else, as neither a box nor geometry is stated'}")
 
 
 def position_units(mechanism: "Mechanism", per: str = "") -> str:
-    """Those of all joints."""
+    """Return the position units of all joints."""
     return " or ".join(sorted({mechanism.position_unit(j) + per for j in range(mechanism.n)}, reverse=True))
 
 
 def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") -> Table:
-    """Which joints will move, how far and how fast, beside their limits."""
+    """Return a table of range and speed of each joint beside its limits."""
     limits, legs = arm.limits(mechanism), [leg for plan in plans for leg in plan.legs()]
     places = np.concatenate([corner_points(start, segment) for start, segment in legs])
     ways = [np.ones(mechanism.n) if segment.wave else np.abs(np.array(segment.target) - start) for start, segment in legs]
@@ -125,7 +125,7 @@ def motion_table(plans: "list[Plan]", arm: "ArmFile", mechanism: "Mechanism") ->
 
 
 def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "Mechanism") -> Table:
-    """Least and greatest of every load over each joint's strokes."""
+    """Return a table of the least and greatest value of every load over the strokes of each joint."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="load spread over the plan", title_justify="left",
                   title_style="")
     kinds = list(dict.fromkeys(kind for loads in spread.values() for kind in loads))
@@ -145,9 +145,9 @@ def spread_table(spread: dict[str, dict[str, tuple[float, float]]], mechanism: "
 
 
 def forecast_table(plan: "Plan", target: float) -> Table:
-    """What the plan will tell of every joint: expected 95 % half widths, in per cent."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % half widths in per cent, should friction grow with "
-                  "the load that is hardest to tell", title_justify="left", title_style="")
+    """Return a table of the expected 95 % half widths of each joint, in per cent."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="expected 95 % intervals (± %), for the load model that is "
+                  "hardest to identify", title_justify="left", title_style="")
     names = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient", "static_coefficient")
     for heading in ("joint", "load", "friction", "Coulomb", "static", "w_s", "viscous", "Coulomb/load", "static/load",
                     "round trips", f"needed for {100.0 * target:g} %"):
@@ -162,7 +162,7 @@ def forecast_table(plan: "Plan", target: float) -> Table:
 
 def loads_table(mechanism: "Mechanism", posture: "Array", values: dict[str, dict[str, float]], tau: dict[str, float],
                 friction: dict[str, float]) -> Table:
-    """Loads of every joint; driving torques and friction where there are any."""
+    """Return a table of the loads of each joint, with driving torques and friction if there are any."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("joint")
     drive = " or ".join(sorted({mechanism.unit(j) for j in range(mechanism.n)}))
@@ -183,7 +183,7 @@ def _cell(row: dict[str, float], key: str) -> str:
 
 
 def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
-    """Forces and moments in the joints at which loops were cut."""
+    """Return a table of forces and moments in the joints at which loops are cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("cut joint")
     for quantity, unit in (("force", "N"), ("moment", "N·m")):
@@ -196,7 +196,7 @@ def cut_joints_table(cut: "dict[str, dict[str, list[float | None]]]") -> Table:
 
 
 def result_table(result: "Identification", width: int) -> "RenderableType":
-    """The final table: a line a joint, readable at a glance; in narrow terminals what does not fit goes on below."""
+    """Return the result: a line for each joint. In narrow terminals, further columns follow below."""
     tau = " or ".join(sorted({result.mechanism.unit(j) for j in range(result.mechanism.n)}, reverse=True))
     w, x = position_units(result.mechanism, "/s"), position_units(result.mechanism)
     viscous = f"{tau}·s/{x}" if " " not in tau else "SI"
@@ -224,7 +224,7 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
 
 
 def _weakest(joint: "JointCalibration", word: str) -> str:
-    """Which parameters have the joint's verdict, if it is not the best; and what the data cannot show."""
+    """Return the parameters with the joint's verdict unless it is identified, and what the data cannot show."""
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
     said = "" if word == "identified" else f" ({', '.join(parameter_word(name) for name in names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]
@@ -233,7 +233,7 @@ def _weakest(joint: "JointCalibration", word: str) -> str:
 
 
 def notes(calibration: "Calibration") -> list[str]:
-    """Why coefficients are unidentifiable and what would show them, one line a joint."""
+    """Return the notes of all parameters, a line for each note of a joint."""
     found: dict[tuple[str, str], list[str]] = {}
     for name, joint in calibration.joints.items():
         for parameter, entry in joint.parameters.items():
@@ -243,12 +243,12 @@ def notes(calibration: "Calibration") -> list[str]:
 
 
 def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:
-    """Which arm."""
+    """Return name, joints, driver and rate of the arm."""
     return f"arm {arm.name} ({mechanism.n} joint{'s' if mechanism.n > 1 else ''}, {arm.driver.kind}, {arm.driver.rate:g} Hz)"
 
 
 def joint_page(page: "dict[str, dict[str, str]]") -> Table:
-    """A table of texts with a row a joint."""
+    """Return a table of texts with a row for each joint."""
     columns = list(dict.fromkeys(column for row in page.values() for column in row))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("joint", *columns):

@@ -98,7 +98,7 @@ class TestCommand:
         bare, boxed = make_arm({"workspace": None}), make_arm({"workspace": {"box": [[-1.0, 1.0]] * 3}})
         said = [" ".join(cli("plan", arm.path, "-o", name).out.split())
                 for arm, name in ((bare, "bare.csv"), (boxed, "boxed.json"), (boxed, "plan.toml"))]
-        assert "note checked against the limits and nothing else: neither box nor geometry is stated" in said[0]
+        assert "note checked against the limits and nothing else, as neither a box nor geometry is stated" in said[0]
         assert "note checked against the limits and the workspace box -1 … 1" in said[1]
         assert "checked against" not in said[2]
 

@@ -147,8 +147,8 @@ class TestTables:
 
     def test_which_torque_it_is_when_nobody_says(self, cli, make_arm, tmp_path):
         pq.write_table(pa.table({"t": T, "q": list(Q), "tau": list(TAU)}), tmp_path / "log.parquet")
-        for k, (changes, words) in enumerate((({}, "motor current (by default: the arm file has no torque_signal;"),
-                                              ({"torque_signal": "motor current"}, "motor current (as the arm file says;"))):
+        for k, (changes, words) in enumerate((({}, "motor current (default, as the arm file has no torque_signal;"),
+                                              ({"torque_signal": "motor current"}, "motor current (from the arm file;"))):
             arm = make_arm(changes)
             outcome = cli("import", tmp_path / "log.parquet", "--arm", arm.path, "--yes", "--out", tmp_path / str(k))
             assert words in outcome.out.replace("\n          ", " "), outcome.err
@@ -161,5 +161,5 @@ class TestTables:
         pq.write_table(pa.table({"timestamp": T, "observation.state": list(Q), "action": list(Q)}), folder / "data/a.parquet")
         outcome = cli("import", folder, "--arm", arm.path)
         assert outcome.code == 2
-        assert "positions alone show no friction" in outcome.err
+        assert "positions alone do not show it" in outcome.err
         assert "observation.state.0" in outcome.err

@@ -77,7 +77,7 @@ def test_too_few_speeds_name_a_fit_that_works(cli, imported):
 def test_one_direction_says_what_was_tried_and_what_is_needed(cli, imported, tmp_path):
     """Nothing fits such a log; its steady speeds as a table are fitted as the message says."""
     up = np.geomspace(0.5, 10.0, 10)
-    assert "next      nothing can be fitted: motor: fewer than 4 ways between reversals" in imported(up).out
+    assert "next      this log cannot be fitted: motor: fewer than 4 ways between reversals" in imported(up).out
     refused = cli("fit", "bench")
     assert refused.code == 2
     assert "tried as well: --motion model: 1 pass(es)" in refused.err

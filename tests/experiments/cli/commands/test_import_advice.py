@@ -49,7 +49,7 @@ def test_a_log_without_time(bring):
 def test_a_rate_beside_a_time(bring):
     refused = bring(HEADER, COLUMNS, "--rate", "100", "--column", "t=t[s]")
     assert refused.code == 2
-    assert "leave one of them away" in refused.err
+    assert "leave out one of them" in refused.err
 
 
 def test_a_stretch(bring):
@@ -120,7 +120,7 @@ class TestKnownNames:
         columns = np.column_stack((T, Q, Q, TAU))
         refused = bring(header, columns)
         assert refused.code == 2
-        assert "des_dof_torque.0 and the like are torques that were asked for: --torque-signal commanded" in refused.err
+        assert "similar columns are commanded torques: import them with --torque-signal commanded" in refused.err
         run = recorded(bring(header, columns, "--torque-signal", "commanded"))
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-6)

@@ -67,5 +67,5 @@ def test_a_servo_on_a_pendulum(cli, tmp_path):
     log = sorted((SHARED / "xl330").glob("*.json"))[0]
     refused = cli("import", log, "--arm", arm, "--yes")
     assert refused.code == 2
-    assert "load: a servo's own figure of its pulse width, no torque" in refused.err
+    assert "load: a servo's pulse width, not a torque" in refused.err
     assert cli("import", log, "--arm", arm, "--yes", "--column", "tau.servo=load[0.01 Nm]").code == 0

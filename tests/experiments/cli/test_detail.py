@@ -1,0 +1,47 @@
+"""How much commands print: the result and what needs attention, all notes with -v, only where the files are with -q."""
+
+import pytest
+
+from tests.places import DATA
+
+GOLDEN = DATA / "golden"
+
+
+def test_notes_are_for_those_who_ask(cli, tmp_path):
+    usual = cli("fit", GOLDEN, "-o", tmp_path / "usual").out
+    more = cli("fit", GOLDEN, "-v", "-o", tmp_path / "more").out
+    quiet = cli("fit", GOLDEN, "-q", "-o", tmp_path / "quiet").out
+    for label in ("health  ", "gravity  ", "export  "):
+        assert label in more
+        assert label not in usual
+    assert "identified" in usual
+    assert quiet.splitlines() == [line for line in quiet.splitlines() if line.startswith("wrote")] != []
+
+
+def test_both_at_once_are_refused(cli, tmp_path):
+    outcome = cli("fit", GOLDEN, "-q", "-v", "-o", tmp_path / "out")
+    assert (outcome.code, "--verbose and --quiet exclude each other" in outcome.err) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_check_shows_a_line_a_joint(cli):
+    outcome = cli("check", "lab6")
+    assert outcome.code == 0
+    assert len([line for line in outcome.out.splitlines() if line.strip()]) <= 12
+    assert all(f"\n {name}  " in outcome.out for name in ("j1", "j2", "j3", "j4", "j5", "j6"))
+    assert len(cli("check", "lab6", "-v").out.splitlines()) > 20
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize("command", [(), ("calibrate",), ("fit",)])
+def test_help_is_whole_and_has_a_short_name(cli, command, option):
+    outcome = cli(*command, option)
+    assert outcome.code == 0
+    assert "…" not in outcome.out
+    assert "<str>" not in outcome.out
+
+
+def test_commands_are_in_groups(cli):
+    said = cli("--help").out
+    places = [said.index(f" {group} ") for group in ("Measure", "Analyse", "Use", "Develop")]
+    assert places == sorted(places)
