@@ -78,7 +78,7 @@ def test_no_torque_and_what_would_be_one(bring):
     columns = np.column_stack((T, Q, 100.0 * TAU))
     refused = bring(("t", "q1", "q2", "load1", "pwm2"), columns)
     assert refused.code == 2
-    assert "no torque" in refused.err
+    assert "pulse width, not a torque" in refused.err
     assert len(columns) == ROWS
 
 

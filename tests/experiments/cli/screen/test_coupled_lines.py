@@ -10,7 +10,7 @@ def test_each_method_says_what_it_tells_of_the_motor(make_arm):
     mechanism = load_mechanism(arm)
     told = {method: coupled_lines(plan_experiment("round-trips", method, arm, seed=0), mechanism)
             for method in ("whole-arm", "single")}
-    assert told["whole-arm"][0].startswith("the motor of lift moves turn and lift: at unequal speeds")
-    assert "do not tell its friction from theirs; --method whole-arm does" in told["single"][0]
+    assert told["whole-arm"][0].startswith("the motor of lift moves turn and lift: these joints move at unequal speeds")
+    assert "do not separate its friction from theirs; --method whole-arm does" in told["single"][0]
     plain = make_arm({})
     assert coupled_lines(plan_experiment("round-trips", "whole-arm", plain, seed=0), load_mechanism(plain)) == []
