@@ -68,8 +68,8 @@ MotionOption = Annotated[str, choice(
 LawOption = Annotated[str, typer.Option(metavar="LAW", help="Friction law by name (docs/theory.md). With auto, all built-in laws "
                                                             "compete.")]
 LoadOption = Annotated[str, choice(
-    "auto", "none", "torque", "bending", "normal", "components", help="Load that friction grows with: auto, none, torque, bending, "
-    "normal, or components (radial, axial and bending load, each with its own coefficient).")]
+    "auto", "none", "torque", "bending", "normal", "components", help="Load that friction grows with: auto, none, torque, "
+    "bending, normal, or components (radial, axial and bending load, each with its own coefficient).")]
 MethodOption = Annotated[str, choice("whole-arm", "single", help="whole-arm: all joints move together; single: one joint at a "
                                                                  "time.")]
 ExperimentOption = Annotated[str, choice(

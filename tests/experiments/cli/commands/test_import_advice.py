@@ -109,7 +109,7 @@ class TestKnownNames:
         refused = bring(header, columns)
         assert refused.code == 2
         assert "sensor behind the gear" in refused.err
-        options = shlex.split(re.search(r"with (--column .*? commanded);", refused.err)[1])
+        options = shlex.split(re.search(r"with (--column .*? commanded)\.", refused.err)[1])
         run = recorded(bring(header, columns, *options))
         np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
         assert run.record["import"]["torque_signal"] == "commanded"
