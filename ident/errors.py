@@ -42,12 +42,12 @@ def about_file(path: Path | str) -> Iterator[None]:
 
 def no_file(path: Path) -> InputError:
     """Error for a path at which there is no file."""
-    return InputError(f"{path}: a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
+    return InputError(f"{path}: this is a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
 
 
 def no_text(path: Path) -> InputError:
     """Error for a file that is no text, or text of another kind than the rest of the world writes."""
-    return InputError(f"{path}: this is no text in UTF-8; a file saved as UTF-16 or Latin-1 has to be saved as UTF-8")
+    return InputError(f"{path}: not a UTF-8 text file; save a UTF-16 or Latin-1 file as UTF-8")
 
 
 def command(*words: str | Path) -> str:

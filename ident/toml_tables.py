@@ -47,7 +47,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         twice = re.search(r"Cannot declare (\(.+\)) twice", str(error))
         table = ".".join(map(key_of, literal_eval(twice[1]))) if twice else ""
-        again = f"; the file has a table [{table}] already: write these keys there" if table else ""
+        again = f"; the file already has a table [{table}]: write these keys there" if table else ""
         raise InputError(f"{path}: not a TOML file: {error}{again}") from error
 
 
@@ -56,9 +56,10 @@ def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str
     found = table.get("schema")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         states = "no schema is stated" if found is None else f"schema = {found!r}"
-        raise InputError(f"{path}: {states}, an integer from 1 to {schema} is needed; is it another kind of file?")
+        raise InputError(f"{path}: {states}, but an integer from 1 to {schema} is needed; check that this is the right kind of "
+                         "file")
     if found > schema:
-        raise InputError(f"{path}: schema {found} is newer than this stribeck understands ({schema}); update stribeck")
+        raise InputError(f"{path}: schema {found} is newer than the newest that this stribeck reads ({schema}); update stribeck")
     return table
 
 
@@ -82,7 +83,7 @@ def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: Vali
         return f"{key} = {fault['input']!r}: a table is needed"
     message = fault["msg"].removeprefix("Value error, ")
     if fault.get("ctx", {}).get("pattern") == NAME:
-        message = "a name may hold letters, digits and . _ + -, and no blanks, as files are called by it"
+        message = "a name may hold letters, digits and . _ + -, and no blanks, because files are named after it"
     if not key:
         return message
     if isinstance(fault["input"], dict | list):

@@ -86,8 +86,8 @@ class Calibration(CalibrationContent):
             If it is one `with_offset`, which its file could not tell from others.
         """
         if any(joint.offset for joint in self.joints.values()):
-            raise InputError(f"{path}: a calibration with_offset() is not saved; save the one that it was made of, and take "
-                             "with_offset() of what is loaded")
+            raise InputError(f"{path}: a calibration from with_offset() cannot be saved; save the original calibration, and call "
+                             "with_offset() after loading it")
         write_calibration(path, self)
 
     @cached_property
@@ -115,7 +115,8 @@ class Calibration(CalibrationContent):
         if not path.is_file():
             raise InputError(f"{path}: the calibration's model is missing; keep it beside calibration.toml")
         if file_sha256(path) != self.model.sha256:
-            raise InputError(f"{path}: not the model that the calibration was made with (its sha256 differs)")
+            raise InputError(f"{path}: this is not the model that the calibration was made with (its sha256 differs); restore "
+                             "the original file")
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
         mechanism = mechanism_of(path, self.arm, self.model.gravity,
                                  (self.model.tool, self.model.unknown_tool.tool), bearings, self.model.stated_chain)
@@ -125,14 +126,14 @@ class Calibration(CalibrationContent):
         if self.model.passive.classes:
             with about_file(f"{self.folder / 'calibration.toml'}: model.passive"):
                 if (chain := self.model.passive.of(mechanism).chain) is None:
-                    raise InputError(f"{self.arm} is no closed chain")
+                    raise InputError(f"{self.arm} is not a closed chain")
                 check_classes(chain.whole, chain.classes)
         for name in self.joints:
             if name not in mechanism.names:
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
         for name in self.motors.motors:
             if name not in self.model.transmission:
-                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission says nothing of this "
+                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission does not list this "
                                  "motor")
         return mechanism
 

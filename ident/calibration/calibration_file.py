@@ -31,7 +31,7 @@ def calibration_path(path: Path) -> Path:
     """
     file = path / "calibration.toml" if path.is_dir() else path
     if (path / "runs").is_dir() and not file.exists():
-        raise InputError(f"{path}: it holds runs, but no calibration yet; {command('fit', path)} makes it")
+        raise InputError(f"{path}: this folder holds runs, but no calibration yet; make it with: {command('fit', path)}")
     return file
 
 

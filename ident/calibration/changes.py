@@ -174,9 +174,10 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     """
     joints = [name for name in before.joints if name in after.joints]
     if not joints:
-        raise InputError(f"no joint in common: {', '.join(before.joints)} and {', '.join(after.joints)}")
+        raise InputError(f"the calibrations have no joint in common: {', '.join(before.joints)} and {', '.join(after.joints)}")
     if before.torque_basis != after.torque_basis:
-        raise InputError(f"torque_basis is {before.torque_basis} here and {after.torque_basis} there; fit both the same way")
+        raise InputError(f"torque_basis is {before.torque_basis} in the first calibration and {after.torque_basis} in the other; "
+                         "fit both with the same --torque-basis")
     runs = max(1, before.pass_count), max(1, after.pass_count)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
@@ -310,44 +311,47 @@ def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Arra
 def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[JointCalibration, JointCalibration]],
            curves: Mapping[str, CurveChange]) -> Iterator[str]:
     if before.arm != after.arm:
-        yield f"these are of arms with different names, {before.arm} and {after.arm}"
+        yield f"the calibrations are of arms with different names, {before.arm} and {after.arm}"
     if before.model.sha256 != after.model.sha256:
-        yield "the models beside them differ, and so may loads and gravity"
+        yield "the models of the two calibrations differ, so loads and gravity may differ, too"
     if before.model.tool != after.model.tool:
-        yield "the tools that they state differ"
+        yield "the stated tools differ"
     if before.model.inertia != after.model.inertia:
-        yield "they take the links' inertia differently (model.inertia), and so loads: their coefficients mean different things"
+        yield ("the calibrations use different link inertia (model.inertia), and so different loads: their load coefficients "
+               "cannot be compared")
     if _passive_friction(before) != _passive_friction(after):
-        yield ("they take the friction of joints without a drive differently (model.passive): where it is not told or stated, it "
-               "is in the drives' own")
+        yield ("the calibrations treat the friction of passive joints differently (model.passive): where it is neither "
+               "identified nor stated, the friction of the drives includes it")
     if before.motors.motors.keys() != after.motors.motors.keys():
-        yield ("they tell the friction of motors that move several joints differently (motors): in one it is in the joints' own, "
-               "which mean different things then")
+        yield ("the calibrations separate the friction of shared motors differently (motors): in one of them the friction of the "
+               "joints includes it, so the friction of these joints cannot be compared")
     for name in before.motors.motors.keys() & after.motors.motors.keys():
         laws = [one.motors.motors[name].law for one in (before, after)]
         if laws[0] != laws[1]:
-            yield f"motor of {name}: {laws[0]} and {laws[1]}: parameters mean different things; its friction is not compared"
+            yield f"motor of {name}: the laws {laws[0]} and {laws[1]} have different parameters; its friction is not compared"
     if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
-        yield f"both rest on {', '.join(map(str, shared.values()))}: what differs comes from the fits, not from the arm"
+        yield (f"both calibrations are fitted to {', '.join(map(str, shared.values()))}: differences come from the fits, not "
+               "from the arm")
     for name, (a, b) in pairs.items():
         units = [joint.parameters["coulomb"].unit for joint in (a, b)]
         if units[0] != units[1]:
-            raise InputError(f"joint {name} has friction in {units[0]} here and in {units[1]} there; it is not the same joint")
+            raise InputError(f"joint {name} has friction in {units[0]} in the first calibration and in {units[1]} in the other; "
+                             "it is not the same joint")
         if not _same_law(a, b):
             kinds = [f"{joint.law} with load {joint.load}" for joint in (a, b)]
-            why = " and ".join(kinds) if kinds[0] != kinds[1] else "bearings that differ"
-            yield f"{name}: {why}: parameters mean different things, the friction itself is compared" + (
+            why = " and ".join(kinds) if kinds[0] != kinds[1] else "different bearings"
+            yield f"{name}: {why}: the parameters cannot be compared; the friction curves are compared" + (
                 "" if loads_agree(a, b) else ", at the middle of each load range")
         if name not in curves:
             yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
         warm = [joint.temperature_range for joint in (a, b)]
         if warm[0] and warm[1] and (warm[0][1] < warm[1][0] or warm[1][1] < warm[0][0]):
             yield (f"{name}: measured at {warm[0][0]:.0f} to {warm[0][1]:.0f} °C and at {warm[1][0]:.0f} to {warm[1][1]:.0f} °C; "
-                   "a change may be the temperature's")
+                   "temperature may explain a change")
     for here, there, who in ((before, after, "the first"), (after, before, "the other")):
         if alone := [name for name in here.joints if name not in there.joints]:
             yield f"{', '.join(alone)}: only in {who} calibration"
     entries = (entry for joints in pairs.values() for joint in joints for entry in joint.parameters.values())
     if not any(entry.repeat_deviation is not None for entry in entries):
-        yield ("no deviation between runs is known: a warm-up or a new mounting counts as a change (calibrate --repeats, or fit "
-               "of several runs, states it)")
+        yield ("the deviation between runs is unknown, so a warm-up or a new mounting counts as a change; measure it with "
+               "calibrate --repeats, or fit several runs")

@@ -58,8 +58,9 @@ class Feedforward:
         import mujoco
 
         if calibration.motors.motors and mechanism.transmission is None:
-            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, and this "
-                             "mechanism no transmission; take calibration.mechanism, or the arm file that states it")
+            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, but this "
+                             "mechanism has no transmission; use calibration.mechanism, or state the transmission in the arm "
+                             "file")
         for name in calibration.joints:
             if name not in mechanism.names:
                 raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
@@ -160,7 +161,8 @@ class Feedforward:
         """Call a method at each sample of a motion, shape (N, n)."""
         motion = (q, dq) if ddq is None else (q, dq, ddq)
         if len({np.shape(one) for one in motion}) > 1:
-            raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; they need the same")
+            raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; all must have the "
+                             "same shape")
         return np.array([at(*state) for state in zip(*map(np.asarray, motion), strict=True)]).reshape(-1, *self._shape)
 
     def _drive(self, along: Array) -> Array:
@@ -194,7 +196,7 @@ class Feedforward:
             value = np.asarray(value, dtype=float)
             if value.shape != self._shape:
                 raise InputError(f"{('q', 'dq', 'ddq')[row]} has shape {value.shape}, {self._name} needs {self._shape}: "
-                                 f"one value each for {', '.join(self.names)}")
+                                 f"one value for each of {', '.join(self.names)}")
             state[row] = value
         if not np.isfinite(state).all():
             row, column = np.argwhere(~np.isfinite(state))[0]

@@ -131,8 +131,8 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
         If no calibrated joint moves.
     """
     if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
-        raise InputError(f"{run.path}: this calibration was fitted to this run; record another (stribeck run ARM --experiment "
-                         "validation)")
+        raise InputError(f"{run.path}: this calibration was fitted to this run; record another run (stribeck run ARM "
+                         "--experiment validation)")
     mechanism = _as_recorded(run, calibration)
     log, found, reasons = filtered([run], [mechanism]), {}, {}
     alone = calibration.motors.left_out_of(log)
@@ -148,7 +148,7 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
         except FitError as error:
             reasons[name] = str(error)
     if not found:
-        raise FitError(f"{run.path}: nothing to validate: {'; '.join(reasons.values())}")
+        raise FitError(f"{run.path}: no joint can be validated: {'; '.join(reasons.values())}")
     return Validation(found, reasons)
 
 
@@ -156,16 +156,16 @@ def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
     """The arm with what it carries and how it is mounted in this run; bearings, by which loads count, are the calibration's."""
     known = calibration.mechanism
     if known.names != run.names:
-        raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
-                         f"{', '.join(known.names)}")
+        raise InputError(f"{run.path} has the joints {', '.join(run.names)}, but the calibration of {calibration.arm} has "
+                         f"{', '.join(known.names)}; validate with a run of the calibrated arm")
     if file_sha256(run.arm.model) != calibration.model.sha256:
         here, there = (mechanism_of(path, path.stem, (3.0, 4.0, -9.0), stated=stated) for path, stated in (
             (run.arm.model, run.arm.stated_chain),
             (calibration.folder / Path(calibration.model.file).name, calibration.model.stated_chain)))
         if not same_dynamics(here, there):
-            raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
-                             "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "
-                             "model was corrected")
+            raise InputError(f"{run.path} was recorded with another model than the calibration of {calibration.arm}: the two "
+                             "models need different torques for the same motion; validate with a run of the calibrated arm, or "
+                             "fit again if its model was corrected")
     here = replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
     return calibration.with_inertia(here)
 

@@ -194,8 +194,8 @@ def to_c(calibration: Calibration) -> Export:
                  f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
     if closed:
         if parts or any(joint is not None and joint.components for joint in joints):
-            raise InputError(f"the C header of {calibration.arm}, a closed chain, computes no loads, and so no friction whose "
-                             "load has components; fit it with a single load, or export to json, csv or ros2")
+            raise InputError(f"{calibration.arm} is a closed chain, for which the C header computes no loads, and so no friction "
+                             "with load components; fit with a single load, or export to json, csv or ros2")
         body = "".join((constants, _SIGN, *laws, _FRICTION.replace(_AS_GIVEN, _BY_CALLER)))
     else:
         body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
@@ -229,7 +229,7 @@ def _law(joint: JointCalibration) -> Law:
     """The law of a joint, which has to be written in C."""
     law = law_named(joint.law)
     if not law.c:
-        raise InputError(f"the law {joint.law} has no translation to C: {law.no_c}; export to json, csv or ros2")
+        raise InputError(f"the law {joint.law} has no C code: {law.no_c}; export to json, csv or ros2")
     return law
 
 
@@ -245,8 +245,8 @@ def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool)
         return "0.0" if by_motor else "NAN"
     function = _law(joint).function
     if joint.components and set(_law(joint).with_load) - _WEIGHED:
-        raise InputError(f"the law {joint.law} has no translation to C with a coefficient for each component of the load; fit it "
-                         "with a single load, or export to json, csv or ros2")
+        raise InputError(f"the law {joint.law} has no C code with a coefficient for each load component; fit with a single load, "
+                         "or export to json, csv or ros2")
     known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
     bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
     bound.apply_defaults()

@@ -44,6 +44,7 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
     if target not in NUMBERS and target not in installed(GROUP):
         raise unknown_name("export format", target, export_formats())
     if into is not None:
-        raise InputError(f"--into {into}: {target} holds numbers alone; friction is written into {', '.join(DESCRIPTIONS)} files")
+        raise InputError(f"--into {into}: --into writes friction into {', '.join(DESCRIPTIONS)} files only; the format {target} "
+                         "is a file of numbers, leave --into out")
     exporter: Callable[[Calibration], Export] = NUMBERS[target] if target in NUMBERS else load(GROUP, target)
     return exporter(calibration)

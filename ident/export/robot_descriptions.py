@@ -119,8 +119,8 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     if into is None:
         _model(calibration)
         if (arm := bare_arm(calibration)).chain is not None:
-            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; mjcf "
-                             "has them, and --into FILE writes friction into an SDF of your own")
+            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; export "
+                             "to mjcf, which keeps them, or write the friction into your own SDF with --into FILE")
         text = _sdf_of(arm)
         losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
                            "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
@@ -133,7 +133,7 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     for name in calibration.joints:
         near, axis = approximate(calibration.joints[name]), _child(found, joints[name], "axis")
         if axis is None:
-            raise InputError(f"{into}: joint {name} has no <axis>; is it the same arm?")
+            raise InputError(f"{into}: joint {name} has no <axis>; check that the file describes the calibrated arm")
         values = {"damping": number(near.damping), "friction": number(near.friction)}
         dynamics = _child(found, axis, "dynamics")
         if dynamics is None:
@@ -234,8 +234,9 @@ def _model(calibration: Calibration) -> Path:
 def _text(path: Path, roots: tuple[str, ...]) -> str:
     """Text of a file as it stands, line ends included, whose root element has one of these tags."""
     if path.suffix.lower() == ".toml":
-        raise InputError(f"{path}: the calibration's model is a mechanism file, and no <{roots[0]}> file can be made of it (it "
-                         "may have loops, which that cannot hold); export to mjcf, or name a file of this kind with --into")
+        raise InputError(f"{path}: the calibration's model is a mechanism file, which cannot become a <{roots[0]}> file (a "
+                         f"mechanism may have loops, which <{roots[0]}> cannot describe); export to mjcf, or name a "
+                         f"<{roots[0]}> file with --into")
     try:
         text = path.read_bytes().decode("utf-8")
     except (FileNotFoundError, IsADirectoryError):
@@ -247,8 +248,8 @@ def _text(path: Path, roots: tuple[str, ...]) -> str:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if found not in roots:
-        raise InputError(f"{path}: the root element is <{found}>, <{roots[0]}> is needed; export to another format, or name a "
-                         "file of this one with --into")
+        raise InputError(f"{path}: the root element is <{found}>, but <{roots[0]}> is needed; export to another format, or name "
+                         f"a <{roots[0]}> file with --into")
     return text
 
 
@@ -261,7 +262,8 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
         name = element.attributes.get("name", "")
         if element.tag == "joint" and name and wanted(element.path):
             if name in found and name in calibration.joints:
-                raise InputError(f"{where}: two joints are called {name}; which of them was calibrated cannot be told")
+                raise InputError(f"{where}: two joints are called {name}, so the calibrated joint is ambiguous; rename one of "
+                                 "them")
             found[name] = element
     for name in calibration.joints:
         if name not in found:

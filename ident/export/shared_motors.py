@@ -72,7 +72,7 @@ def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
         assert transmission is not None
         law, row = law_named(motor.law), transmission.ratios[transmission.names.index(name)].tolist()
         if not law.c:
-            raise InputError(f"motors.{name}: the law {law.name} has no translation to C: {law.no_c}; export to json")
+            raise InputError(f"motors.{name}: the law {law.name} has no C code: {law.no_c}; export to json")
         bound = inspect.signature(law.function).bind(0.0, **motor.values)
         bound.apply_defaults()
         values = ", ".join(repr(float(value)) for value in list(bound.arguments.values())[1:-1])

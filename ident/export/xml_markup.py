@@ -55,7 +55,7 @@ def elements(text: str) -> list[Element]:
         begin = parser.CurrentByteIndex
         match = _START_TAG.match(data, begin)
         if match is None:                   # it stands in an entity
-            raise InputError("an element comes from an entity; write it out where it belongs")
+            raise InputError("an element comes from an XML entity; write the element itself in its place")
         here = Element(tag, attributes, here, begin, match.end())
         found.append(here)
 

@@ -84,7 +84,7 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
              std: ArrayLike | None) -> FitPoints:
     w, tau = _numbers("velocity", velocity), _numbers("torque", torque)
     if w.ndim != 1 or tau.ndim != 1:
-        raise InputError(f"velocity has shape {w.shape}, torque {tau.shape}; points of one joint, shape (N,), are needed")
+        raise InputError(f"velocity has shape {w.shape}, torque has {tau.shape}; both need (N,), the points of one joint")
     labels = np.arange(len(w)) if group is None else np.asarray(group)
     pressed = None if load is None else _numbers("load", load)
     numbered = labels if labels.dtype.kind == "f" else None
@@ -106,10 +106,10 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
     against = float(np.mean(w[moving] * tau[moving] < 0.0))
     if against > 0.5:
         raise FitError(f"the torque opposes the motion in {against:.0%} of the points: "
-                       + ("its sign, or that of the velocity, is wrong" if against > _REVERSED else
-                          "it is noise or something else that hides friction, or changes its sign against the velocity"))
+                       + ("the sign of the torque or of the velocity is wrong" if against > _REVERSED else
+                          "noise or another torque hides the friction, or the sign of the torque is wrong in some points"))
     if scatter is not None and (scatter < 0.0).any():
-        raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; it is a standard deviation")
+        raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; a standard deviation is zero or positive")
     trips = group_index(labels[moving])
     return FitPoints(w[moving], tau[moving], None if pressed is None else pressed[moving], trips,
                 count=None if scatter is None else worth(scatter[moving], trips))
@@ -119,4 +119,4 @@ def _numbers(name: str, values: ArrayLike) -> Array:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} holds values that are no numbers") from None
+        raise InputError(f"{name} holds values that are not numbers") from None

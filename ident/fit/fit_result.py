@@ -284,7 +284,7 @@ def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
     if kind == "none":
         return None
     if load is None:
-        raise InputError(f"this friction depends on its load ({kind}); pass the load")
+        raise InputError(f"this friction depends on the load ({kind}); pass the load")
     return load
 
 

@@ -141,12 +141,12 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     data, law, names = whole.data, whole.law, tuple(values)
     free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
     if not any(values[name] > 0.0 for name in names if name not in limits and name not in data.nuisance):
-        raise NoFriction(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
+        raise NoFriction(f"the torque shows no friction: the best fit of the law {law.name} has every parameter at zero")
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
     covariance = found.covariance * np.outer(scale, scale)
     units = {name: "1" if name.startswith(DOUBT) else unit(name, data.prismatic, load_name) for name in names}
-    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
+    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "best fit at the lower bound, zero")
               for name in names}
     ends = interval_ends(whole, noise, values, free, found)
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
@@ -170,5 +170,5 @@ def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:
     least, most = best.limits[name]
     sides = [side for side, open_ in (("below", low <= least), ("above", high >= most)) if open_]
     if sides:
-        return "unidentifiable", f"the data leave it open {' and '.join(sides)}; more speeds there would tell"
+        return "unidentifiable", f"the data do not limit the value {' and '.join(sides)}; add speeds there"
     return verdict(best.values[name], low, high), ""

@@ -62,8 +62,8 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     _check_one_arm(runs)
     ramps, moving = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
     if not moving:
-        raise FitError(f"{ramps[0].path}: only ramps of torque, which say what holds a joint at rest; friction in motion needs "
-                       "strokes")
+        raise FitError(f"{ramps[0].path}: all given runs are torque ramps, which measure breakaway from rest only; friction in "
+                       "motion needs a run with strokes")
     moving, short = _without_stubs(moving)
     moving, copies = _without_copies(moving)
     ramps, more_copies = _without_copies(ramps)
@@ -86,8 +86,8 @@ def options_for(chosen: ChosenRuns, options: Options) -> Options:
     try:
         return replace(options, motion="model")
     except InputError as error:
-        raise InputError(f"{excited.label} is excitation, which is general motion (--motion model), and round trips beside it "
-                         f"are fitted as that, too: {error}; or fit the round trips alone, by naming their folders") from None
+        raise InputError(f"{excited.label} is an excitation run, so all runs are fitted as general motion (--motion model): "
+                         f"{error}; or name only the folders of the round trips, to fit them alone") from None
 
 
 def _check_one_arm(runs: Sequence[Run]) -> None:
@@ -98,12 +98,12 @@ def _check_one_arm(runs: Sequence[Run]) -> None:
     for run in runs[1:]:
         if (run.record.get("arm_sha256") != first.record.get("arm_sha256")
                 and arm_sha256(run.arm, "tool") != arm_sha256(first.arm, "tool")):
-            raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}, beyond its tool; "
-                             "fit runs of one arm together")
+            raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}; runs fitted together "
+                             "may differ only in the tool")
     signals = {(run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs}
     if len(signals) > 1:
-        raise InputError(f"the torques of these runs are different signals ({', '.join(sorted(signals))}); fit runs of one "
-                         "signal together")
+        raise InputError(f"these runs have different torque signals ({', '.join(sorted(signals))}); fit the runs of each torque "
+                         "signal separately")
     if "joint sensor" in signals:
         raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
@@ -114,7 +114,8 @@ def _check_labels(runs: Sequence[Run]) -> None:
     labels = [run.label for run in runs]
     for run in runs:
         if labels.count(run.label) > 1:
-            raise InputError(f"{run.path}: another of these runs is called {run.label}, too; rename one of the two folders")
+            raise InputError(f"{run.path}: another of the given runs has the same name, {run.label}; rename one of the two "
+                             "folders")
 
 
 def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
@@ -123,7 +124,7 @@ def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
     if len(stubs) == len(runs):
         return list(runs), []
     return [run for run in runs if len(run.t) > 1], [
-        Finding(None, "ended", f"{run.label} ended with its first sample; there is nothing in it to fit") for run in stubs]
+        Finding(None, "ended", f"{run.label} ended after its first sample and is not fitted") for run in stubs]
 
 
 def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
@@ -142,8 +143,8 @@ def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
             continue
         first = seen[run.sha256]
         if run.record.get("start") == first.record.get("start"):
-            raise InputError(f"{run.path} is {first.path} once more; counted twice it would make the intervals too narrow. "
-                             "Name each run once")
-        findings.append(Finding(None, "repeats", f"{run.label} repeats {first.label} sample for sample, as only an arm without "
-                                                 "noise does; it tells nothing new and is not counted"))
+            raise InputError(f"{run.path} is the same run as {first.path}; counted twice, it would make the intervals too "
+                             "narrow. Name each run once")
+        findings.append(Finding(None, "repeats", f"{run.label} equals {first.label} sample by sample, as only a simulated arm "
+                                                 "without noise does; it adds no information and is not counted"))
     return list(seen.values()), findings

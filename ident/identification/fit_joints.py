@@ -103,8 +103,8 @@ def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, Jo
         except (TorqueReversed, NoFriction) as error:
             text = f"{name} is not calibrated: {error}"
             if reduced.motors.moves(reduced.mechanism.transmission, name):
-                text = (f"{name} shows no friction of its own beside that of the motor that moves it with others, and is taken "
-                        "to have none")
+                text = (f"{name}: all friction is that of the motor that moves {name} together with other joints; the joint's "
+                        "own friction is taken as zero")
             findings.append(Finding(name, "not calibrated", text))
         except FitError as error:
             findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
@@ -116,4 +116,4 @@ def _why_none(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) ->
     findings = (*chosen.findings, *reduced.findings, *fitted.findings)
     weighty = [finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")]
     reasons = "; ".join(weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")])
-    return f"{chosen.runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}"
+    return f"{chosen.runs[0].path}: no joint can be calibrated: {reasons or 'the log holds no round trips at constant speed'}"

@@ -52,8 +52,8 @@ def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedR
     """The runs with models of the inertia, and of friction that joints share, which were found where they were sought."""
     found, inertia = _identified(chosen, reduced)
     if (chain := reduced.mechanism.chain) is not None and not chain.classes:
-        said = Finding(None, "passive joints", "the friction of the drives holds that of the joints without a drive which they "
-                       "move; [passive] in the arm file names joints whose friction is to be told apart")
+        said = Finding(None, "passive joints", "the friction of each drive includes the friction of the passive joints that it "
+                       "moves; to separate them, name these joints in [passive] of the arm file")
         inertia = replace(inertia, findings=(*inertia.findings, said))
     return found, inertia
 
@@ -132,12 +132,12 @@ def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
     for motor in coupled.shared:
         name, moved = coupled.names[motor], [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
         if name not in reduced.motors.motors:
-            remedy = ("Move them at once, opposite ways for a part of the time" if len(moved) == 2 else
-                      "It is never told where a motor moves more than two joints: measure them one at a time (--method single), "
-                      "or friction of each joint is a mixture")
+            remedy = ("Move both joints simultaneously, in opposite directions for part of the time" if len(moved) == 2 else
+                      "A motor that moves more than two joints can never be separated: measure the joints one at a time "
+                      "(--method single), or the friction of each joint is a mixture")
             findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion "
-                                    "does not tell its friction from theirs: the friction of each joint holds that of the "
-                                    f"motor, as it is while the others rest. {remedy}"))
+                                    "cannot separate the friction of the motor from that of the joints: the friction of each "
+                                    f"joint includes the motor's, as long as the other joints rest. {remedy}"))
     return tuple(findings)
 
 
@@ -149,16 +149,16 @@ def _said(fit: InertialFit, why: str) -> Finding:
     """What was found, by the combination that lies farthest from what the model states."""
     inertia = identified(fit)
     apart = inertia.differing(fit.base, fit.prior.mechanism)
-    text = (f"{why}: of the {len(inertia.parameters)} combinations of masses, first moments and inertias that torques can tell, "
-            f"this log tells {inertia.told}, and {len(apart)} are not what the model states")
+    text = (f"{why}: this log identifies {inertia.told} of the {len(inertia.parameters)} combinations of masses, first moments "
+            f"and inertias that torques depend on, and {len(apart)} differ from the model")
     if apart:
         name, stated = next(iter(apart.items()))
         one = inertia.parameters[name]
-        text += f" (the clearest: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, stated {stated:.4g})"
+        text += f" (most clearly: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, the model states {stated:.4g})"
     if not inertia.constants:
         text += ", if torque constants are right"
     else:
-        text += f". Torque constants are taken to be off by about {100.0 * inertia.constants:.0f} %, too"
+        text += f". Torque constants are assumed to be wrong by about {100.0 * inertia.constants:.0f} %, too"
     if tool := fit.tool_mass:
-        text += f". A tool of about {tool:.2g} kg on the last link that the arm file does not state would explain it"
-    return Finding(None, "inertia", f"{text}. Loads are those of the inertia that was found; --inertia trust takes the model's")
+        text += f". An unstated tool of about {tool:.2g} kg on the last link would explain the difference"
+    return Finding(None, "inertia", f"{text}. Loads are computed with the identified inertia; --inertia trust uses the model's")

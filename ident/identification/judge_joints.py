@@ -60,7 +60,7 @@ def doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
            and abs(scale.value - 1.0) > CONTRADICTED and not _holds(scale, 1.0)}
     if not off:
         return joints
-    note = ("the loads are the model's, which gravity contradicts: torque over model is "
+    note = ("loads are computed with the model, and measured gravity contradicts the model: torque over model is "
             + ", ".join(f"{value:.2f} for {name}" for name, value in off.items()))
     out = {}
     for name, joint in joints.items():
@@ -88,10 +88,10 @@ def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Find
             shift = 0.01 * float(joint.points["odd"].median()) / float(np.ptp(means))
             unit = "N" if load in ("radial", "axial") else "N·m" if load == "bending" else fit.parameters["coulomb"].unit
             coefficient = f"coulomb_coefficient_{load}" if fit.components else "coulomb_coefficient"
-            findings.append(Finding(name, "payload", f"{name}: the {load} load varies with the payload only, from "
-                                    f"{means.min():.3g} to {means.max():.3g} {unit} from run to run; if friction changed by 1 % "
-                                    f"between them for another reason, {coefficient} is {shift:.2g} off. Record them at one "
-                                    "temperature"))
+            findings.append(Finding(name, "payload", f"{name}: the {load} load varies only between runs with different payloads, "
+                                    f"from {means.min():.3g} to {means.max():.3g} {unit}; a change of friction by 1 % between "
+                                    f"these runs for another reason shifts {coefficient} by {shift:.2g}. Record them at the "
+                                    "same temperature"))
     return findings
 
 
@@ -108,9 +108,9 @@ def _repeated(joints: dict[str, JointFit], chosen: ChosenRuns, reduced: ReducedR
         alone = [fit for fit in fits if fit is not None
                  and (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
         if len(alone) < len(fits):
-            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
-                                    f"{len(fits)} runs; the others cannot be fitted alone with the law {fixed.law} and load "
-                                    f"{fixed.load}"))
+            findings.append(Finding(name, "repeats", f"{name}: the deviation between runs is computed from {len(alone)} of "
+                                    f"{len(fits)} runs; the other runs cannot be fitted on their own with the law {fixed.law} "
+                                    f"and load {fixed.load}"))
         out[name] = replace(joint, gravity=with_deviation(joint.gravity, [fit.gravity for fit in alone]), fit=replace(
             joint.fit, parameters=with_deviation(joint.fit.parameters, [fit.fit.parameters for fit in alone])))
     return out, findings
@@ -150,7 +150,8 @@ class _Passes:
 def _drift(fitted: FittedJoints, joints: dict[str, JointFit]) -> list[Finding]:
     """How far friction drifted from the first to the last reference round trip."""
     changes = friction_change(fitted.points)
-    return [*(Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
+    return [*(Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} % during the run; warm up longer "
+                                            "and record again")
               for name, change in changes.items() if abs(change) > STRONG_DRIFT),
             *(Finding(name, "drift", f"{name}: {100 * change:+z.1f} % from the first to the last reference round trip"
                                      f"{_drift_of_all(joints.get(name))}") for name, change in changes.items())]
@@ -161,4 +162,4 @@ def _drift_of_all(joint: JointFit | None) -> str:
     fitted = None if joint is None else joint.drift
     if fitted is None or fitted.value is None or fitted.half_width is None:
         return ""
-    return f"; fitted to all round trips {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} %"
+    return f"; fit of all round trips: {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} %"

@@ -145,10 +145,11 @@ def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
     """The options that an unknown tool leaves, and what there is to say of the tool."""
     findings = []
     if tool.missing < 0.0:
-        findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
-                                "last link were missing; is a tool that the arm file or the model states not mounted?"))
+        findings.append(Finding(None, "unknown tool", f"the measured gravity torque lacks about {-tool.missing:.2g} kg on "
+                                "the last link; check whether the tool that the arm file or the model states is mounted"))
     if tool.unknown.status == "found" and options.torque_basis != "drive":
         options = replace(options, torque_basis="drive")
-        findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
-                                                      "be used is in its scale against gravity; state the tool in the arm file"))
+        findings.append(Finding(None, "torque basis", "torque stays the drive's, without gravity correction: the torque scale "
+                                "includes an unknown tool, whose mass is not identified well enough; state the tool in the arm "
+                                "file"))
     return options, findings

@@ -64,23 +64,26 @@ class Law:
     def __post_init__(self) -> None:
         names = [quantity.name for quantity in self.quantities]
         if COULOMB.name not in self.linear:
-            raise InputError(f"the law {self.name} has no parameter coulomb: exports take this level for the constant "
-                             "part of friction")
+            raise InputError(f"the law {self.name} has no parameter coulomb; exports use this parameter as the constant part of "
+                             "friction")
         taken = list(inspect.signature(self.function).parameters)
         if taken[:1] != ["w"] or taken[-1:] != ["load"]:
-            raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}): w has to come first and load last")
+            raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}); its first argument must be w, its "
+                             "last load")
         if missing := [name for name in names if name not in taken]:
-            raise InputError(f"the function of the law {self.name} does not take {', '.join(missing)}")
+            raise InputError(f"the function of the law {self.name} does not take the parameter(s) {', '.join(missing)}")
         needed = [name for name, argument in inspect.signature(self.function).parameters.items()
                   if argument.default is inspect.Parameter.empty and name not in ("w", "load", *names)]
         if needed:
-            raise InputError(f"the function of the law {self.name} needs {', '.join(needed)}, which the law does not list")
+            raise InputError(f"the function of the law {self.name} needs {', '.join(needed)}, which the law does not list among "
+                             "its quantities")
         for quantity in self.quantities:
             if quantity.raises and (quantity.raises not in self.linear or quantity.name != f"{quantity.raises}_coefficient"):
-                raise InputError(f"the law {self.name} has {quantity.name}, which raises {quantity.raises} by the load: the law "
-                                 f"needs this level, and the coefficient is called {quantity.raises}_coefficient")
+                raise InputError(f"the law {self.name} has the coefficient {quantity.name}, which raises {quantity.raises} with "
+                                 f"the load; the law needs the linear parameter {quantity.raises}, and the coefficient must be "
+                                 f"called {quantity.raises}_coefficient")
         if bent := self._bent():
-            raise InputError(f"the law {self.name} is not linear in {bent}; state the range of its search (Quantity.search)")
+            raise InputError(f"the law {self.name} is not linear in {bent}; state its search range (Quantity.search)")
 
     def _bent(self) -> str:
         """A parameter that is not searched although the function is not linear in it, by three of its values; or ""."""
@@ -153,8 +156,8 @@ class Law:
             return self.function(w, **values, load=load)
         loads = np.asarray(load, dtype=float)
         if loads.ndim != 2 or loads.shape[1] != len(components):
-            raise InputError(f"the load has shape {loads.shape}; this friction needs a column each for {', '.join(components)}, "
-                             f"shape (N, {len(components)})")
+            raise InputError(f"the load has shape {loads.shape}; this friction needs one column for each of "
+                             f"{', '.join(components)}, shape (N, {len(components)})")
         own = dict(values)
         for name in self.with_load:
             level = name.removesuffix("_coefficient")

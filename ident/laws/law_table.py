@@ -35,12 +35,12 @@ def register(law: Law) -> Law:
         If its name is taken, or a quantity is known under the same name as something else.
     """
     if law.name in LAWS:
-        raise InputError(f"there is a law {law.name} already")
+        raise InputError(f"a law named {law.name} is registered already; choose another name")
     known = quantities()
     for quantity in law.quantities:
         if known.get(quantity.name, quantity) != quantity:
-            raise InputError(f"the law {law.name} has a quantity {quantity.name} that differs from the one known by this name; "
-                             "take that one, or another name")
+            raise InputError(f"the law {law.name} defines the quantity {quantity.name} differently from the registered quantity "
+                             "of this name; use the registered quantity, or another name")
     LAWS[law.name] = law
     return law
 
@@ -56,7 +56,7 @@ def law_named(name: str) -> Law:
     if name not in LAWS and is_law(name):
         law = load(GROUP, name)
         if not isinstance(law, Law) or law.name != name:
-            raise InputError(f"the entry point {name} of the group {GROUP} is no law of this name, but {law!r}")
+            raise InputError(f"the entry point {name} of the group {GROUP} must be a law named {name}; it is {law!r}")
         register(law)
     if name not in LAWS:
         raise unknown_name("law", name, law_names())

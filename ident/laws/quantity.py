@@ -63,7 +63,7 @@ class Quantity:
     def grid(self, velocity: ArrayLike, tried: int | None = None) -> Array:
         """Values worth trying for points at these velocities [rad/s], ascending, shape (tried,)."""
         if self.search is None:
-            raise ValueError(f"{self.name} has no search range: laws are linear in it")
+            raise ValueError(f"{self.name} has no search range, because laws are linear in it")
         speed = np.abs(np.asarray(velocity, dtype=float))
         low, high = self.search(float(speed.min()), float(speed.max()))
         return np.asarray(np.geomspace(low, max(high, 1.01 * low), tried or self.tried))

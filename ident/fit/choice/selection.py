@@ -174,7 +174,8 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
              if any(load == "none" or law.with_load for law in quick)]
     if not sides:
         speeds = int(speed_classes(data.w).max()) + 1
-        raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}")
+        raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}; measure "
+                       "more speeds")
     sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
                                  ORDER.index(side.load)))
     noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise        # one, so that errors compare
@@ -243,11 +244,11 @@ def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -
     coulomb = fit.parameters["coulomb"]
     if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
         return fit
-    apart = [f"the {other} load fits as well, with {value:.4g} for coulomb" for other, value in alike.items()
+    apart = [f"the {other} load fits equally well, with coulomb = {value:.4g}" for other, value in alike.items()
              if not coulomb.low <= value <= coulomb.high]
     if not apart:
         return fit
-    note = f"{'; '.join(apart)}; within the loads that were met both give the same friction"
+    note = f"{'; '.join(apart)}; all fits agree over the tested loads"
     return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
 
 
@@ -255,8 +256,8 @@ def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> Fi
     """The fit, unsure of its load where waves predict as well: each with its Coulomb friction, which the interval then holds."""
     if not waves:
         return fit
-    note = (f"friction that waves with position, {waves[0][0]}, and does not grow with the load predicts as well: round trips "
-            "under other loads in the same positions, by other postures or a payload, would tell")
+    note = (f"friction that varies with position, {waves[0][0]}, and does not grow with the load predicts equally well; to tell "
+            "them apart, add round trips at the same positions under other loads (other postures, or a payload)")
     levels = [coulomb for _, coulomb in waves]
     parameters = dict(fit.parameters)
     for name, entry in fit.parameters.items():

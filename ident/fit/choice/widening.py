@@ -25,7 +25,7 @@ def widened(fit: FitResult, mixture: Mixture) -> FitResult:
     shares = sorted(((share, one.law.name) for share, one in zip(mixture.shares, mixture.evidences, strict=True)
                      if one.law.name != fit.law and share >= AS_WELL), reverse=True)
     named = ", ".join(f"{name} ({share:.0%} plausible)" for share, name in shares)
-    note = f"the interval also holds what other laws allow: {named}" if named else ""
+    note = f"the interval also covers other plausible laws: {named}" if named else ""
     parameters = {}
     for name, mine in fit.parameters.items():
         every, own = mixture.parameter(name), mixture.parameter(name, fit.law)

@@ -56,18 +56,18 @@ def advised(fit: FitResult, speed: Array, load: Array | None, trips: int, prisma
     if auto and "static" not in parameters and float(speed.min()) > slow:
         parameters["static"] = Parameter(
             None, None, None, None, parameters["coulomb"].unit, "unidentifiable",
-            f"no speed below {slow:g} {w}, the slowest is {speed.min():.2g}: whether friction rises towards rest is not seen; "
-            f"add {word} from {0.2 * slow:.2g} {w} on")
+            f"no speed below {slow:g} {w}, the slowest is {speed.min():.2g}: the data cannot show whether friction rises towards "
+            f"rest; add {word} from {0.2 * slow:.2g} {w} upwards")
     return replace(fit, parameters=parameters)
 
 
 def more(relative: float, trips: int, word: str = "round trips") -> str:
     """How many further round trips bring a half width to what counts as identified: it falls with their square root."""
     further = int(np.ceil(trips * ((relative / IDENTIFIED) ** 2 - 1.0)))
-    known = f"known within {100.0 * relative:.0f} %" if relative < _NOTHING else "its interval holds zero"
+    known = f"known within {100.0 * relative:.0f} %" if relative < _NOTHING else "its interval includes zero"
     if relative > _LOST:
-        return f"{known}; more {word} like these {trips} would hardly settle it"
-    return (f"{known}; about {further} {word} more than these {trips} would bring it to "
+        return f"{known}; more {word} like these {trips} would hardly narrow the interval"
+    return (f"{known}; about {further} {word} in addition to these {trips} would narrow the interval to "
             f"{100.0 * IDENTIFIED:.0f} %") if further > 0 else ""
 
 
@@ -76,18 +76,19 @@ def _best(name: str, fit: FitResult, speed: Array, load: Array | None, relative:
     if name.endswith("_coefficient") and load is not None:
         times = relative / IDENTIFIED
         return (f"the load spans {load.min():.3g} to {load.max():.3g}: "
-                + (f"postures over {times:.1f} times that span would do as well" if relative <= _LOST else
-                   "its effect hardly shows there"))
+                + (f"postures over {times:.1f} times this span would narrow the interval as much" if relative <= _LOST else
+                   "the effect of the load hardly shows over this span"))
     if name in ("static", "stribeck_velocity", "stribeck_exponent") and "stribeck_velocity" in fit.values:
         wanted = _FALLEN * fit.values["stribeck_velocity"]
         if speed.min() > wanted:
-            return f"no speed below {wanted:.2g} {w}, the slowest is {speed.min():.2g}: slower ones tell it best"
+            return (f"no speed below {wanted:.2g} {w}, the slowest is {speed.min():.2g}: slower speeds narrow the interval most")
     if name == "viscous":
         fastest = float(speed.max())
         friction = float(fit.predict(np.array([fastest]), None if load is None else np.median(load, axis=0, keepdims=True))[0])
         if fit.values["viscous"] * fastest < _SMALL * friction:
-            return (f"at the fastest speed, {fastest:.2g} {w}, it is {100.0 * fit.values['viscous'] * fastest / friction:.0f} % "
-                    "of friction: faster ones tell it best")
+            return (f"at the fastest speed, {fastest:.2g} {w}, viscous friction is "
+                    f"{100.0 * fit.values['viscous'] * fastest / friction:.0f} % of friction: faster speeds narrow the interval "
+                    "most")
     return ""
 
 
@@ -97,17 +98,18 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
     A payload on the last link, off the axis of its joint; weighed by the model.
     """
     if mechanism.chain is not None:
-        return ("other postures may: a wider range of the driven joints (joints.NAME.position), or a smaller "
-                "workspace.singular_margin, gives them")
+        return ("other postures may vary the load: widen the range of the driven joints (joints.NAME.position), or lower "
+                "workspace.singular_margin")
     last, carried, q = mechanism.names[-1], float(mechanism.carries[joint] @ mechanism.mass), q[::-(-len(q) // _POSTURES)]
     across = np.linalg.svd(mechanism.axis[-1][None])[2][1:]         # two directions square to the last axis
     masses = [float(f"{part * carried:.1g}") for part in _CARRIED]
     for mass, offset, direction in product(masses, _OFFSETS, across):
         values = joint_loads(_with_mass(mechanism, mass, offset * direction), q).get(load)[:, joint]
         if np.ptp(values) > max(VARIED * values.max(), least):
-            return f"a payload of {mass:g} kg {offset:.2g} m off the axis of {last} would vary it by a third in these postures"
-    return (f"no payload up to {masses[-1]:g} kg within {_OFFSETS[-1]:g} m of the axis of {last} would vary it by a third in "
-            "these postures; a base that is tilted could")
+            return (f"a payload of {mass:g} kg, {offset:.2g} m from the axis of {last}, would vary the load by a third in these "
+                    "postures")
+    return (f"no payload up to {masses[-1]:g} kg within {_OFFSETS[-1]:g} m of the axis of {last} would vary the load by a third "
+            "in these postures; tilting the base could")
 
 
 def _with_mass(mechanism: Mechanism, mass: float, place: Array) -> Mechanism:

@@ -27,6 +27,7 @@ CLEAN, BIASED, UNTESTED = "clean", "biased", "not tested"
 LEVEL = 0.01            # chance that a joint without bias is called biased
 MATTERS, NAMED = 0.5, 1.0       # of the half width of a parameter's interval, from which bias counts, and is worth a word
 _WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
+_SHARED_REST = "; parameters that joints share (links, motors) remain least-squares estimates"
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,13 @@ def loop_findings(joint: str, test: ClosedLoop, fit: FitResult, beside_links: bo
     """
     if not test.named:
         return ()
-    said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instruments {now.value:.4g} ± "
-                     f"{now.half_width or 0.0:.2g}{'' if now.unit == '1' else f' {now.unit}'}"
+    said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instrumental variables "
+                     f"{now.value:.4g} ± {now.half_width or 0.0:.2g}{'' if now.unit == '1' else f' {now.unit}'}"
                      for name in test.named for now in (_parameter(fit, name),))
-    return (Finding(joint, "closed loop", f"{joint}: noise of positions, or torque that the model lacks, goes round the control "
-                    f"loop and biases least squares: {said}. The calibration takes the instruments, which follow the commanded "
-                    f"motion{'; what joints share (links, motors) is by least squares all the same' if beside_links else ''}. "
-                    "Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
+    return (Finding(joint, "closed loop", f"{joint}: the control loop feeds position noise or unmodelled torque back into the "
+                    f"motion, which biases least squares: {said}. The calibration takes the estimates by instrumental variables, "
+                    f"which follow the commanded motion{_SHARED_REST if beside_links else ''}. Faster and larger motion, a finer "
+                    "encoder and a stiffer loop reduce the bias"),)
 
 
 def _parameter(fit: FitResult, name: str) -> Parameter:

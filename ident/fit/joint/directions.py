@@ -99,13 +99,13 @@ def possible(viscous: float | None, half: Parameter) -> Parameter | None:
     least = float(np.copysign(viscous, half.value))
     if half.low is None or half.high is None or not half.low <= least <= half.high:
         return None
-    return replace(half, value=least, note="at most the mean, or friction of one direction would be below zero")
+    return replace(half, value=least, note="limited to the mean viscous friction, so that friction of no direction is negative")
 
 
 def friction_below_zero(viscous: float | None, half: Parameter) -> FitError:
     """The refusal of a difference that was asked for and that friction cannot have."""
     there, back = (f"{(viscous or 0.0) + sign * (half.value or 0.0):.4g}" for sign in (1.0, -1.0))
-    return FitError(f"viscous friction would be {there} forward and {back} {half.unit} backward; friction below zero is none, so "
+    return FitError(f"viscous friction would be {there} forward and {back} {half.unit} backward; friction cannot be negative, so "
                     "something else differs between the directions; leave --directional out")
 
 
@@ -159,15 +159,15 @@ def directions(name: str, directional: str, fit: FitResult, differences: Mapping
     difference = differences[DIFFERENCES[directional]]
     mean, half = fit.parameters.get(_OF[directional]), difference.value or 0.0
     if mean is None:
-        return (Finding(name, "directions", f"{name}: friction forward less backward is {2.0 * half:.4g} {difference.unit} times "
-                                            f"{'speed' if directional == 'viscous' else 'load'}"),)
+        return (Finding(name, "directions", f"{name}: friction is {2.0 * half:.4g} {difference.unit} times "
+                        f"{'speed greater forward than backward' if directional == 'viscous' else 'load greater when driving'}"),)
     if mean.value is None:
         return ()
     there, back = (f"{mean.value + sign * half:.4g}" for sign in (1.0, -1.0))
     said = (f"viscous friction is {there} forward and {back} {mean.unit} backward" if directional == "viscous" else
-            f"friction per load is {there} when driving and {back} when driven back")
+            f"friction per load is {there} when driving and {back} when back-driven")
     if directional == "driving" and abs(half) > mean.value:
-        said += "; friction below zero is none: torque constant or masses, taken for right, are off"
+        said += "; friction cannot be negative: the torque constant or the masses, assumed right, are wrong"
     return (Finding(name, "directions", f"{name}: {said}"),)
 
 
@@ -179,10 +179,11 @@ def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float)
         return ()
     figure = f"{name}: torque offset of {offset.value:.3g} ± {offset.half_width or 0.0:.2g} {offset.unit}"
     if abs(offset.value) > friction:
-        return (Finding(name, "offset", f"{figure}, more than the friction: the torque's zero or the model's gravity is off"),)
+        return (Finding(name, "offset", f"{figure}, more than the friction: check the zero of the torque signal and the model's "
+                        "gravity"),)
     return (Finding(name, "offset", f"{figure}: Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater "
-                    f"{'forward' if offset.value > 0.0 else 'backward'}, or the torque's zero or the model's gravity is off. "
-                    f"export --offset adds it to the friction{_beside_scaled(gravity.get('scale'))}"),)
+                    f"{'forward' if offset.value > 0.0 else 'backward'}, or the zero of the torque signal or the model's gravity "
+                    f"is wrong. export --offset adds the offset to the friction{_beside_scaled(gravity.get('scale'))}"),)
 
 
 def _beside_scaled(scale: Parameter | None) -> str:
@@ -190,7 +191,7 @@ def _beside_scaled(scale: Parameter | None) -> str:
     if (scale is None or scale.value is None or scale.low is None or scale.high is None or scale.low <= 1.0 <= scale.high
             or abs(scale.value - 1.0) < _TRIFLE):
         return ""
-    return f". The offset was fitted beside {scale.value:.3g} times the model's gravity, which is what the torque shows"
+    return f". The offset was fitted together with a torque scale of {scale.value:.3g} times the model's gravity"
 
 
 def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parameter]:
@@ -200,5 +201,5 @@ def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parame
         return gravity
     mean, half = fit.values["coulomb_coefficient"], scale.value - 1.0
     note = (f"if torque constant and masses are right, friction per load is {mean + half:.3g} when driving and {mean - half:.3g} "
-            "when driven back (--directional driving)")
+            "when back-driven (--directional driving)")
     return {**gravity, "scale": replace(scale, note=note)}

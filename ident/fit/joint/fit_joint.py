@@ -155,30 +155,33 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit = uncertain(fit, gravity["scale"])
     findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
     findings += place_finding(name, fit, float(np.median(odd)), place)
-    findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
-                        f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
+    findings += [Finding(name, "torque basis", f"{name}: friction stays in the drive's torque, without gravity correction: "
+                         f"the torque scale against gravity is {gravity['scale'].verdict}; add postures in which gravity "
+                         "varies more")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
-        findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
-                                f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
-                                "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
+        findings.append(Finding(name, "correlation", f"{name}: friction drifted slowly: the friction levels of successive round "
+                                f"trips have an autocorrelation of {fit.serial:.2f}; the intervals are widened for it. Measure "
+                                "the speeds in another order, or in several runs (--repeats), to see whether the drift stays"))
     findings += _undecided(name, fit)
     findings += _outlying(name, points, group, wrong)
     if options.load == "components" and not components:
-        findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
-                                                    "coefficient"))
+        findings.append(Finding(name, "components", f"{name}: {alike}; the fit has no load coefficient. Add postures in which "
+                                                    "these loads vary independently"))
     if options.load not in ("auto", "none", "components") and options.load not in loads:
         values = points[options.load].to_numpy(dtype=float)
-        met = (f"{values.min():.3g} to {values.max():.3g} were met, against {float(np.median(odd)):.3g} of friction"
-               if np.isfinite(values).all() else "the arm file states no bearing, or rigid bodies do not tell the load")
-        findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
-                                              f"whether friction grows with it ({met}); the fit has none"))
+        met = (f"load {values.min():.3g} to {values.max():.3g}, median friction {float(np.median(odd)):.3g}"
+               if np.isfinite(values).all() else
+               "load unknown: the arm file states no bearing, or the rigid-body model does not determine the load")
+        findings.append(Finding(name, "load", f"{name}: the requested {options.load} load varies too little, or is too small, "
+                                              f"to show whether friction grows with it ({met}). The fit has no load "
+                                              "coefficient; add postures or a payload that vary this load"))
     known = {"scale"} if scale is not None else set()
     if directional != "driving":
         known |= set(beside or ())              # whose intervals hold what the tool leaves open
     gravity |= {key: entry for key, entry in difference.items() if key not in known}
     if options.directional == "driving" != directional:
-        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
-                                                    "back by it are alike"))
+        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so it cannot differ between "
+                                                    "driving and back-driving; leave --directional driving out"))
     if not data.prismatic:
         findings += _shifted(name, points, odd, group)
     findings += [*directions(name, directional, fit, gravity), *offset_finding(name, gravity, float(np.median(odd)))]
@@ -244,8 +247,8 @@ def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
     alike = [f"{one.law} {one.share:.0%}" for one in sorted(fit.candidates, key=lambda one: -one.share)
              if (one.load, one.directional, one.place) == (fit.load, fit.directional, fit.place) and one.share >= AS_WELL]
     return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: a Stribeck effect is {fit.stribeck_share:.0%} "
-                    f"plausible (laws: {', '.join(alike)}). The band of friction holds all of them within the tested speeds; "
-                    "more round trips at low speeds would settle the shape"),)
+                    f"plausible (laws: {', '.join(alike)}). The friction band includes all these laws within the tested speeds; "
+                    "add round trips at low speeds to decide the shape"),)
 
 
 def _outlying(name: str, points: pd.DataFrame, group: Groups, wrong: np.ndarray) -> tuple[Finding, ...]:
@@ -254,8 +257,9 @@ def _outlying(name: str, points: pd.DataFrame, group: Groups, wrong: np.ndarray)
         return ()
     found = points.groupby(group)[["speed", "t"]].mean()[wrong].sort_values("speed")
     shown = ", ".join(f"{speed:.3g}" for speed in found["speed"][:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
-    return (Finding(name, "outliers", f"{name}: {wrong.sum()} of {len(wrong)} round trips lie far off all others, at speeds "
-                    f"{shown}, and count less; look at what happened there, or give all the same weight with --loss squares",
+    return (Finding(name, "outliers", f"{name}: {wrong.sum()} of {len(wrong)} round trips are outliers, at speeds {shown}; they "
+                    "count less in the fit. Find out what happened in them, or give all round trips the same weight with "
+                    "--loss squares",
                     float(found["t"].min())),)
 
 
@@ -265,9 +269,9 @@ def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) ->
     shift = zero_shift(even, gravity, rate / speed, friction, group)
     if shift is None:
         return ()
-    return (Finding(name, "zero", f"{name}: torque looks like gravity at positions {shift[0]:+.3f} ± {shift[1]:.3f} rad from "
-                    "those in the log: its zero_offset in the arm file, or the place of the model's masses, is off; so are "
-                    "loads"),)
+    return (Finding(name, "zero", f"{name}: torque follows the model's gravity better with positions shifted by "
+                    f"{shift[0]:+.3f} ± {shift[1]:.3f} rad, so the computed loads are wrong, too. Check its zero_offset in the "
+                    "arm file and the model's centres of mass"),)
 
 
 def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:
@@ -314,12 +318,13 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
         if np.isfinite(values).all() and np.ptp(values[slow]) > max(VARIED * values.max(), MATTERS * friction / reach):
             varied[name] = (values - values.mean()) / np.std(values)
     if tuple(varied) in ((), ("bending",)):
-        return (), "neither its radial nor its axial load varies"
+        return (), "neither the radial nor the axial load of its bearing varies enough"
     for name, column in varied.items():
         others = np.column_stack([np.ones_like(column), *(other for key, other in varied.items() if key != name)])
         left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
         if np.std(left) < _APART:
-            return (), f"its {' and '.join(varied)} loads vary together, so that their parts of friction cannot be told apart"
+            return (), (f"the {' and '.join(varied)} loads of its bearing vary together, so their parts of friction cannot be "
+                        "separated")
     return tuple(varied), ""
 
 
@@ -349,9 +354,9 @@ def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mecha
     word = "normal load" if load == "normal" else "transmitted force" if prismatic else "transmitted torque"
     tau = unit("coulomb", prismatic)
     found = f"is {high:.3g} {tau} everywhere" if high - low < 0.01 * high else f"stays between {low:.3g} and {high:.3g} {tau}"
-    settle = ("a known payload at another distance from the axis would vary it" if q is None
+    settle = ("a known payload at another distance from the axis would vary the load" if q is None
               else vary_load(mechanism, joint, load, q, least))
-    note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
+    note = f"the {word} {found}; coulomb is the friction level at this load. {settle[0].upper()}{settle[1:]}"
     return {name: Parameter(None, None, None, None, unit(name, prismatic, load), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
 
@@ -361,7 +366,7 @@ def _dated(drift: Parameter | None, points: pd.DataFrame) -> Parameter | None:
     if drift is None:
         return None
     where = f"the run, t = {points['t'].mean():.0f} s" if points["run"].nunique() == 1 else "each run"
-    return replace(drift, note=f"taken out; the parameters stand for the middle of {where}")
+    return replace(drift, note=f"removed from the fit; the parameters hold for the middle of {where}")
 
 
 def _explained(delay: Parameter | None) -> Parameter:
@@ -370,5 +375,5 @@ def _explained(delay: Parameter | None) -> Parameter:
         return Parameter(None, None, None, None, "s", "unidentifiable",
                          "gravity changes too slowly along the strokes to show a delay")
     if delay.verdict == "unidentifiable":
-        return replace(delay, note="the slope of gravity is too much alike in all postures to tell a delay from viscous friction")
+        return replace(delay, note="the slope of gravity is too similar in all postures to tell a delay from viscous friction")
     return delay

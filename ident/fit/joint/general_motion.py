@@ -93,8 +93,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if directional not in ("auto", *ways):
         raise unknown_name("directional", directional, ("auto", *ways))
     if rigid == "joint" and motion.others_move:
-        raise FitError("other joints move meanwhile, and inertia and gravity of one joint cannot stand for that; "
-                       "use the model's rigid-body torque")
+        raise FitError("other joints move at the same time, and the inertia and gravity of one joint cannot describe their "
+                       "torque; use the model's rigid-body torque")
     data = motion_data(motion, rigid, doubt)
     if data.groups < LEAST_ROUND_TRIPS:
         raise FitError(f"{data.groups} pass(es) between reversals found, at least {LEAST_ROUND_TRIPS} are needed")
@@ -117,7 +117,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
         return chosen({"none": {}})
     if not _both_ways(motion):
-        raise FitError("hardly any of the motion goes the other way at these speeds, so that both directions cannot be "
+        raise FitError("the joint hardly moves in one of the directions at the speeds of the other, so the directions cannot be "
                        "compared; leave --directional out")
     selected = chosen(ways if directional == "auto" else {directional: ways[directional]})
     if (found := _possible(selected)) is not None:
@@ -196,8 +196,8 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > ONE_WAY
     if not rows.any():
-        raise FitError(f"{motion.joint} only twitches: it never moves one way for as long as the filter reaches; a friction "
-                       "level needs longer ways")
+        raise FitError(f"{motion.joint} only twitches: it always reverses within the length of the filter; record longer "
+                       "strokes")
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
     values = {"segment": motion.between_reversals[motion.points],
@@ -230,14 +230,14 @@ def check_sign(data: FitPoints) -> None:
     A = np.column_stack([columns, *data.nuisance.values()])
     friction = columns @ np.linalg.lstsq(A, data.tau, rcond=None)[0][:2]
     if np.mean(friction * columns[:, 0]) <= 0.0:
-        raise TorqueReversed("what inertia and gravity leave of the torque opposes the motion; the sign of the torque signal is "
+        raise TorqueReversed("the torque without inertia and gravity opposes the motion; the sign of the torque signal is "
                              "wrong (in an import, give it a negative factor, or set direction = -1 if the position is reversed "
                              "too)")
 
 
 def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
     """What was fitted along with general motion, and why scale or delay were not."""
-    absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
+    absent = Parameter(None, None, None, None, "1", "unidentifiable", "not fitted to this general motion")
     delay = replace(absent, unit="s")
     offset = fit.nuisance["offset"]
     half = offset.half_width or 0.0
@@ -268,5 +268,6 @@ def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
     if not said:
         return Finding(name, "agreement", f"{name}: general motion and constant speed share no parameter with an interval")
     word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
-    word += f"; levels under different loads ({motion.load}, {constant.load}) do not compare" if apart_by_load else ""
+    word += (f"; friction levels fitted with different loads ({motion.load}, {constant.load}) cannot be compared"
+             if apart_by_load else "")
     return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")

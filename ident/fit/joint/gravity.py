@@ -26,7 +26,7 @@ _LINEAR = 0.5           # rad; and of a greater one the slope of gravity tells n
 _MUCH = 0.1             # a shift of the zero may itself be what gravity and the even part differ by
 _ASTRAY = 0.2           # part of friction by which even parts that follow gravity do not scatter about it
 ASTRAY = "torque does not follow the model's gravity"       # begins the note of a scale that tells nothing for that reason
-SHARED = "half of a constant difference between the directions of friction looks the same"
+SHARED = "half of a constant friction difference between the directions has the same effect as a torque offset"
 
 
 def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False,
@@ -72,14 +72,14 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
             note = ASTRAY
         found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
     if not scaled:
-        note = "taken for 1: driving and being driven back by the transmitted torque look the same"
+        note = "assumed to be 1: a friction difference between driving and back-driving has the same effect as a scale"
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     elif not shows:
         spread = float(np.ptp(gravity))
         tau = unit("offset", prismatic)
         note = (f"{ASTRAY}, which varies by {spread:.2g} {tau}" if astray(even, gravity, friction)
-                else f"gravity of this joint varies by {spread:.2g} {tau} only" if spread > 1e-3
-                else "gravity of this joint does not vary with its position")
+                else f"the gravity torque of this joint varies by only {spread:.2g} {tau}" if spread > 1e-3
+                else "the gravity torque of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
 

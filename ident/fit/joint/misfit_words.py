@@ -6,13 +6,13 @@ from stribeck.ident.laws.law_table import unit
 from stribeck.ident.log.finding import Finding
 
 _LEAST_P = 1e-6         # below which a chance is not told by its digits
-_DO = {"speed": "look at the residuals in the report; round trips at more speeds about there would show the curve",
-       "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
-       "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
+_DO = {"speed": "look at the residuals in the report; add round trips at more speeds near this one to show the curve",
+       "load": "friction may not be proportional to this load, or may grow with another load (--load)",
+       "position": "friction varies along the stroke, as gears and windings cause; add postures elsewhere to average it",
        "direction": "viscous friction may differ between the directions (--directional viscous)",
-       GROWTH: "round trips at several speeds under each load would show how, as where viscous friction grows with the load",
+       GROWTH: "viscous friction may grow with the load; measure round trips at several speeds under each load",
        "time": "warm up longer, or record again (--repeats)",
-       "repeats": "friction changes with speed and load otherwise than by any law that was tried"}
+       "repeats": "no law that was tried follows friction over speed and load; look at the residuals in the report"}
 
 
 def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool, in_order: bool = False) -> tuple[Finding, ...]:
@@ -21,10 +21,10 @@ def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool,
         return ()
     said = "; ".join(size_and_place(one, friction, prismatic) for one in fit.lack_of_fit)
     overs = {one.over for one in fit.lack_of_fit}
-    do = "speeds were measured in their order, so that time may be the cause as well: shuffle them" if (
+    do = "speeds were measured from slow to fast or fast to slow, so time may be the cause as well: shuffle the speeds" if (
         in_order and overs & {"speed", "time", "repeats"}) else _DO[fit.lack_of_fit[0].over]
     p = fit.lack_of_fit[0].p
-    held = "" if overs == {"direction"} else "Intervals and band hold it; "
+    held = "" if overs == {"direction"} else "Intervals and band include this misfit; "
     return (Finding(name, "lack of fit", f"{name}: the law {fit.law} does not fit: {said} "
                     f"(p {f'= {p:.1g}' if p >= _LEAST_P else f'< {_LEAST_P:.0e}'}). {held}{do}"),)
 
@@ -45,6 +45,6 @@ def order_finding(name: str, ordered: bool) -> tuple[Finding, ...]:
     """A word where speeds were measured in their order: what friction does over time cannot be told from speed."""
     if not ordered:
         return ()
-    return (Finding(name, "speed order", f"{name}: speeds were measured in their order, so that friction which changes over "
-                    "time, as while warming up, looks like friction that changes with speed; intervals hold a steady drift of "
-                    "some per cent only. Shuffle the speeds (stribeck plan does)"),)
+    return (Finding(name, "speed order", f"{name}: speeds were measured from slow to fast or fast to slow, so a change of "
+                    "friction over time, as during warm-up, looks like a change with speed; the intervals include only a steady "
+                    "drift of a few per cent. Shuffle the speeds (stribeck plan does)"),)

@@ -35,28 +35,29 @@ class Options:
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
         if self.drift not in ("auto", "none"):
-            raise unknown_name("way to take drift", self.drift, ("auto", "none"))
+            raise unknown_name("drift option", self.drift, ("auto", "none"))
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
         if self.loss == "huber" and self.motion != "none":
-            raise InputError("loss = \"huber\" weighs round trips; leave motion out")
+            raise InputError("loss = \"huber\" weights round trips, which general motion does not have; leave motion out")
         if self.inertia not in INERTIA:
-            raise unknown_name("way to take the links' inertia", self.inertia, INERTIA)
+            raise unknown_name("inertia option", self.inertia, INERTIA)
         if self.inertia == "fit" and self.motion == "joint":
-            raise InputError("inertia = \"fit\" is that of the model's links; motion = \"joint\" fits the joint's own")
+            raise InputError("inertia = \"fit\" fits the links of the model, but motion = \"joint\" fits the joint's own "
+                             "inertia; use motion = \"model\"")
         if self.directional not in ("auto", "none", *DIFFERENCES):
             raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
         if self.directional == "driving" and self.motion != "none":
-            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
+            raise InputError("directional = \"driving\" needs round trips; leave motion out")
         if self.directional == "driving" and self.torque_basis == "gravity-corrected":
-            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
-                             "not; choose one")
+            raise InputError("directional = \"driving\" assumes that the torque scale is right, torque_basis = "
+                             "\"gravity-corrected\" corrects the scale; choose one of the two")
         if self.torque_basis not in BASES:
             raise unknown_name("torque basis", self.torque_basis, BASES)
         if self.torque_basis != "drive" and self.motion != "none":
-            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
+            raise InputError(f"torque_basis = \"{self.torque_basis}\" needs round trips; leave motion out")
         if self.load == "components" and (self.motion != "none" or self.directional == "driving"):
-            raise InputError("load = \"components\" rests on round trips and has no coefficient that driving could change; "
-                             "leave motion and directional out")
+            raise InputError("load = \"components\" needs round trips, and its coefficients cannot differ between driving and "
+                             "back-driving; leave motion and directional out")
         if self.motion == "joint" and self.load not in ("auto", "none"):
             raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")

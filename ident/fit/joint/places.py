@@ -90,6 +90,6 @@ def place_finding(name: str, fit: FitResult, friction: float, position: Array) -
     if max(-low, high) < _TRIFLE * friction:
         return ()
     how = f"waves with position ({fit.place})" if np.ptp(position) > _TURNS else "changes with position"
-    return (Finding(name, "position", f"{name}: friction {how}: in some places it is {max(0.0, -low):.2g} N·m less, in others "
-                    f"{max(0.0, high):.2g} N·m more than its mean (median {friction:.3g} N·m). The fit takes these waves out: "
-                    "its parameters, band and exports hold the mean over the places that were met"),)
+    return (Finding(name, "position", f"{name}: friction {how}, from {max(0.0, -low):.2g} N·m below to "
+                    f"{max(0.0, high):.2g} N·m above its mean (median {friction:.3g} N·m). The fit removes this variation: "
+                    "parameters, band and exports describe the mean over the measured positions"),)

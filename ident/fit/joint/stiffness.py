@@ -57,8 +57,8 @@ def joint_stiffness(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: 
     unit = "N/m" if mechanisms[0].prismatic[mechanisms[0].names.index(name)] else "N·m/rad"
     rate = 1.0 / float(np.median(np.diff(runs[0].t)))
     if hertz * _OF_RATE > rate:
-        return _untold(unit, f"the swing at {hertz:.3g} Hz is too near to the rate of the log, {rate:.4g} Hz: at least "
-                             f"{_OF_RATE * hertz:.0f} Hz are needed")
+        return _untold(unit, f"the log's sampling rate of {rate:.4g} Hz is too low for an oscillation at {hertz:.3g} Hz: log at "
+                             f"{_OF_RATE * hertz:.0f} Hz or more")
     log = filtered(runs, mechanisms, min(_BAND * hertz, _HIGHEST * rate))
     motion = reduce_motion(log, name)
     joint = mechanisms[0].names.index(name)
@@ -66,13 +66,13 @@ def joint_stiffness(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: 
     columns, target = _equation(motion, inertia, float(runs[0].rotor_inertia()[joint, joint]))
     noise = _noise_part(motion, columns, float(np.sqrt(np.mean(inertia**2))))
     if noise > _NOISE:
-        return _untold(unit, f"noise of the torque makes up {noise:.0%} of its acceleration at the swing; log a torque of less "
-                             "noise")
+        return _untold(unit, f"torque noise makes up {noise:.0%} of the torque's second derivative at the oscillation; log a "
+                             "torque signal with less noise")
     value, error, dof = _compliance(columns, target, motion.between_reversals[motion.points])
     value, error = value / (1.0 - noise), np.hypot(error, noise * value)
     reach = float(student.ppf(0.975, max(1, dof))) * error
     if value - reach <= 0.0:
-        return _untold(unit, "the interval of its compliance holds zero: the joint may as well be rigid")
+        return _untold(unit, "the interval of its compliance includes zero: the joint may as well be rigid")
     low, high = 1.0 / (value + reach), 1.0 / (value - reach)
     return Parameter(1.0 / value, error / value**2, low, high, unit, verdict(1.0 / value, low, high))
 
@@ -80,10 +80,10 @@ def joint_stiffness(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: 
 def stiffness_finding(name: str, stiffness: Parameter) -> list[Finding]:
     """What there is to say of it."""
     if stiffness.value is None:
-        return [Finding(name, "stiffness", f"{name}: its stiffness is not told: {stiffness.note}")]
+        return [Finding(name, "stiffness", f"{name}: stiffness not identified: {stiffness.note}")]
     half = stiffness.half_width or 0.0
     return [Finding(name, "stiffness", f"{name}: stiffness {stiffness.value:.4g} ± {half:.2g} {stiffness.unit} between motor "
-                    "and link, by the model's inertia of what it carries")]
+                    "and link, computed with the model's inertia of the links it carries")]
 
 
 def _untold(unit: str, why: str) -> Parameter:

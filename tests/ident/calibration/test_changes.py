@@ -191,12 +191,12 @@ def test_loads_of_other_kinds_or_bearings_are_not_mixed_up() -> None:
     found = compare(a, b)
     assert {change.name for change in found.parameters} == {"scale", "offset"}
     assert found.curves["j1"].load is None
-    assert any("bearings that differ" in note and "middle of each load range" in note for note in found.notes)
+    assert any("different bearings" in note and "middle of each load range" in note for note in found.notes)
 
 
 def test_temperature_that_differs_is_said() -> None:
     found = compare(calibration(), calibration({"j1": joint(temperature=(18.0, 22.0))}))
-    assert any("30 to 35 °C and at 18 to 22 °C; a change may be the temperature's" in note for note in found.notes)
+    assert any("30 to 35 °C and at 18 to 22 °C; temperature may explain a change" in note for note in found.notes)
     assert not any("°C" in note for note in compare(calibration(), calibration({"j1": joint(temperature=None)})).notes)
 
 
@@ -204,9 +204,10 @@ def test_what_differs_beside_the_numbers_is_said() -> None:
     first = calibration()
     other = replace(calibration(), arm="another", model=replace(first.model, sha256="1", tool=Tool(mass=1.0)))
     said = " / ".join(compare(first, other).notes)
-    for words in ("different names, arm and another", "the models beside them differ", "the tools that they state differ"):
+    for words in ("different names, arm and another", "the models of the two calibrations differ", "the stated tools differ"):
         assert words in said
-    assert any("both rest on 0: what differs comes from the fits" in note for note in compare(first, first).notes)
+    assert any("both calibrations are fitted to 0: differences come from the fits" in note
+               for note in compare(first, first).notes)
 
 
 def test_joints_of_one_side_are_named() -> None:
@@ -225,9 +226,9 @@ def test_a_parameter_without_interval_is_left_to_the_curve() -> None:
 
 @pytest.mark.parametrize(("other", "words"), [
     (lambda: calibration({"k1": joint()}), "no joint in common: j1 and k1"),
-    (lambda: calibration(basis="gravity-corrected"), "torque_basis is drive here and gravity-corrected there"),
+    (lambda: calibration(basis="gravity-corrected"), "torque_basis is drive in the first calibration and gravity-corrected in the other"),
     (lambda: calibration({"j1": joint(parameters={name: replace(p, unit="N") for name, p in joint().parameters.items()})}),
-     "joint j1 has friction in N·m here and in N there"),
+     "joint j1 has friction in N·m in the first calibration and in N in the other"),
 ])
 def test_what_cannot_be_compared_is_refused(other: Callable[[], Calibration], words: str) -> None:
     with pytest.raises(InputError, match=words):

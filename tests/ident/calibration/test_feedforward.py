@@ -167,7 +167,7 @@ def test_plain_lists_and_integers_will_do() -> None:
 
 
 @pytest.mark.parametrize(("state", "said"), [
-    ((np.zeros(5), np.zeros(6)), r"q has shape \(5,\), lab6 needs \(6,\): one value each for j1, j2, j3, j4, j5, j6"),
+    ((np.zeros(5), np.zeros(6)), r"q has shape \(5,\), lab6 needs \(6,\): one value for each of j1, j2, j3, j4, j5, j6"),
     ((np.zeros(6), 0.0), r"dq has shape \(\), lab6 needs \(6,\)"),
     ((np.zeros(6), np.zeros(6), np.zeros((1, 6))), r"ddq has shape \(1, 6\)"),
     ((np.zeros(6), np.array([0, 0, 0, np.nan, 0, 0])), r"dq of joint j4 is not a finite number"),

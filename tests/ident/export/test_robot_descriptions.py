@@ -257,7 +257,7 @@ def test_attributes_that_only_look_alike_stay(make_calibration: Callable[..., Ca
     ("sdf", "arm.sdf", ARM_SDF.replace("'j1'", "'j7'"), r"arm.sdf: unknown joint 'j1'.*valid: j7, j2, j3"),
     ("sdf", "arm.sdf", ARM_SDF.replace('"j3"', '"j2"'), "two joints are called j2"),
     ("sdf", "arm.sdf", ARM_SDF.replace("<axis>\t<xyz>0 1 0</xyz>\t</axis>", ""), "joint j3 has no <axis>"),
-    ("json", "arm.sdf", ARM_SDF, "json holds numbers alone"),
+    ("json", "arm.sdf", ARM_SDF, "the format json is a file of numbers"),
 ])
 def test_files_that_do_not_fit(three: Calibration, tmp_path: Path, target: str, name: str, text: str | None, words: str) -> None:
     if text is not None:

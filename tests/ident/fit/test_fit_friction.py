@@ -209,7 +209,7 @@ def test_labels_that_are_no_numbers_are_not_one_round_trip() -> None:
 
 def test_words_are_refused_in_plain_words() -> None:
     w, tau, _ = noisy()
-    with pytest.raises(InputError, match="torque holds values that are no numbers"):
+    with pytest.raises(InputError, match="torque holds values that are not numbers"):
         fit_friction(w, [str(value) + " Nm" for value in tau])
 
 

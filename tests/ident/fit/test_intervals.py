@@ -116,5 +116,5 @@ def test_a_torque_without_friction_is_refused_whatever_is_fitted_along(law: str)
     rng = np.random.default_rng(0)
     w, drift = np.geomspace(0.01, 1.0, 24), np.linspace(-1.0, 1.0, 24)
     data = FitPoints(w, -0.5 + 0.3 * drift + 0.01 * rng.standard_normal(24), None, np.arange(24), {"drift": drift})
-    with pytest.raises(FitError, match="the torque holds no friction"):
+    with pytest.raises(FitError, match="the torque shows no friction"):
         fit_law(data, LAWS[law])

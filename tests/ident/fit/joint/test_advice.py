@@ -30,7 +30,7 @@ def test_as_many_more_round_trips_as_are_named_settle_a_weak_parameter() -> None
     for seed in range(12):
         few = points(30, seed, 0.05)
         note = advised(fit_law(few, law_named("stribeck")), few.w, None, 30).parameters["viscous"].note
-        further = int(re.search(r"about (\d+) round trips more than these 30", note)[1])
+        further = int(re.search(r"about (\d+) round trips in addition to these 30", note)[1])
         better = fit_law(points(30 + further, 100 + seed, 0.05), law_named("stribeck")).parameters["viscous"]
         reached.append(better.half_width / better.value)
     assert 0.12 < np.median(reached) < 0.18
@@ -38,12 +38,12 @@ def test_as_many_more_round_trips_as_are_named_settle_a_weak_parameter() -> None
 
 def test_what_is_known_well_enough_needs_no_more() -> None:
     assert more(0.15, 40) == ""
-    assert "about 120 round trips more than these 40" in more(0.30, 40)
+    assert "about 120 round trips in addition to these 40" in more(0.30, 40)
 
 
 def test_round_trips_without_end_are_no_advice() -> None:
-    assert more(80.0, 40, "passes") == "its interval holds zero; more passes like these 40 would hardly settle it"
-    assert more(1.2, 40) == "known within 120 %; more round trips like these 40 would hardly settle it"
+    assert more(80.0, 40, "passes") == "its interval includes zero; more passes like these 40 would hardly narrow the interval"
+    assert more(1.2, 40) == "known within 120 %; more round trips like these 40 would hardly narrow the interval"
 
 
 def test_a_load_that_hardly_acts_is_not_told_to_span_hundreds_of_times_more() -> None:
@@ -54,7 +54,7 @@ def test_a_load_that_hardly_acts_is_not_told_to_span_hundreds_of_times_more() ->
                                                                    verdict="unidentifiable")})
     note = advised(tiny, data.w, load, 60, auto=False).parameters["coulomb_coefficient"].note
     assert "hardly shows" in note
-    assert "times that span" not in note
+    assert "times this span" not in note
 
 
 def test_an_identified_parameter_has_no_note() -> None:
@@ -92,7 +92,7 @@ def test_the_named_payload_does_vary_the_load() -> None:
     j3 = mechanism.names.index("j3")
     rng = np.random.default_rng(0)
     q = rng.uniform(-1.5, 1.5, (40, 6))
-    mass, offset = map(float, re.search(r"a payload of ([\d.]+) kg ([\d.]+) m off the axis of j6",
+    mass, offset = map(float, re.search(r"a payload of ([\d.]+) kg, ([\d.]+) m from the axis of j6",
                                         vary_load(mechanism, j3, "normal", q)).groups())
 
     def spread(mass: float) -> float:

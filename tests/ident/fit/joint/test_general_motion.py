@@ -123,7 +123,8 @@ def test_levels_under_different_loads_are_not_held_against_each_other() -> None:
     with_load = fit_law(FitPoints(w, tau, load, np.arange(48)), LAWS["coulomb-viscous"], "normal")
     without = fit_law(FitPoints(w, tau, None, np.arange(48)), LAWS["coulomb-viscous"])
     said = agreement("j1", with_load, without).text
-    assert "they agree within their intervals; levels under different loads (normal, none) do not compare" in said
+    assert ("they agree within their intervals; friction levels fitted with different loads (normal, none) cannot be compared"
+            in said)
     assert "coulomb" not in said
     assert "coulomb 2.9" in agreement("j1", with_load, with_load).text
 
@@ -278,7 +279,7 @@ def crane(others: float) -> tuple[Run, Mechanism]:
 def test_terms_of_one_joint_are_refused_where_others_move() -> None:
     held, moving = ([reduce_motion(filtered([run], [mechanism]), "swing") for run, mechanism in (crane(0.0), crane(0.1))])
     assert fit_motion(held, "joint").values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.03)
-    with pytest.raises(FitError, match="other joints move meanwhile"):
+    with pytest.raises(FitError, match="other joints move at the same time"):
         fit_motion(moving, "joint")
 
 

@@ -77,7 +77,7 @@ def test_friction_that_would_drive_is_doubted(half: float, doubted: bool) -> Non
     load = np.random.default_rng(0).uniform(5.0, 20.0, len(w))
     fit = fit_law(FitPoints(w, 2.0 + 0.03 * load + w, load, np.arange(len(w))), LAWS["coulomb-viscous"], "torque")
     found, = directions("j1", "driving", fit, {"driving_difference": Parameter(half, 0.001, half, half, "1", "identified")})
-    assert ("taken for right, are off" in found.text) == doubted
+    assert ("assumed right, are wrong" in found.text) == doubted
 
 
 def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:

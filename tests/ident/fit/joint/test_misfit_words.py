@@ -53,5 +53,5 @@ def test_speeds_in_the_order_of_time_are_a_finding(turn: int) -> None:
     table["odd"] += VISCOUS * (speed - table["speed"])
     table["speed"] = speed
     (text,) = said(identified(table), "speed order")
-    assert "friction which changes over time" in text
+    assert "a change of friction over time" in text
     assert table["odd"].min() + 0.1 > COULOMB

@@ -91,7 +91,7 @@ def test_where_the_load_goes_with_position_it_is_weak_and_the_rival_named():
         assert fit.load == "torque"
         coefficient = fit.parameters["coulomb_coefficient"]
         assert coefficient.verdict == "weak"
-        assert "waves with position" in coefficient.note
+        assert "varies with position" in coefficient.note
 
 
 def test_a_wide_bin_holds_the_mean_of_its_way():
