@@ -1,4 +1,4 @@
-"""The tables of a calibration file, checked key by key and against each other, and what each becomes."""
+"""Tables of a calibration file: checks of keys and of combinations of keys, and conversion to data."""
 
 import math
 from datetime import datetime
@@ -201,7 +201,7 @@ class JointCalibrationTable(BaseModel):
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
-        """The joint, after checks that concern several keys; `where` begins their messages."""
+        """Return the joint, after checks of several keys together; `where` begins the messages."""
         if not is_law(self.law):
             raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
@@ -261,7 +261,7 @@ class MotorTable(BaseModel):
     parameters: dict[str, ParameterTable]
 
     def motor(self, where: str) -> RubbingMotor:
-        """The motor, after checks that concern several keys; `where` begins their messages."""
+        """Return the motor, after checks of several keys together; `where` begins the messages."""
         if not is_law(self.law):
             raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
         own = (*law_named(self.law).parameters(False), INERTIA)
@@ -276,7 +276,7 @@ class MotorTable(BaseModel):
 
 
 class _FitTable(BaseModel):
-    """What is needed to repeat the fit; other entries are for people."""
+    """Options that are needed to repeat the fit; other entries are for information."""
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=False)
     law: str | None = None

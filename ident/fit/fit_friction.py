@@ -107,7 +107,7 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
     if against > 0.5:
         raise FitError(f"the torque opposes the motion in {against:.0%} of the points: "
                        + ("the sign of the torque or of the velocity is wrong" if against > _REVERSED else
-                          "noise or another torque hides the friction, or the sign of the torque is wrong in some points"))
+                          "noise or another torque hides the friction, or the torque changes its sign against the velocity"))
     if scatter is not None and (scatter < 0.0).any():
         raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; a standard deviation is zero or positive")
     trips = group_index(labels[moving])

@@ -1,4 +1,4 @@
-"""First stage: the runs that count, all of one arm."""
+"""First stage of identification: choose the runs that count, all of one arm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ from stribeck.ident.log.run import BREAKAWAY, EXCITATION, Run, arm_sha256
 
 @dataclass(frozen=True)
 class ChosenRuns:
-    """Runs of one arm, each once.
+    """Runs of one arm, without duplicates.
 
     Attributes
     ----------
     arm : ArmFile
-        As the first run with motion states it, whose tool the calibration takes.
+        Arm file of the first run with motion; the calibration states its tool.
     runs, ramps : tuple of Run
-        Runs with motion, and runs in which torques grew until joints broke loose.
+        Runs with motion, and runs of torque ramps, which measure breakaway.
     logs : tuple of tuple of Finding
-        What is wrong with the samples of each of `runs`.
+        Findings about the samples of each of `runs`.
     findings : tuple of Finding
         Runs that do not count, and why.
     """
@@ -40,24 +40,24 @@ class ChosenRuns:
 
     @cached_property
     def passes(self) -> list[list[int]]:
-        """Places of the runs by pass over their plan."""
+        """Indices of the runs of each pass over the plan."""
         return runs_by_pass(self.runs)
 
     @cached_property
     def breakaway(self) -> pd.DataFrame:
-        """Pairs of ramps."""
+        """Table of the pairs of torque ramps."""
         return breakaway_table(self.ramps)
 
 
 def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
-    """Runs that count towards a calibration, with the findings about their samples.
+    """Choose the runs that count towards a calibration, and check their samples.
 
     Raises
     ------
     InputError
-        If the runs belong to different arms, one is given twice, or a log cannot be used.
+        If the runs belong to different arms, a run is given twice, or a log cannot be used.
     FitError
-        If nothing but ramps of torque is given.
+        If all given runs are torque ramps.
     """
     _check_one_arm(runs)
     ramps, moving = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
@@ -73,12 +73,12 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
 
 
 def options_for(chosen: ChosenRuns, options: Options) -> Options:
-    """What a fit may choose from, given its runs: where one of them is excitation, all are fitted as general motion.
+    """Return the options for these runs: if one of them is an excitation run, all are fitted as general motion.
 
     Raises
     ------
     InputError
-        If something is asked for that rests on round trips.
+        If an option needs round trips.
     """
     excited = next((run for run in chosen.runs if run.purpose == EXCITATION), None)
     if excited is None or options.motion != "none":
@@ -110,7 +110,7 @@ def _check_one_arm(runs: Sequence[Run]) -> None:
 
 
 def _check_labels(runs: Sequence[Run]) -> None:
-    """Refuse runs that a calibration could not tell apart, as two of other campaigns that were imported in the same second."""
+    """Refuse runs with the same name, such as two runs of different campaigns that were imported in the same second."""
     labels = [run.label for run in runs]
     for run in runs:
         if labels.count(run.label) > 1:
@@ -119,7 +119,7 @@ def _check_labels(runs: Sequence[Run]) -> None:
 
 
 def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
-    """Runs but those that ended with their first sample, as where the way to the start was not free; all if none is left."""
+    """Leave out runs that ended after their first sample (the path to the start was blocked); keep all if none is left."""
     stubs = [run for run in runs if len(run.t) <= 1]
     if len(stubs) == len(runs):
         return list(runs), []
@@ -128,12 +128,12 @@ def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
 
 
 def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
-    """Runs that differ in their samples: an arm without noise repeats itself, which tells nothing new.
+    """Leave out runs with the same samples as another run: a simulated arm without noise repeats itself exactly.
 
     Raises
     ------
     InputError
-        If a run is given twice, or a copy of it.
+        If a run or a copy of it is given twice.
     """
     seen: dict[str, Run] = {}
     findings = []

@@ -1,4 +1,4 @@
-"""Between reduction and friction: the links' inertia, where it is asked for or general motion contradicts the model's."""
+"""Stage between reduction and friction: fit the inertia of the links, if requested or if torques contradict the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,23 +20,23 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 from stribeck.ident.model.mechanism import Mechanism
 
-_ROUNDS = 2             # of friction of joints without a drive, and of loads with it
+_ROUNDS = 2             # iterations: friction of passive joints, and loads with this friction
 
 
 @dataclass(frozen=True)
 class SoughtInertia:
-    """The links' inertia.
+    """Inertia of the links: identified, or the model's.
 
     Attributes
     ----------
     fit : InertialFit, optional
-        None where the model's was trusted.
+        None if the model's inertia was trusted.
     doubts : dict of str to callable
-        What it leaves open of the torque of each joint that moves, see `Doubts`.
+        Uncertainty of the rigid-body torque of each moving joint, see `Doubts`.
     findings : tuple of Finding
-        What there is to say of it.
+        Findings about the inertia.
     passive : PassiveFriction
-        Friction of a closed chain's joints without a drive, where it was sought.
+        Friction of a closed chain's passive joints, if it was sought.
     """
 
     fit: InertialFit | None = None
@@ -49,7 +49,7 @@ TRUSTED = SoughtInertia()
 
 
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
-    """The runs with models of the inertia, and of friction that joints share, which were found where they were sought."""
+    """Identify the inertia of links and the friction that joints share, if requested, and put them into the models."""
     found, inertia = _identified(chosen, reduced)
     if (chain := reduced.mechanism.chain) is not None and not chain.classes:
         said = Finding(None, "passive joints", "the friction of each drive includes the friction of the passive joints that it "
@@ -83,12 +83,12 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
 
 
 def _unknown(mechanism: Mechanism) -> bool:
-    """Whether the friction of joints without a drive is sought."""
+    """Return whether friction of passive joints is to be identified."""
     return mechanism.chain is not None and any(not one.stated for one in mechanism.chain.classes)
 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
-    """Runs reduced once more, with the first moments that the even parts tell."""
+    """Fit the first moments of the links to the even parts, and reduce the runs again with them."""
     fit = fit_first_moments(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
     again = reduced.with_models(chosen.runs, tuple(map(fit.model, reduced.mechanisms)))
     doubts = {str(name): LoadDoubts(fit, again.mechanism, str(name), rows, again.q[rows.index], again.dq[rows.index])
@@ -97,7 +97,7 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRu
 
 
 def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
-    """Runs reduced with the friction of a closed chain's joints without a drive, where that is sought."""
+    """Fit the friction of a closed chain's passive joints, if requested, and reduce the runs again with it."""
     fit = None
     for _ in range(_ROUNDS if _unknown(reduced.mechanism) else 0):
         odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
@@ -113,7 +113,7 @@ def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIner
 
 
 def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
-    """Points without the friction of motors that move several joints, where they tell it from that of the joints."""
+    """Take the friction of shared motors out of the points, if the points can separate it from that of the joints."""
     odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
     fit = fit_motor_friction(odd, reduced.options.law)
     if fit is None:
@@ -125,7 +125,7 @@ def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[Reduced
 
 
 def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
-    """What to know of motors that move several joints and whose friction was not told apart from that of the joints."""
+    """Return findings about shared motors whose friction was not separated from that of the joints."""
     coupled, findings = reduced.mechanism.transmission, list[Finding]()
     if coupled is None:
         return ()
@@ -146,7 +146,7 @@ def _both(one: Doubts, other: Doubts, friction: FitResult | None) -> ModelDoubt:
 
 
 def _said(fit: InertialFit, why: str) -> Finding:
-    """What was found, by the combination that lies farthest from what the model states."""
+    """Return the finding about the identified inertia, with the combination that differs most from the model."""
     inertia = identified(fit)
     apart = inertia.differing(fit.base, fit.prior.mechanism)
     text = (f"{why}: this log identifies {inertia.told} of the {len(inertia.parameters)} combinations of masses, first moments "

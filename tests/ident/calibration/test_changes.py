@@ -226,7 +226,8 @@ def test_a_parameter_without_interval_is_left_to_the_curve() -> None:
 
 @pytest.mark.parametrize(("other", "words"), [
     (lambda: calibration({"k1": joint()}), "no joint in common: j1 and k1"),
-    (lambda: calibration(basis="gravity-corrected"), "torque_basis is drive in the first calibration and gravity-corrected in the other"),
+    (lambda: calibration(basis="gravity-corrected"),
+     "torque_basis is drive in the first calibration and gravity-corrected in the other"),
     (lambda: calibration({"j1": joint(parameters={name: replace(p, unit="N") for name, p in joint().parameters.items()})}),
      "joint j1 has friction in N·m in the first calibration and in N in the other"),
 ])

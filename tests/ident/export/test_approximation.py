@@ -78,7 +78,7 @@ def test_losses_name_what_and_where_and_how_much(make_calibration: Callable[...,
         near = approximate(joints["j1"])
         assert f"j1 {near.rms:.2g} (worst {near.worst:.2g}) N·m" in off
         assert "j2" not in off
-        assert offset == f"{name} has no torque offset beside friction: j3 0.31 N·m", "that of j4 may well be zero"
+        assert offset == f"{name} leaves out the torque offset: j3 0.31 N·m", "that of j4 may well be zero"
     assert "growth" not in export(made, "vendor").losses[0], "it has friction per effort"
     assert export(made, "json").losses == ()
 

@@ -251,8 +251,8 @@ def test_attributes_that_only_look_alike_stay(make_calibration: Callable[..., Ca
 
 @pytest.mark.parametrize(("target", "name", "text", "words"), [
     ("urdf", "nosuch.urdf", None, "nosuch.urdf: no such file"),
-    ("urdf", "arm.xml", ARM_XML, r"arm.xml: the root element is <mujoco>, <robot> is needed"),
-    ("mjcf", "arm.sdf", ARM_SDF, r"arm.sdf: the root element is <sdf>, <mujoco> is needed"),
+    ("urdf", "arm.xml", ARM_XML, r"arm.xml: the root element is <mujoco>, but <robot> is needed"),
+    ("mjcf", "arm.sdf", ARM_SDF, r"arm.sdf: the root element is <sdf>, but <mujoco> is needed"),
     ("sdf", "arm.sdf", "<sdf", "arm.sdf: not well-formed XML"),
     ("sdf", "arm.sdf", ARM_SDF.replace("'j1'", "'j7'"), r"arm.sdf: unknown joint 'j1'.*valid: j7, j2, j3"),
     ("sdf", "arm.sdf", ARM_SDF.replace('"j3"', '"j2"'), "two joints are called j2"),

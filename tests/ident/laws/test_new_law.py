@@ -127,7 +127,7 @@ def test_exports_say_what_is_lost(fitted: tuple[Path, str]) -> None:
     calibration = Calibration.load(fitted[0])
     for target in ("urdf", "mjcf"):
         said = " ".join(export(calibration, target).losses)
-        assert "what the law levelling has beside them (raised friction, velocity of the bend) (hinge)" in said
+        assert "the other parameters of the law levelling (raised friction, velocity of the bend) (hinge)" in said
     assert "_levelling(" in export(calibration, "c").text
     LAWS["levelling"] = law(c="", no_c="its author knows no C")
     with pytest.raises(InputError, match="the law levelling has no C code: its author knows no C; export to json"):

@@ -44,7 +44,7 @@ def test_noise_makes_it_untold_and_never_stiffer(run: Run) -> None:
         one = joint_stiffness([replace(run, signals={**run.signals, "tau": tau})], [mechanism], "shoulder", 13.0)
         assert one.value is None or one.value == pytest.approx(1000.0, rel=0.1)
     assert one.value is None
-    assert "noise of the torque" in one.note
+    assert "torque noise makes up" in one.note
 
 
 def test_a_swing_too_quick_for_the_rate_is_refused(run: Run) -> None:
