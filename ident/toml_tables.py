@@ -73,7 +73,7 @@ def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> 
 
 def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: ValidationError) -> str:
     faults = error.errors()
-    fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # a misspelt key first, not the key that is missing because of it
+    fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # misspelt keys first
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] in _UNKNOWN:
         return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"

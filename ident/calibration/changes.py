@@ -292,7 +292,7 @@ def _curve_variance(joint: JointCalibration, other: JointCalibration, w: Array, 
     for name in joint.names:
         own = joint.parameters[name]
         rival = other.parameters.get(name, own) if _same_law(joint, other) else own
-        between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance; the other curve has the other half
+        between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance for each curve
         spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
 

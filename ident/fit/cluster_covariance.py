@@ -11,7 +11,7 @@ from stribeck.ident.fit.group_sums import product_sums, symmetric_inverse
 
 @dataclass(frozen=True)
 class Intervals:
-    """Covariance of a least-squares estimate and what follows from it.
+    """Covariance of a least-squares estimate, with standard errors and intervals.
 
     Attributes
     ----------
@@ -29,19 +29,19 @@ class Intervals:
         return np.asarray(np.sqrt(np.maximum(0.0, np.diag(self.covariance))))
 
     def half_width(self, level: float = 0.95) -> Array:
-        """Half width of each parameter's interval, shape (p,)."""
+        """Return the half width of each parameter's interval, shape (p,)."""
         return np.asarray(stdtrit(self.freedom, 0.5 + level / 2.0) * self.std_error)
 
 
 def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Intervals:
-    r"""Covariance that leaves out one group at a time (CR3), with Satterthwaite degrees of freedom.
+    r"""Return the covariance from leaving out one group at a time (CR3), with Satterthwaite degrees of freedom.
 
     Parameters
     ----------
     jacobian : ndarray, shape (N, p)
-        Of the whitened prediction.
+        Jacobian of the whitened prediction.
     residual : ndarray, shape (N,)
-        Whitened.
+        Whitened residuals.
     group : ndarray of int, shape (N,)
         Groups 0 ... G-1.
 

@@ -59,7 +59,7 @@ class ReducedRuns:
     @cached_property
     def points(self) -> pd.DataFrame:
         """Points of all runs."""
-        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # an empty table would change types
+        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # empty ones change types
         return pd.concat(tables or [self.reductions[0].points], ignore_index=True)
 
     @cached_property

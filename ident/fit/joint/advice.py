@@ -1,4 +1,4 @@
-"""What would settle a parameter that the data tell badly: which further move, with numbers from the data."""
+"""Advice for parameters that the data identify badly: which further measurements would narrow their intervals."""
 
 from dataclasses import replace
 from itertools import product
@@ -11,20 +11,20 @@ from stribeck.ident.laws.parameter import IDENTIFIED, Parameter
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-_POSTURES = 200         # of which the advice on a payload looks at
-VARIED = 1.0 / 3.0      # a load is excited if it spans this part of its greatest value
-_SLOW = {False: 0.05, True: 0.01}       # rad/s and m/s (sliding): a slowest speed above shows no Stribeck effect
+_POSTURES = 200         # most postures that the search for a payload evaluates
+VARIED = 1.0 / 3.0      # a load is excited if it spans more than this part of its greatest value
+_SLOW = {False: 0.05, True: 0.01}       # rad/s and m/s (sliding): data above this speed show no Stribeck effect
 _FALLEN = 0.5           # part of the Stribeck velocity below which the level of slow sliding shows
-_SMALL = 0.2            # part of friction at the fastest speed below which faster strokes tell viscous friction best
-_CARRIED = (0.1, 0.2, 0.5)              # masses of a payload that are tried, as parts of what the joint carries,
-_LOST = 1.0             # half width over value from which more of the same, 44 times as much, is no advice
-_NOTHING = 2.0          # half width over value from which the interval reaches beyond zero
-_OFFSETS = np.arange(0.05, 0.51, 0.05)  # and its distances from the last axis, m
+_SMALL = 0.2            # viscous part of friction at the fastest speed, below which the advice is to measure faster
+_CARRIED = (0.1, 0.2, 0.5)              # masses of payloads that are tried, as parts of the mass that the joint carries,
+_OFFSETS = np.arange(0.05, 0.51, 0.05)  # and their distances from the last axis, m
+_LOST = 1.0             # half width over value from which more round trips are no advice: 44 times as many would be needed
+_NOTHING = 2.0          # half width over value from which the interval includes zero
 
 
 def advised(fit: FitResult, speed: Array, load: Array | None, trips: int, prismatic: bool = False, auto: bool = True,
             word: str = "round trips") -> FitResult:
-    """A fit whose weak and unidentifiable parameters say what would settle them.
+    """Return the fit with advice in the notes of weak and unidentifiable parameters.
 
     Parameters
     ----------
@@ -33,15 +33,15 @@ def advised(fit: FitResult, speed: Array, load: Array | None, trips: int, prisma
     speed : ndarray, shape (N,)
         Speeds of the points [rad/s or m/s].
     load : ndarray, shape (N,), optional
-        The load that its coefficients multiply.
+        Load that the coefficients multiply.
     trips : int
         Number of round trips.
     prismatic : bool
         Whether the joint slides.
     auto : bool
-        Whether laws competed, so that one without Stribeck effect was not asked for.
+        Whether laws competed; a named law without a Stribeck effect needs no advice about it.
     word : str
-        What a round trip is called.
+        Word for round trips in the advice.
     """
     parameters = dict(fit.parameters)
     w = "m/s" if prismatic else "rad/s"
@@ -62,7 +62,7 @@ def advised(fit: FitResult, speed: Array, load: Array | None, trips: int, prisma
 
 
 def more(relative: float, trips: int, word: str = "round trips") -> str:
-    """How many further round trips bring a half width to what counts as identified: it falls with their square root."""
+    """Return how many more round trips make a parameter identified; the half width falls with their square root."""
     further = int(np.ceil(trips * ((relative / IDENTIFIED) ** 2 - 1.0)))
     known = f"known within {100.0 * relative:.0f} %" if relative < _NOTHING else "its interval includes zero"
     if relative > _LOST:
@@ -72,7 +72,7 @@ def more(relative: float, trips: int, word: str = "round trips") -> str:
 
 
 def _best(name: str, fit: FitResult, speed: Array, load: Array | None, relative: float, w: str) -> str:
-    """Which kind of move tells a parameter better than more of the same."""
+    """Return which other measurement narrows the interval of a parameter better than more of the same round trips."""
     if name.endswith("_coefficient") and load is not None:
         times = relative / IDENTIFIED
         return (f"the load spans {load.min():.3g} to {load.max():.3g}: "
@@ -93,9 +93,9 @@ def _best(name: str, fit: FitResult, speed: Array, load: Array | None, relative:
 
 
 def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: float = 0.0) -> str:
-    """What would vary a joint's load by `VARIED` of its greatest value, and by `least`, in postures q, shape (N, n).
+    """Return advice how to vary a joint's load by `VARIED` of its greatest value, and by `least`, in postures q, shape (N, n).
 
-    A payload on the last link, off the axis of its joint; weighed by the model.
+    The advice is a payload on the last link, at a distance from the axis of its joint, found with the model.
     """
     if mechanism.chain is not None:
         return ("other postures may vary the load: widen the range of the driven joints (joints.NAME.position), or lower "
@@ -113,7 +113,7 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
 
 
 def _with_mass(mechanism: Mechanism, mass: float, place: Array) -> Mechanism:
-    """The mechanism with a point mass on its last link, from that joint's origin, in base axes at q = 0."""
+    """Return the mechanism with a point mass on its last link; `place` is from the joint's origin, in base axes at q = 0."""
     masses, com = mechanism.mass.copy(), mechanism.com.copy()
     masses[-1] += mass
     com[-1] = (mechanism.mass[-1] * com[-1] + mass * place) / masses[-1]

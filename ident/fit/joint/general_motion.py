@@ -1,14 +1,14 @@
 r"""General motion: friction from any logged motion, by inverse dynamics.
 
-The torque of one joint along a motion is linear in what is no friction, too:
+The torque of one joint along a motion is also linear in the terms besides friction:
 
 .. math:: \tau = \tau_f(\dot q) + J \ddot q + g_s \sin q + g_c \cos q + o + \Delta k_v |\dot q|
 
-Inertia and gravity are the joint's own terms (`"joint"`, the others hold) or the model's (`"model"`, with a scale where
-gravity shows it). Both sides are filtered alike, see `motion_points`.
+Inertia and gravity are fitted as the joint's own terms (`"joint"`, if the other joints stand still), or come from the model
+(`"model"`, with a scale if gravity varies enough). Both sides pass the same filter, see `motion_points`.
 
-Directions: a constant difference is the offset o, which friction and drive share; :math:`\Delta k_v` is half the
-difference of viscous friction, so that Coulomb is C ± o and viscous friction k_v ± Δk_v.
+Directions: a constant difference is part of the offset o, together with the offset of the drive's torque. :math:`\Delta k_v` is
+half the difference of viscous friction: Coulomb friction is C ± o, viscous friction k_v ± Δk_v.
 
 References
 ----------
@@ -38,43 +38,43 @@ from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.reduction.round_trips import COLUMNS
 
 RIGID = ("model", "joint")
-_SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
+_SHOWS = 0.1            # least variation of gravity, as a part of the remaining torque, for which a scale is fitted
 DELAY = 0.005           # s; torque signals lag by milliseconds
-_BOTH = 0.1             # part of the points that each direction needs before directions are compared
-OF_MOTION: Mapping[str, Callable[[Motion], Array]] = {      # what is fitted along and follows the motion's derivatives
+_BOTH = 0.1             # least part of the points in each direction for comparing directions
+OF_MOTION: Mapping[str, Callable[[Motion], Array]] = {      # nuisance columns from the motion and its derivatives
     "inertia": lambda motion: motion.view(motion.ddq),
     "scale": lambda motion: motion.view(motion.rigid),
     "delay": lambda motion: -motion.view(np.gradient(motion.rigid, motion.dt)),
     "viscous_difference": lambda motion: motion.view(np.abs(motion.dq))}
-ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
+ONE_WAY = 0.98         # least mean direction, after the filter, with which a point counts as motion in one direction
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
                loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None,
                whole: bool = True) -> FitResult:
-    """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
+    """Fit friction to general motion: laws, loads, differences between directions and waves compete on left-out passes.
 
-    A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
-    which a reversal renews.
+    A pass between two reversals is a group, like a round trip at constant speed: its samples share ripple and a level of
+    friction, and a reversal changes both.
 
     Parameters
     ----------
     motion : Motion
         See `reduce_motion`.
     rigid : str
-        "joint": inertia and gravity of the joint are fitted along; "model": the model's torque is taken off.
+        "joint": inertia and gravity of the joint are fitted, too; "model": the model's torque is subtracted.
     law : str
         A name in `LAWS`, or "auto".
     directional : str
         "none", "viscous" or "auto".
     loads : sequence of str
-        Loads on offer, "none" for no load part.
+        Loads that compete, "none" for no load part.
     further : tuple of str
-        Laws that compete, too.
+        Further laws that compete.
     doubt : ModelDoubt, optional
-        What the model's torque may be beside what it is, in place of a scale.
+        Uncertainty of the model's torque, fitted instead of a scale.
     whole : bool
-        Whether the torque holds all friction at the joint, so that it cannot but oppose motion.
+        Whether the torque includes all friction at the joint, so that friction must oppose the motion.
 
     Returns
     -------
@@ -84,8 +84,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     Raises
     ------
     FitError
-        If there are too few passes, other joints move though their torques are not the model's, torque opposes motion, or
-        a difference between the directions is asked for which the motion cannot show or friction cannot have.
+        If there are too few passes, other joints move although the model is not used, torque opposes motion, or the requested
+        difference between the directions does not show in the motion or would make friction negative.
     """
     if rigid not in RIGID:
         raise unknown_name("rigid-body torque", rigid, RIGID)
@@ -128,7 +128,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
 
 
 def _possible(fit: FitResult) -> FitResult | None:
-    """The fit with viscous friction below zero in neither direction; None where directions differ by more than that."""
+    """Return the fit with nonnegative viscous friction in both directions; None if the directions differ by too much."""
     name = "viscous_difference"
     if (half := fit.nuisance.get(name)) is None:
         return fit
@@ -137,7 +137,7 @@ def _possible(fit: FitResult) -> FitResult | None:
 
 
 def _both_ways(motion: Motion) -> bool:
-    """Whether each direction has so many of the points at the speeds of the other that a difference can show."""
+    """Return whether each direction has enough points at the speeds of the other to show a difference."""
     dq = motion.dq[motion.points]
     speed = [np.abs(dq[dq > 0.0]), np.abs(dq[dq < 0.0])]
     if min(map(len, speed)) == 0:
@@ -147,7 +147,7 @@ def _both_ways(motion: Motion) -> bool:
 
 
 def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> FitPoints:
-    """Points of general motion, with what is no friction as columns fitted along."""
+    """Return the points of general motion, with nuisance columns for the torque besides friction."""
     tau, columns = motion.view(motion.tau), dict(_rigid_columns(motion, rigid))
     prior = {"delay": DELAY} if "delay" in columns else {}
     if doubt is not None:
@@ -165,33 +165,33 @@ def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> 
 
 
 def law_torque(motion: Motion, fit: FitResult) -> Array:
-    """Friction of a fit as the points see it, shape (N,) [N·m or N]."""
+    """Return the friction of a fit at the points, after the filter, shape (N,) [N·m or N]."""
     return motion.view(fit.predict(motion.speed, motion.loads.get(fit.load)))
 
 
 def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.ndarray]:
-    """Points as a table like that of round trips, where a pass takes the place of a round trip.
+    """Return the points as a table like that of round trips; passes take the place of round trips.
 
-    Points whose filter reaches across a reversal hold friction of both directions; they are fitted, but are no rows.
+    Points whose filter window includes a reversal have friction of both directions; they are fitted, but not in the table.
 
     Parameters
     ----------
     motion : Motion
         See `reduce_motion`.
     friction : ndarray, shape (N,)
-        Friction of the points; `odd` is it in the direction of motion, `even` is what else the torque holds.
+        Friction of the points; `odd` is friction in the direction of motion, `even` the rest of the torque.
 
     Returns
     -------
     table : DataFrame
         Columns as in `round_trips.COLUMNS`.
     rows : ndarray of bool, shape (N,)
-        Which points they are.
+        Which points are in the table.
 
     Raises
     ------
     FitError
-        If there are none: the joint turns back within the reach of the filter.
+        If the table would be empty: the joint always reverses within the filter window.
     """
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > ONE_WAY
@@ -211,7 +211,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
 
 
 def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
-    """Columns of the rigid-body torque, and of the offset."""
+    """Return the columns of the rigid-body torque and of the offset."""
     offset = {"offset": np.ones(len(motion.points))}
     gravity = motion.view(motion.gravity)
     if rigid == "joint":
@@ -220,11 +220,11 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
         return {"inertia": OF_MOTION["inertia"](motion), **turning, **offset}
     rest = motion.view(motion.tau - motion.rigid)
     names = (*(("scale",) if np.ptp(gravity) > _SHOWS * np.ptp(rest) else ()), "delay", "inertia")
-    return {**{name: OF_MOTION[name](motion) for name in names}, **offset}      # inertia: what the model and a stated rotor lack
+    return {**{name: OF_MOTION[name](motion) for name in names}, **offset}      # inertia: missing from model and stated rotor
 
 
 def check_sign(data: FitPoints) -> None:
-    """Refuse torque that drives against the motion, which no bounded friction could show."""
+    """Refuse torque whose friction part has the wrong sign; a fit with bounded parameters would hide it."""
     law = LAWS["coulomb-viscous"]
     columns = data.view(law.columns(data.w, None, {}))
     A = np.column_stack([columns, *data.nuisance.values()])
@@ -236,7 +236,7 @@ def check_sign(data: FitPoints) -> None:
 
 
 def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
-    """What was fitted along with general motion, and why scale or delay were not."""
+    """Return the nuisance parameters of general motion; scale and delay have a note if they were not fitted."""
     absent = Parameter(None, None, None, None, "1", "unidentifiable", "not fitted to this general motion")
     delay = replace(absent, unit="s")
     offset = fit.nuisance["offset"]
@@ -246,10 +246,10 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
 
 
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
-    """General motion against constant speed, for the parameters that both have.
+    """Return the finding that compares the fits of general motion and of constant speed, for the parameters of both.
 
-    They agree where the difference is within the root sum of squares of the half widths of both intervals. Levels of friction
-    under different loads are different things.
+    Parameters agree if their difference is within the root sum of squares of both half widths. Friction levels fitted with
+    different loads are not compared.
     """
     apart_by_load = motion.load != constant.load
     levels = [name.removesuffix("_coefficient") for name in law_named(motion.law).with_load] if apart_by_load else []

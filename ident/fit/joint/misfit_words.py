@@ -1,11 +1,11 @@
-"""Findings about lack of fit: with what the residuals of a joint vary, where, by how much, and what to do."""
+"""Findings about lack of fit: the variable with which residuals of a joint vary, where, by how much, and what to do."""
 
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.misfit import GROWTH, Misfit
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.log.finding import Finding
 
-_LEAST_P = 1e-6         # below which a chance is not told by its digits
+_LEAST_P = 1e-6         # p values below are shown as "< 1e-06"
 _DO = {"speed": "look at the residuals in the report; add round trips at more speeds near this one to show the curve",
        "load": "friction may not be proportional to this load, or may grow with another load (--load)",
        "position": "friction varies along the stroke, as gears and windings cause; add postures elsewhere to average it",
@@ -16,7 +16,7 @@ _DO = {"speed": "look at the residuals in the report; add round trips at more sp
 
 
 def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool, in_order: bool = False) -> tuple[Finding, ...]:
-    """One finding where a joint's law does not fit; `friction` is the median of its points [N·m or N]."""
+    """Return a finding if the law of a joint does not fit; `friction` is the median of its points [N·m or N]."""
     if not fit.lack_of_fit:
         return ()
     said = "; ".join(size_and_place(one, friction, prismatic) for one in fit.lack_of_fit)
@@ -30,7 +30,7 @@ def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool,
 
 
 def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
-    """With what residuals vary, how far off they are where they are farthest, and where that is."""
+    """Return the variable with which residuals vary, the largest deviation, and where it is, in words."""
     tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
     where = {"load": tau, "position": turn, "time": "s"}.get(one.over, f"{turn}/s")
     what = {"repeats": "round trips of one speed and load agree with each other but not with the law",
@@ -42,7 +42,7 @@ def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
 
 
 def order_finding(name: str, ordered: bool) -> tuple[Finding, ...]:
-    """A word where speeds were measured in their order: what friction does over time cannot be told from speed."""
+    """Return a finding if speeds were measured in order: changes over time and over speed then look the same."""
     if not ordered:
         return ()
     return (Finding(name, "speed order", f"{name}: speeds were measured from slow to fast or fast to slow, so a change of "

@@ -1,4 +1,4 @@
-"""What a fit may choose from."""
+"""Options of a fit."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ INERTIA = ("auto", "fit", "trust")
 
 @dataclass(frozen=True)
 class Options:
-    """What a fit may choose from: "auto" lets all compete."""
+    """Options of a fit; with "auto", all possibilities compete."""
 
     law: str = "auto"
     load: str = "auto"
-    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
-    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
+    motion: str = "none"        # "model" or "joint": fit general motion, with rigid-body torque of the model or joint
+    directional: str = "auto"           # difference between the directions: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
-    drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
-    loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
+    drift: str = "auto"         # same in all runs; "auto": fitted if there are many round trips, "none": only reported
+    loss: str = "auto"          # "huber": outliers count less, "squares": all count alike, "auto": "huber" with outliers
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
-    inertia: str = "auto"       # of the links: "fit", "trust" the model's, "auto": in general motion fit where it is off
+    inertia: str = "auto"       # of the links: "fit", "trust" the model, "auto": fit in general motion if the model is wrong
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):

@@ -1,14 +1,14 @@
-r"""Stiffness of a joint whose link swings on it, from motion of the motor and its torque.
+r"""Stiffness of a joint whose link oscillates, from motion and torque of the motor.
 
-Behind the gear a spring K with damping D carries the link, whose own angle nobody measures. With the motor's angle
+Behind the gear, a spring K with damping D carries the link, whose angle is not measured. With the motor's angle
 :math:`\theta`, the torque s in the spring, rotor B and the link's inertia M about the joint,
 
 .. math:: s = \tau - B \ddot\theta - \tau_f, \qquad
           s + \tfrac{D}{K}\dot s + \tfrac{M}{K}\ddot s = \tau_{rigid}(\theta) + \tfrac{D}{K}\dot\tau_{rigid}
 
-which is linear in 1/K and D/K (P3's joint flexibility; Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310). It tells the
-stiffness where the link's swing on a motor that stands, :math:`\omega_a = \sqrt{K/M}`, is in the motion and well below the
-rate of the log. A torque signal that lags by a constant time is in the same column as D.
+which is linear in 1/K and D/K (P3's joint flexibility; Spong, J. Dyn. Syst. Meas. Control 109 (1987) 310). The stiffness is
+identifiable if the motion excites the oscillation of the link with the motor at rest, :math:`\omega_a = \sqrt{K/M}`, and this
+frequency is well below the sampling rate. A constant delay of the torque signal has the same column as D.
 """
 
 from collections.abc import Sequence
@@ -25,29 +25,29 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import mass_matrix
 from stribeck.ident.model.mechanism import Mechanism
 
-_BAND = 2.5             # times the swing's frequency up to which motion counts,
-_HIGHEST = 0.08         # and at most this part of the rate,
-_OF_RATE = 15.0         # which has to be so many times the swing's frequency
+_BAND = 2.5             # bandwidth of the fit over the frequency of the oscillation,
+_HIGHEST = 0.08         # and its upper limit over the sampling rate
+_OF_RATE = 15.0         # least sampling rate over the frequency of the oscillation
 _SPARSE = 20            # samples between those at which the link's inertia is computed
-_NOISE = 0.1            # part of the swing's column that may be noise of the torque: as much less would 1/K be
+_NOISE = 0.1            # largest part of torque noise in the column of 1/K, which biases 1/K by as much
 
 
 def joint_stiffness(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: str, hertz: float) -> Parameter:
-    """Stiffness of a joint.
+    """Estimate the stiffness of a joint.
 
     Parameters
     ----------
     runs, mechanisms : sequence
-        The log, and the model of each run.
+        Runs of the log, and the model of each run.
     name : str
         The joint.
     hertz : float
-        At about which frequency its torque swings [Hz].
+        Approximate frequency at which its torque oscillates [Hz].
 
     Returns
     -------
     Parameter
-        [N·m/rad or N/m]; without a value where the log does not tell it, for a reason that is given.
+        [N·m/rad or N/m]; without a value, but with the reason in its note, if the log does not identify the stiffness.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def joint_stiffness(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: 
 
 
 def stiffness_finding(name: str, stiffness: Parameter) -> list[Finding]:
-    """What there is to say of it."""
+    """Return the finding about the stiffness."""
     if stiffness.value is None:
         return [Finding(name, "stiffness", f"{name}: stiffness not identified: {stiffness.note}")]
     half = stiffness.half_width or 0.0
@@ -91,7 +91,7 @@ def _untold(unit: str, why: str) -> Parameter:
 
 
 def _equation(motion: Motion, inertia: Array, rotor: float) -> tuple[Array, Array]:
-    """Columns of the equation as the points see them, that of 1/K first, shape (N, p); and torque beside the model's, (N,)."""
+    """Return the filtered columns of the equation, 1/K first, shape (N, p), and the torque minus the model's, (N,)."""
     def rate(values: Array) -> Array:
         return np.asarray(np.gradient(values, motion.dt))
 
@@ -103,7 +103,7 @@ def _equation(motion: Motion, inertia: Array, rotor: float) -> tuple[Array, Arra
 
 
 def _link_inertia(log: Log, motion: Motion, joint: int) -> Array:
-    """Inertia about the joint of what it carries, the others held, along the samples of a motion, shape (M,)."""
+    """Return the inertia about the joint of the links it carries, with other joints fixed, along a motion, shape (M,)."""
     parts = []
     for k, rows in motion.cuts:
         part = log.stretches[k]
@@ -114,7 +114,7 @@ def _link_inertia(log: Log, motion: Motion, joint: int) -> Array:
 
 
 def _compliance(columns: Array, target: Array, passes: Array) -> tuple[float, float, int]:
-    """1/K by least squares, its standard error with passes as clusters, and the freedom that these leave."""
+    """Return 1/K by least squares, its standard error with passes as clusters, and the degrees of freedom."""
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     A, group = columns / scale, group_index(passes)
     inverse = np.linalg.pinv(A.T @ A)
@@ -127,7 +127,7 @@ def _compliance(columns: Array, target: Array, passes: Array) -> tuple[float, fl
 
 
 def _noise_part(motion: Motion, columns: Array, inertia: float) -> float:
-    """How much of what the first column has of its own is noise of the torque, which it holds twice differentiated."""
+    """Return the part of torque noise, differentiated twice, in the first column after regression on the other columns."""
     white = float(np.median(np.abs(np.diff(motion.tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
     noise = np.random.default_rng(0).standard_normal(len(motion.tau))
     differentiated = motion.view(np.gradient(np.gradient(noise, motion.dt), motion.dt))
