@@ -1,8 +1,8 @@
-r"""Fitting a friction law to the points of one joint.
+r"""Fit of a friction law to the points of one joint.
 
-Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection searches the
-nonlinear ones globally and then closely (`variable_projection`), and the misfit around the optimum gives the intervals
-(`intervals`).
+For given nonlinear parameters (such as the Stribeck velocity), a law is linear in the other parameters. Variable projection
+searches the nonlinear parameters, first on a grid, then closely (`variable_projection`); the misfit around the optimum gives the
+intervals (`intervals`).
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.laws.law_table import laws_on_offer
 
-_REVERSED = 0.8         # part of the points in which the torque opposes the motion where its sign is wrong
+_REVERSED = 0.8         # part of points with torque against the motion, from which the sign of the torque is wrong
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
@@ -27,22 +27,22 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     Parameters
     ----------
     velocity, torque : array_like, shape (N,)
-        Signed joint velocity [rad/s] and friction torque [N·m], without gravity and offset: where only one direction was
-        recorded, an offset cannot be told from Coulomb friction.
+        Signed joint velocity [rad/s] and friction torque [N·m], without gravity and offset. With data of one direction only, an
+        offset cannot be told from Coulomb friction.
     load : array_like, shape (N,), optional
         Load of each point [N·m]; competes with "no load part".
     group : array_like, shape (N,), optional
-        Which round trip each point belongs to; points of one share an error. Default: each its own, which is wrong for the
-        samples of a stroke, and makes intervals far too narrow. Round trips count as
-        measured in the order in which they first appear: where their levels are correlated in it, intervals are wider.
+        Round trip of each point; points of a round trip share an error. Default: one round trip for each point, which is wrong
+        for samples of a stroke and makes intervals far too narrow. Round trips are taken as measured in the order in which they
+        first appear; if their levels correlate in this order, intervals are widened.
     law : str
-        A name in `LAWS`, or "auto" to let them compete on round trips left out.
+        A name in `LAWS`, or "auto" to let all laws compete.
     loss : str
-        "squares"; "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
-        went wrong; "auto": the same where some are far off all others.
+        "squares"; "huber": round trips with residuals beyond `HUBER` standard deviations count less, for logs with outliers;
+        "auto": "huber" if there are outliers.
     std : array_like, shape (N,), optional
-        Scatter of the samples behind each point [N·m]. Where it differs much within round trips, points count by its inverse
-        square; what a round trip counts is told by its level in any case.
+        Scatter of the samples of each point [N·m]. If it differs much within round trips, points are weighted by its inverse
+        square; the weight of a whole round trip follows from the noise of its level.
 
     Returns
     -------
@@ -51,9 +51,9 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     Raises
     ------
     InputError
-        If arrays differ in length or hold values that are no numbers.
+        If arrays differ in length or hold values that are not numbers.
     FitError
-        If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
+        If the torque is zero or opposes the motion, or there are too few round trips or speeds; says how many are needed.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def test_torque_that_nobody_knows_of_biases_inertia_and_the_commands_tell(seed: 
         assert holds(told.fit.parameters[name], getattr(_SOFT, name))
     (said,) = [finding.text for finding in told.findings if finding.kind == "closed loop"]
     assert "inertia by least squares" in said
-    assert "by instruments" in said
+    assert "by instrumental variables" in said
 
 
 @pytest.mark.parametrize("loop", [Loop(seconds=30.0), Loop(stiffness=200.0, damping=20.0, rate=250.0)])
