@@ -127,7 +127,7 @@ def test_saving_what_was_loaded_changes_no_byte(saved: Path) -> None:
     assert copy.read_bytes() == saved.read_bytes()
 
 
-def test_a_folder_stands_for_the_calibration_in_it(saved: Path) -> None:
+def test_a_folder_loads_the_calibration_in_it(saved: Path) -> None:
     assert Calibration.load(saved.parent).joints["j2"].law == "coulomb-viscous"
 
 

@@ -93,7 +93,7 @@ def test_loads_and_friction_of_random_states(make_calibration: Callable[..., Cal
     assert_same(made, tmp_path, seed)
 
 
-def test_torque_offsets_where_they_are_asked_for(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+def test_torque_offsets_on_request(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     plain = make_calibration()
     offsets = {name: {"offset": known(0.3 - 0.1 * k)} for k, name in enumerate(plain.joints) if k != 4}     # one is not known
     plain = replace(plain, joints={name: replace(joint, gravity=joint.gravity | offsets.get(name, {}))

@@ -1,4 +1,4 @@
-"""Statements about directions that friction cannot make true are not made."""
+"""Differences between the directions that would make friction negative are not claimed."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def turning(backward: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return t, np.sin(w * t[:, None]) @ a + steady * t, INERTIA * ddq + COULOMB * np.sign(dq) + VISCOUS * dq
 
 
-def test_one_direction_says_nothing_of_the_other() -> None:
+def test_directions_are_not_compared_with_data_of_one_direction() -> None:
     """All but a moment of the motion goes forward; the fit said 0.4951 forward and -0.4951 backward of such."""
     t, q, tau = turning(0.93)
     noise = 0.02 * np.random.default_rng(0).standard_normal(len(t))
@@ -53,7 +53,7 @@ def test_viscous_friction_below_zero_is_not_claimed_of_round_trips(half: float, 
             differing(points, np.arange(24), None, "viscous", False, VISCOUS)
 
 
-def test_a_direction_without_viscous_friction_has_none_and_not_less() -> None:
+def test_viscous_friction_of_a_direction_is_at_least_zero() -> None:
     """Viscous friction forward alone; noise takes what is left backward below zero in every other log."""
     t, q, tau = swing(rate=250.0)
     dq = np.gradient(q, t)
@@ -82,7 +82,7 @@ def test_round_trips_of_a_direction_without_viscous_friction() -> None:
 
 @pytest.mark.parametrize(("scale", "said"), [
     (1.07, ". The offset was fitted together with a torque scale of 1.07 times the model's gravity"), (1.01, "")])
-def test_an_offset_says_which_gravity_it_goes_with(scale: float, said: str) -> None:
+def test_an_offset_names_the_scale_with_which_it_was_fitted(scale: float, said: str) -> None:
     gravity = {"offset": Parameter(0.8, 0.1, 0.6, 1.0, "N·m", "identified"),
                "scale": Parameter(scale, 0.01, scale - 0.005, scale + 0.005, "1", "identified")}
     (found,) = offset_finding("elbow", gravity, 4.0)

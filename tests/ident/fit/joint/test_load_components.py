@@ -1,4 +1,4 @@
-"""Radial, axial and bending load with coefficients of their own: recovered, refused where alike, alive in every output."""
+"""Radial, axial and bending load with one coefficient each: recovered, refused if they vary together, and in every output."""
 
 import json
 from dataclasses import replace
