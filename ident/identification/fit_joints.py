@@ -29,7 +29,7 @@ class FittedJoints:
     Attributes
     ----------
     joints : dict of str to JointFit
-        By joint.
+        Fit of each joint.
     points : DataFrame
         Points of all joints; for general motion, the fitted points.
     findings : tuple of Finding

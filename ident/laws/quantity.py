@@ -68,7 +68,7 @@ class Quantity:
         return np.asarray(np.geomspace(low, max(high, 1.01 * low), tried or self.tried))
 
     def component(self, part: str) -> "Quantity":
-        """The same coefficient for one component of the load."""
+        """Return the coefficient for one component of the load."""
         unit = ("{per_moment}" if part == "bending" else "{per_force}") + (f"·{self.unit}" if self.unit != "1" else "")
         return replace(self, name=f"{self.name}_{part}", unit=unit, word=f"{self.word.removesuffix(' per load')} per {part} load",
                        symbol=(self.symbol[0], part[0]), heading="")
@@ -86,7 +86,7 @@ VISCOUS_QUADRATIC = Quantity("viscous_quadratic", "{tau}·s²/{q}²", "quadratic
 VISCOUS_POWER = Quantity("viscous_power", "{tau}", "viscous friction at unit speed", ("k", "p"), "viscous")
 VISCOUS_EXPONENT = Quantity("viscous_exponent", "1", "viscous exponent", ("p", ""), "power",
                             search=lambda slowest, fastest: (0.3, 2.0))
-VISCOUS_LEVEL = Quantity("viscous_level", "{tau}", "viscous friction at its level", ("k", "l"), "viscous")
+VISCOUS_LEVEL = Quantity("viscous_level", "{tau}", "viscous friction at saturation", ("k", "l"), "viscous")
 SATURATION_VELOCITY = Quantity("saturation_velocity", "{q}/s", "velocity of saturation", ("ω", "l"), "w_l", tried=16,
                                search=lambda slowest, fastest: (slowest, 2.0 * fastest))
 COULOMB_PER_LOAD = per_load(COULOMB, "Coulomb per load", ("c", "1"))
@@ -109,8 +109,8 @@ BESIDE = (      # fitted together with a law
     Quantity("offset", "{tau}", "torque offset"),
     Quantity("delay", "s", "torque delay"),
     Quantity("drift", "1", "drift"),
-    Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward less backward"),
-    Quantity("driving_difference", "1", "friction per load, half of driving less driven"),
+    Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward minus backward"),
+    Quantity("driving_difference", "1", "friction per load, half of driving minus back-driving"),
     Quantity("inertia", "{tau}·s²/{q}", "inertia"),
     Quantity("friction_arm", "m", "friction arm"),
     Quantity("stiffness", "{tau}/{q}", "stiffness of the joint"),

@@ -130,7 +130,7 @@ class Judge:
             if share[k] < _TOO_MUCH:
                 break
             at = np.log(np.column_stack([rough.grid[name] for name in law.nonlinear]))
-            inside = (np.abs(at - at[k]) < 1.5 * step).all(axis=1)          # finest cells: it, and those beside it
+            inside = (np.abs(at - at[k]) < 1.5 * step).all(axis=1)          # finest cells: this cell and its neighbours
             part = step[None] * ((np.arange(finer) - (finer - 1) / 2.0) / finer)[:, None]
             moved = np.stack(np.meshgrid(*part.T, indexing="ij"), axis=-1).reshape(-1, len(step))
             there = np.exp((at[inside][:, None] + moved).reshape(-1, len(step)))

@@ -19,7 +19,7 @@ from stribeck.ident.fit.points import FitPoints
 
 LOSSES = ("auto", "squares", "huber")
 HUBER = 1.345           # standard deviations; 95 % efficient without outliers
-_GROSS = 6.0            # robust standard deviations from which a round trip is an outlier: no chance in a hundred thousand
+_GROSS = 6.0            # robust standard deviations from which a round trip is an outlier (by chance: none in 100 000)
 _BESIDE = 0.25          # part of the deviation at neighbouring speeds from which the cause is a misfit of the law
 _NEIGHBOURS = 2         # neighbours on each side, in the order of speeds
 _MOST = 0.2             # largest part of the round trips that can be outliers
