@@ -191,10 +191,10 @@ def blocks(samples: int) -> Iterator[slice]:
 def refuse_closures(m: Mechanism) -> None:
     """A tree's function would answer for the chain cut open, or for its driven joints without what they move."""
     if m.closures:
-        raise ModelError(f"{m.name} is a closed chain; its loads and torques come from close_loops and closed_loads")
+        raise ModelError(f"{m.name} is a closed chain; use close_loops and closed_loads for its loads and torques")
     if m.chain is not None:
-        raise ModelError(f"{m.name}: {', '.join(m.names)} drive a closed chain, of which a tree's equations do not hold; take "
-                         "joint_loads and inverse_dynamics, or mechanism.chain.whole with close_loops and closed_loads")
+        raise ModelError(f"{m.name}: {', '.join(m.names)} drive a closed chain, for which the equations of a tree do not hold; "
+                         "use joint_loads and inverse_dynamics, or mechanism.chain.whole with close_loops and closed_loads")
 
 
 def refuse_followers(m: Mechanism) -> None:
@@ -204,8 +204,8 @@ def refuse_followers(m: Mechanism) -> None:
     if m.followers:
         one = m.followers[0]
         moved = f"follows {m.names[one.leader]}" if one.leader >= 0 else "is held"
-        raise ModelError(f"{m.name}: {one.name} {moved}; take mechanism.tree and "
-                         "with_followers, which have it as a joint")
+        raise ModelError(f"{m.name}: {one.name} {moved} and is not an independent joint; use mechanism.tree and "
+                         "with_followers, which treat followers as joints")
 
 
 def checked_motion(m: Mechanism, q: ArrayLike, dq: ArrayLike | None,

@@ -202,9 +202,9 @@ def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:
     """The assembly of a closed chain that has some joints known; errors as of `close_loops`."""
     known = tuple(known)
     if not m.closures:
-        raise InputError(f"{m.name} has no loops to close; joint_loads and driving_torque answer for it")
+        raise InputError(f"{m.name} has no loops to close; use joint_loads and driving_torque")
     if len(set(known)) < len(known) or not set(known) <= set(range(m.n)):
-        raise InputError(f"{m.name}: known = {list(known)}; joints from 0 to {m.n - 1} are needed, each once")
+        raise InputError(f"{m.name}: known = {list(known)}; joint numbers from 0 to {m.n - 1} are needed, each at most once")
     return Branch(m, known, tuple(joint for joint in range(m.n) if joint not in known))
 
 
@@ -239,8 +239,9 @@ def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Seque
         return
     row = int(np.argmax(condition))
     where = ", ".join(f"{m.names[joint]} = {value:.4f}" for joint, value in zip(joints, known[row], strict=True))
-    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the joints to be "
-                       f"solved for, at most {SINGULAR:.0e} is allowed; forces there are not determined", float(condition[row]))
+    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the Jacobian of "
+                       f"the other joints, at most {SINGULAR:.0e} is allowed; a singular posture does not determine the forces",
+                       float(condition[row]))
 
 
 def _known(name: str, value: ArrayLike, m: Mechanism, known: list[int], samples: int | None = None) -> Array:

@@ -95,9 +95,9 @@ class LocalCoordinates:
     def refuse_singular(self) -> None:
         """Raise `PostureError` where the closures all but fail to determine the motion."""
         if self.r and self.S[-1] * _SINGULAR < self.S[0]:
-            raise PostureError(f"{self.mechanism.name}: the motion comes to a singular posture: condition number "
-                               f"{self.S[0] / self.S[-1]:.1e} of the closures, at most {_SINGULAR:.0e} is allowed; forces "
-                               "there are not determined", float(self.S[0] / self.S[-1]))
+            raise PostureError(f"{self.mechanism.name}: the motion reaches a singular posture: condition number "
+                               f"{self.S[0] / self.S[-1]:.1e} of the closures' Jacobian, at most {_SINGULAR:.0e} is allowed; "
+                               "a singular posture does not determine the forces", float(self.S[0] / self.S[-1]))
 
     def jacobian(self, pose: Kinematics) -> Array:
         """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
@@ -174,7 +174,7 @@ class LocalCoordinates:
                 break
             w -= step
             before = most
-        raise PostureError(f"{m.name}: the loops cannot be closed near a posture of the motion", np.inf)
+        raise PostureError(f"{m.name}: the loops cannot be closed near the current posture of the motion", np.inf)
 
     def runaway(self, q: Array, dq: Array, inverse: Array) -> tuple[Array, Kinematics]:
         """Joint accelerations without those of the coordinates, shape (N, n), and where the links are and how fast."""

@@ -82,15 +82,17 @@ class Branch:
             rigid = [j for j in self.solved if j not in m.springs]
             told = len(rigid) < len(self.solved) and int(np.linalg.matrix_rank(G[:, rigid], tol=RANK)) == len(rigid)
             loose = next((m.names[j] for j in self.solved if j in m.springs), "")
-            cause = (f"elastic joints, {loose} for one, are free: equilibrium finds where they rest, simulate how they move"
-                     if told else "a closure is missing, one of them has a drive, or this posture is singular")
+            cause = (f"elastic joints (for example {loose}) are free; use equilibrium for their rest posture, simulate for "
+                     "their motion" if told else
+                     "a closure is missing, one of these joints has a drive, or the posture is singular")
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
-                               f"number {condition:.1e}): {cause}; the joints are {self._names(self.solved)}", condition)
+                               f"number {condition:.1e}): {cause}; these joints are {self._names(self.solved)}", condition)
         if rank_all > rank:
             raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "
                              f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given")
         if not self.close(home).all():
-            raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
+            raise PostureError(f"{m.name}: the loops do not close at q = 0; correct the joint origins, axes or cut points",
+                               np.inf)
         return home
 
     def follow(self, wanted: Array, worst: float = _MEET, least: float = _LEAST) -> tuple[Array, Array]:
@@ -116,7 +118,8 @@ class Branch:
         if far.any():
             row, k = np.argwhere(far)[0]
             raise InputError(f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = {wanted[row, k]:.3g} "
-                             f"{self._length_unit(k)} is further than a chain is followed, {_FAR * self.unit[self.known[k]]:.3g}")
+                             f"{self._length_unit(k)} is beyond the range in which a chain is followed, "
+                             f"{_FAR * self.unit[self.known[k]]:.3g}")
         q, reached = np.repeat(self.home, len(wanted), axis=0), np.ones(len(wanted))
         if not self.solved:
             q[:, self.known] = wanted
@@ -204,9 +207,9 @@ class Branch:
         said = ", ".join(f"{name} from {far[k, 0]:.4f} to {far[k, 1]:.4f} {self._length_unit(k)}" for k, name in names.items())
         more = " at least" if back >= turn else ""
         asked = ", ".join(f"{name} = {wanted[k]:.4f}" for k, name in names.items())
-        return PostureError(f"{m.name}: {asked} is not reached: on the straight way from q = 0 the chain comes to a singular "
-                            "posture (condition number infinite), where its loops stop closing or branches meet; along that "
-                            f"way it can take{more} {said}", np.inf, far)
+        return PostureError(f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes to a singular "
+                            "posture (condition number infinite), where its loops stop closing or branches meet; on this path "
+                            f"the reachable range is{more} {said}", np.inf, far)
 
     def jacobian(self, q: Array) -> Array:
         """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""

@@ -78,8 +78,8 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     if values[0] <= _SOFT:
         worst = mechanism.names[int(np.argmax(np.abs(place.T @ ways[:, 0])))]
         raise InputError(f"{mechanism.name}: at rest joint {worst} "
-                         f"{'would tip over' if values[0] < -_SOFT else 'is held by nothing'}: its springs are too soft "
-                         "for the load; start from a posture where it hangs, or make it stiffer")
+                         f"{'would tip over' if values[0] < -_SOFT else 'has nothing that holds it'}: its springs are too soft "
+                         "for the load; start from a posture in which the joint's load hangs down, or use stiffer springs")
     return posture
 
 

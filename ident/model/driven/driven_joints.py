@@ -51,11 +51,11 @@ def driven_joints(whole: Mechanism) -> Mechanism:
     """
     drives = list(whole.active)
     if not drives:
-        raise InputError(f"{whole.name}: every joint is passive; a joint needs a drive to be moved")
+        raise InputError(f"{whole.name}: every joint is passive; at least one joint needs a drive")
     if swinging := swinging_joints(whole):
-        raise InputError(f"{whole.name}: elastic joints, {whole.names[swinging[0]]} for one, move by themselves, so that its "
-                         "drives do not tell the posture, as those of an arm must; leave out the springs of the model, or give "
-                         "its file to stribeck loads and simulate, which take it as it is")
+        raise InputError(f"{whole.name}: elastic joints (for example {whole.names[swinging[0]]}) move by themselves, so the "
+                         "drive positions do not determine the posture, as they must for an arm; leave out the springs of the "
+                         "model, or give the model's file to stribeck loads and simulate, which accept elastic joints")
     _ = branch_of(whole, drives).home
     return Mechanism(
         whole.name, tuple(whole.names[j] for j in drives), (-1,) * len(drives), whole.prismatic[drives], whole.axis[drives],

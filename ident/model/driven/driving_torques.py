@@ -123,8 +123,9 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
         found = balance.loads(friction, acting + rubbing, hidden=False)
         if change.max() > _LOCKED:
             break
-    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: at this "
-                     "posture the mechanism locks itself; lower its friction_arm or move away from the singular posture")
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: the mechanism "
+                     "locks itself at this posture; lower the friction coefficient or friction_arm, or move away from the "
+                     "singular posture")
 
 
 def _rubbed(balance: ForceBalance, found: ClosedLoads) -> tuple[Array, Array]:
@@ -175,8 +176,8 @@ def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
     which, k = np.unravel_index(np.argmax(np.abs(wanted)), np.shape(wanted))
     joint, name = m.active[k], ("q", "dq", "ddq")[which]
     unit = m.position_unit(joint) + ("", "/s", "/s²")[which]
-    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the numbers "
-                      "overflow; give a smaller one")
+    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the "
+                      "computation overflows; give a smaller value")
 
 
 def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Driving]:
@@ -188,8 +189,9 @@ def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array
     if not swinging:
         return q, driving_torque(mechanism, q[None], dq[None], ddq[None])
     if np.any(dq) or np.any(ddq):
-        raise InputError(f"{mechanism.name} has passive joints, {mechanism.names[swinging[0]]} for one, which swing when it "
-                         "moves: one state does not tell how; its loads are those at rest, or along a motion (--motion)")
+        raise InputError(f"{mechanism.name} has passive joints (for example {mechanism.names[swinging[0]]}) that swing when "
+                         "the mechanism moves, and a single state does not determine this swing; ask for the loads at rest (dq "
+                         "and ddq zero) or along a motion (--motion)")
     still, _ = set_off(mechanism, q, dq)
     posture, nothing = still[None], np.zeros((1, mechanism.n))
     if mechanism.closures:
@@ -201,6 +203,6 @@ def refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
     """Friction of loads that rigid bodies do not determine is none."""
     joints = [m.names[j] for j in np.flatnonzero(np.isnan(friction).any(axis=0))]
     if joints or np.isnan(rubbing).any():
-        raise InputError(f"{m.name}: the loads that friction of {', '.join(joints) or 'its cut joints'} goes with are not "
-                         "determined: the chain is overconstrained, and loads act across its plane; give a link a universal and "
-                         "a spherical joint instead of pins, or leave out the friction of these joints")
+        raise InputError(f"{m.name}: friction of {', '.join(joints) or 'its cut joints'} depends on loads that rigid-body "
+                         "mechanics does not determine: the chain is overconstrained, and loads act across its plane; give a "
+                         "link a universal and a spherical joint instead of pins, or leave out the friction of these joints")

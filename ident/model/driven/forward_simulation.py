@@ -175,7 +175,7 @@ def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike]
     simulation = _Simulation(MotionEquations(mechanism, lambda t, q, dq: nothing, led), t, corners, tolerance)
     first = led.motion(np.append(simulation.times, 0.0)[:1])
     if first.shape != (3, 1, len(led.joints)) or not np.isfinite(first).all():
-        raise InputError(f"drives(t) of one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
+        raise InputError(f"drives(t) at one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
                          f"needed: positions, velocities, accelerations of {', '.join(mechanism.names[j] for j in led.joints)}")
     position, velocity = first[:2, 0]
     return simulation.run(*(set_off(mechanism, position, velocity) if q is None or dq is None else _closed(mechanism, q, dq)))
@@ -216,8 +216,9 @@ def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
     for name, given, closed in (("q", position, posture[0]), ("dq", velocity, closing)):
         off = np.abs(given - closed) / place.unit
         if off.max() > 1e-6 * max(1.0, float(np.abs(given).max())):
-            raise InputError(f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} is off by "
-                             f"{off.max():.2g}; give the driven joints alone, or a state from close_loops")
+            raise InputError(f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} differs by "
+                             f"{off.max():.2g} from a state that closes them; give only the driven joints, or a state from "
+                             "close_loops")
     return posture[0], closing
 
 
@@ -227,7 +228,7 @@ class _Simulation:
     def __init__(self, equations: MotionEquations, t: ArrayLike, corners: ArrayLike, tolerance: float) -> None:
         times, corners = np.asarray(t, dtype=float), np.asarray(corners, dtype=float)
         if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-            raise InputError(f"t has shape {times.shape}, finite times that increase are needed, (N,) [s]")
+            raise InputError(f"t has shape {times.shape}, finite and increasing times [s] of shape (N,) are needed")
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
         self.equations, self.times, self.tolerance = equations, times, tolerance
@@ -284,10 +285,10 @@ class _Simulation:
         if motion.jammed:
             raise self.equations.no_balance(motion.t)
         led = self.equations.prescribed.joints
-        cause = ("the drives' motion jumps there, or leads to where the loops stop closing" if led else
-                 "the torque jumps with time, position or velocity there, or the mechanism comes to a dead point; make it "
+        cause = ("the prescribed motion of the drives jumps, or leads to a posture where the loops stop closing" if led else
+                 "the torque jumps with time, position or velocity, or the mechanism reaches a dead point; make the torque "
                  "continuous")
-        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: {cause}")
+        raise InputError(f"{self.equations.m.name}: even the shortest time step fails at t = {motion.t:.9g} s: {cause}")
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
         """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""
@@ -361,8 +362,9 @@ class _Simulation:
             for j in changed.tolist())
         self.hurried = self.hurried + 1 if step.h < _RIGHT_AFTER else 0
         if self.hurried > _EVENTS:
-            raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s by "
-                             f"t = {t:g} s, as under a torque that jumps with position or velocity; make the torque continuous")
+            raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s "
+                             f"at t = {t:g} s; a torque that jumps with position or velocity can cause this; make the torque "
+                             "continuous")
         return SmoothMotion(self.equations, t, q, dq, way, self.tolerance)
 
     def _note(self, way: Array, step: Step) -> None:

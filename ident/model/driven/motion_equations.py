@@ -258,13 +258,14 @@ class MotionEquations:
     def shared(self, place: LocalCoordinates) -> InputError:
         """Error where rigid bodies do not tell what each of the joints that stick holds, since another could hold it too."""
         return InputError(f"{self.m.name}: the joints {', '.join(self.m.names[j] for j in np.flatnonzero(place.still))} stick "
-                          "together, and how they share the load is not determined by rigid bodies: "
-                          f"{place.shared} of them could let go without the mechanism moving; leave out the friction of some")
+                          "at the same time, and rigid-body mechanics does not determine how they share the load: "
+                          f"{place.shared} of them could let go without any motion; leave out the friction of some of these "
+                          "joints")
 
     def no_balance(self, t: float) -> InputError:
         """Error where no accelerations are found."""
         if not self.m.friction and not self.balls:
             return InputError(f"{self.m.name}: the mass matrix is singular; a link that can move by itself has neither mass nor "
                               "inertia about its joint")
-        return InputError(f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s; the friction coefficients "
+        return InputError(f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s: the friction coefficients "
                           f"are too large for a sliding joint ({', '.join(self.m.names[j] for j in self.rubbing.loaded)})")

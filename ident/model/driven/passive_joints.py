@@ -44,14 +44,14 @@ def check_classes(whole: Mechanism, classes: Sequence[PassiveJoints]) -> None:
                 raise InputError(f"{one.name}: {unknown_name('joint without a drive', joint, (*single, *balls))}")
             if joint in taken:
                 of = f"belongs to {taken[joint]} already" if taken[joint] != one.name else "is named twice"
-                raise InputError(f"{one.name}: {joint} {of}; each joint has one friction")
+                raise InputError(f"{one.name}: {joint} {of}; name each joint once, in one class")
             taken[joint] = one.name
             if (joint in balls) != (one.joints[0] in balls):
-                raise InputError(f"{one.name}: {one.joints[0]} and {joint} rub by different laws, as one of them is spherical or "
-                                 "universal; give each kind a table of its own")
+                raise InputError(f"{one.name}: {one.joints[0]} and {joint} have different friction laws because one of them is "
+                                 "spherical or universal; put the two kinds of joint in separate tables")
             if joint in single and one.load == "normal" and whole.bearings[whole.names.index(joint)] is None:
-                raise InputError(f"{one.name}: load = \"normal\" needs a bearing of {joint} in the mechanism's file; without "
-                                 "one, take \"radial\"")
+                raise InputError(f"{one.name}: load = \"normal\" needs a bearing of {joint} in the mechanism's file; if the "
+                                 "bearing is unknown, use load = \"radial\"")
         allowed = parameters_of(one, whole)
         for key in one.values:
             if key not in allowed:

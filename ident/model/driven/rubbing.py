@@ -41,7 +41,8 @@ class Rubbing:
     def __init__(self, m: Mechanism, prescribed: tuple[int, ...] = ()) -> None:
         for j, stated in m.friction.items():
             if stated.load == "normal" and m.bearings[j] is None:
-                raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
+                raise InputError(f"{m.name}: friction of joint {m.names[j]} depends on its normal load, which needs its bearing; "
+                                 "state the bearing in the mechanism's file")
         self.m = m
         self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")
         self.jumps: NDArray[np.bool_] = np.array([j in m.friction and j not in prescribed and bool(

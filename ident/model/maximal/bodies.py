@@ -132,7 +132,7 @@ def _placed(m: Mechanism, q: Array) -> Bodies:
     """Positions and quaternions for joint positions; at rest."""
     refuse_followers(m)
     if m.closures:
-        raise ModelError(f"{m.name}: maximal coordinates are built for trees, but loops are closed at "
+        raise ModelError(f"{m.name}: maximal coordinates need a tree, but cut joints close loops: "
                          f"{', '.join(closure.name for closure in m.closures)}")
     samples = len(q)
     x, quaternion, rest = np.empty((samples, m.n, 3)), np.empty((samples, m.n, 4)), np.zeros((samples, m.n, 3))

@@ -119,9 +119,9 @@ class TestElasticJoint:
     def test_a_joint_that_leads_is_not_split(self, tmp_path: Path) -> None:
         (tmp_path / "hand.urdf").write_text(HAND.replace('"prismatic"', '"revolute"'), encoding="utf-8")
         hand = load_mechanism(tmp_path / "hand.urdf")
-        with pytest.raises(ModelError, match="joint left leads right"):
+        with pytest.raises(ModelError, match="joint left leads the follower right"):
             elastic_joint(hand, "left", Spring(1.0))
-        with pytest.raises(InputError, match="there is a joint 'wrist spring' already"):
+        with pytest.raises(InputError, match="a joint 'wrist spring' exists already, so joint wrist is already elastic"):
             elastic_joint(replace(hand, followers=(replace(hand.followers[0], name="wrist spring"),)), "wrist", Spring(1.0))
 
     def test_two_joints_of_a_mechanism_can_be_elastic(self) -> None:

@@ -102,7 +102,7 @@ def test_stiff_springs_make_it_the_rigid_robot(robot):
 
 def test_what_springs_do_not_hold_is_named(robot):
     loose = {j: Spring(0.0) for j in robot.springs}
-    with pytest.raises(InputError, match=r"at rest joint .* is held by nothing"):
+    with pytest.raises(InputError, match=r"at rest joint .* has nothing that holds it"):
         equilibrium(replace(robot, springs=loose, gravity=np.zeros(3)), np.zeros(3))
 
 
@@ -115,7 +115,7 @@ def test_where_more_joints_have_springs_than_may_move_the_others_follow():
     assert np.abs(gap(open_chain, kinematics(open_chain, q[None]))).max() < 1e-12
     held = prescribed_motion(open_chain, lambda t: np.array([0.3, 0.0, 0.0])[:, None, None] * np.ones((1, len(t), 1)), [0.0, 2.0])
     np.testing.assert_allclose(held.q, [q, q], rtol=0, atol=1e-10)
-    with pytest.raises(PostureError, match=r"only 4 of 6 joints .*: a closure is missing, one of them has a drive, or"):
+    with pytest.raises(PostureError, match=r"only 4 of 6 joints .*: a closure is missing, one of these joints has a drive, or"):
         equilibrium(replace(open_chain, springs={3: Spring(20.0)}), [0.3])
 
 
@@ -130,7 +130,8 @@ def test_drives_that_move_take_the_chain_with_them(robot):
 
 
 def test_what_the_drives_alone_do_not_tell_is_said(robot):
-    with pytest.raises(PostureError, match="elastic joints, spring1 for one, are free: equilibrium finds where they rest"):
+    with pytest.raises(PostureError, match=r"elastic joints \(for example spring1\) are free; use equilibrium for their rest "
+                                           r"posture"):
         close_loops(robot, [DRIVES])
-    with pytest.raises(InputError, match="has passive joints, spring1 for one, which swing when it moves"):
+    with pytest.raises(InputError, match=r"has passive joints \(for example spring1\) that swing when the mechanism moves"):
         drive(robot, DRIVES, np.ones(3), np.zeros(3))

@@ -189,5 +189,5 @@ class TestElasticChains:
     def test_what_leads_out_of_reach_is_refused(self):
         """The crank can be led to 1.5792 rad; a spring behind it would give way."""
         m = replace(load_mechanism("three-loop-chain"), friction={})
-        with pytest.raises(InputError, match=r"the loops cannot be closed near a posture|where the loops stop closing"):
+        with pytest.raises(InputError, match=r"the loops cannot be closed near the current posture|where the loops stop closing"):
             prescribed_motion(m, swing([4.0], 3.0), [0.0, 0.5])
