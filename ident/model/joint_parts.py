@@ -147,7 +147,7 @@ class Follower:
     name : str
         Name of the joint.
     leader : int
-        Index of the joint that the follower follows.
+        Index of the joint that the follower follows; -1 for a follower that is held at `shift` (its ratio is 0).
     ratio, shift : float
         Follower travel per leader travel, and follower position at leader position zero [rad or m].
     parent : int
