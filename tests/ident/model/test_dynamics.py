@@ -221,7 +221,7 @@ def test_the_last_origin_is_the_centre_of_mass_of_the_last_link() -> None:
     np.testing.assert_allclose(points[:, 1], [[0.5, 0, 0.2], [0, 0.5, 0.2]], atol=1e-12)
 
 
-def test_a_wrong_shape_names_what_is_wanted() -> None:
+def test_the_message_about_a_wrong_shape_states_the_needed_shape() -> None:
     mechanism = tree(0, n=3)
     for q in (np.zeros(3), np.zeros((2, 4)), np.zeros((2, 3, 1))):
         with pytest.raises(InputError, match=r"q has shape .*joint0, joint1, joint2"):
@@ -233,7 +233,7 @@ def test_a_wrong_shape_names_what_is_wanted() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_value_that_is_no_number_is_named_by_joint_and_row(bad: float) -> None:
+def test_the_message_about_a_value_that_is_not_finite_names_joint_and_row(bad: float) -> None:
     mechanism = tree(0, n=3)
     q = np.zeros((5, 3))
     dq = q.copy()
@@ -275,7 +275,7 @@ def test_the_motion_of_every_link_agrees_with_pinocchio(seed: int, pin: ModuleTy
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_wrenches_from_outside_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
+def test_external_wrenches_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
     mechanism = tree(seed)
     q, dq, ddq = states(seed, mechanism.n)
     external = np.random.default_rng(300 + seed).normal(scale=20.0, size=(len(q), mechanism.n, 6))
@@ -291,7 +291,7 @@ def test_wrenches_from_outside_agree_with_pinocchio(seed: int, pin: ModuleType) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
+def test_the_explicit_sums_of_the_paper_agree(seed: int) -> None:
     """Guo, Ju and Wang, Eqs. 19-22: moment and force at every joint as sums over subtrees, written as they are printed."""
     m = tree(seed)
     q, dq, ddq = states(seed, m.n, samples=2)
@@ -338,7 +338,7 @@ def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_parts_of_the_bias_force_are_those_of_pinocchio(seed: int, pin: ModuleType) -> None:
+def test_parts_of_the_bias_force_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
     m = tree(seed)
     q, dq, _ = states(seed, m.n)
     judge, parts = Pinocchio(pin, m), bias_forces(m, q, dq)
@@ -366,12 +366,12 @@ def test_a_mirrored_arm_carries_mirrored_wrenches(seed: int) -> None:
     np.testing.assert_allclose(there.moment, -here.moment @ mirror, rtol=0, atol=1e-9)
 
 
-def test_wrenches_from_outside_of_a_wrong_shape_are_refused() -> None:
+def test_external_wrenches_of_a_wrong_shape_are_refused() -> None:
     with pytest.raises(InputError, match=r"external has shape \(2, 3\), tree 0 needs \(2, 3, 6\): .* joint0, joint1"):
         inverse_dynamics(tree(0, n=3), np.zeros((2, 3)), external=np.zeros((2, 3)))
 
 
-def test_a_mechanism_that_is_made_from_a_used_one_has_its_own_constants() -> None:
+def test_a_copied_mechanism_does_not_keep_cached_constants() -> None:
     m, (q, dq, ddq) = tree(2), states(2, 8)
     M, before = mass_matrix(m, q), kinematics(m, q, dq, ddq)
     np.testing.assert_allclose(mass_matrix(replace(m, mass=2.0 * m.mass, inertia=2.0 * m.inertia), q), 2.0 * M, rtol=1e-9)

@@ -173,13 +173,13 @@ def test_loads_are_never_negative(lab6: Mechanism) -> None:
     assert min(loads.get(load).min() for load in ("torque", "bending", "radial", "axial", "normal")) >= 0.0
 
 
-def test_parts_make_up_the_whole_wrench(lab6: Mechanism) -> None:
+def test_load_parts_add_up_to_the_whole_wrench(lab6: Mechanism) -> None:
     loads = joint_loads(lab6, *motion(6))
     np.testing.assert_allclose(loads.radial**2 + loads.axial**2, np.sum(loads.force**2, axis=2), rtol=1e-10)
     np.testing.assert_allclose(loads.bending**2 + loads.tau**2, np.sum(loads.moment**2, axis=2), rtol=1e-10)
 
 
-def test_loads_do_not_depend_on_how_the_base_is_turned(lab6: Mechanism) -> None:
+def test_loads_do_not_depend_on_the_orientation_of_the_base(lab6: Mechanism) -> None:
     R, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))
     R *= np.linalg.det(R)
     turned = replace(lab6, axis=lab6.axis @ R.T, origin=lab6.origin @ R.T, com=lab6.com @ R.T,
@@ -189,7 +189,7 @@ def test_loads_do_not_depend_on_how_the_base_is_turned(lab6: Mechanism) -> None:
         np.testing.assert_allclose(tilted.get(load), upright.get(load), rtol=0, atol=1e-10)
 
 
-def test_static_loads_grow_with_gravity_and_vanish_without(lab6: Mechanism) -> None:
+def test_static_loads_are_proportional_to_gravity(lab6: Mechanism) -> None:
     q = motion(6)[0]
     once, twice, never = (joint_loads(replace(lab6, gravity=factor * lab6.gravity), q) for factor in (1.0, 2.0, 0.0))
     for load in ("torque", "bending", "radial", "axial", "normal"):
@@ -197,7 +197,7 @@ def test_static_loads_grow_with_gravity_and_vanish_without(lab6: Mechanism) -> N
         np.testing.assert_allclose(never.get(load), 0.0, atol=1e-12)
 
 
-def test_posture_cannot_vary_the_normal_load_of_a_floor_mounted_shoulder(lab6: Mechanism) -> None:
+def test_normal_load_of_a_floor_mounted_shoulder_is_the_same_in_all_postures(lab6: Mechanism) -> None:
     """Parallel horizontal axes with the wrist still: weight and its arm along the axis are the same everywhere."""
     q = motion(6, 200)[0]
     q[:, 3:] = q[0, 3:]
@@ -207,7 +207,7 @@ def test_posture_cannot_vary_the_normal_load_of_a_floor_mounted_shoulder(lab6: M
     assert np.ptp(shoulder.torque[:, 1]) > 10.0
 
 
-def test_wrenches_from_outside_act_on_followers_too(tmp_path: Path) -> None:
+def test_external_wrenches_act_on_followers_too(tmp_path: Path) -> None:
     """Hands that hold every link, the follower's too, leave the joints nothing to carry."""
     (tmp_path / "hand.urdf").write_text(HAND, encoding="utf-8")
     hand = load_mechanism(tmp_path / "hand.urdf")

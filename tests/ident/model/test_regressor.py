@@ -30,7 +30,7 @@ def test_random_trees_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_times_the_parameters_it_is_inverse_dynamics(seed: int) -> None:
+def test_regressor_times_parameters_equals_inverse_dynamics(seed: int) -> None:
     mechanism = tree(seed)
     q, dq, ddq = states(seed, mechanism.n, 5000)            # more than one block
     theta = inertial_parameters(mechanism)
@@ -39,7 +39,7 @@ def test_times_the_parameters_it_is_inverse_dynamics(seed: int) -> None:
     np.testing.assert_allclose(torque_regressor(mechanism, q) @ theta, inverse_dynamics(mechanism, q), atol=1e-9)
 
 
-def test_a_follower_is_carried_by_its_leader(tmp_path) -> None:
+def test_the_regressor_of_a_leader_includes_its_followers(tmp_path) -> None:
     (tmp_path / "hand.urdf").write_text(HAND)
     mechanism = load_mechanism(tmp_path / "hand.urdf")
     assert mechanism.followers
@@ -49,7 +49,7 @@ def test_a_follower_is_carried_by_its_leader(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("arm", "told"), [("lab6", 36), ("elastic1", 3)])
-def test_so_many_combinations_are_told(arm: str, told: int) -> None:
+def test_the_number_of_base_parameters_is_the_known_one(arm: str, told: int) -> None:
     """36 of a 6R arm with its first axis upright (Gautier and Khalil); of a pendulum two first moments and an inertia."""
     mechanism = load_mechanism(arm)
     found = base_parameters(mechanism)
@@ -58,7 +58,7 @@ def test_so_many_combinations_are_told(arm: str, told: int) -> None:
 
 @pytest.mark.parametrize("still", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_they_tell_all_that_torques_do(seed: int, still: bool) -> None:
+def test_base_parameters_reproduce_all_torques(seed: int, still: bool) -> None:
     mechanism = tree(seed)
     found = base_parameters(mechanism, still)
     q, dq, ddq = states(seed, mechanism.n, 200)
@@ -68,7 +68,7 @@ def test_they_tell_all_that_torques_do(seed: int, still: bool) -> None:
     assert len(found.independent) == np.linalg.matrix_rank(Y.reshape(-1, Y.shape[-1]), tol=1e-6)
 
 
-def test_a_name_says_what_is_combined() -> None:
+def test_the_name_of_a_base_parameter_states_its_formula() -> None:
     """A two-link arm: the second link's mass is regrouped into the first one's inertia and first moment."""
     mechanism = load_mechanism("lab6")
     names = base_parameters(mechanism).names

@@ -17,7 +17,7 @@ ARM = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="a" axis=
 
 
 @pytest.mark.parametrize("pairs", [{}, WRIST, DIFFERENTIAL], ids=["none", "wrist", "differential"])
-def test_travel_and_torque_are_those_of_tendons_in_mujoco(pairs) -> None:
+def test_travel_and_torque_agree_with_tendons_in_mujoco(pairs) -> None:
     coupled, rng = Transmission.of_pairs(NAMES, pairs), np.random.default_rng(0)
     tendons = "".join(f'<fixed name="{name}">' + "".join(f'<joint joint="{joint}" coef="{ratio}"/>' for joint, ratio in zip(
         NAMES, row, strict=True) if ratio) + "</fixed>" for name, row in zip(NAMES, coupled.ratios, strict=True))
@@ -33,7 +33,7 @@ def test_travel_and_torque_are_those_of_tendons_in_mujoco(pairs) -> None:
     np.testing.assert_allclose(coupled.torque_of_motors(coupled.torque_of_joints(data.ctrl)), data.ctrl, atol=1e-12)
 
 
-def test_a_matrix_says_the_same_as_pairs() -> None:
+def test_a_matrix_and_pairs_give_the_same_transmission() -> None:
     by_rows = Transmission.of_matrix(NAMES, [[1, 0, 0], [0, 1, 1], [0, 1, -1]])
     assert by_rows.pairs == Transmission.of_pairs(NAMES, DIFFERENTIAL).pairs
     assert Transmission.of_pairs(NAMES, WRIST).pairs == {"c": {"b": 1.0, "c": 1.0}}
@@ -59,7 +59,7 @@ def test_impossible_transmissions_are_refused_by_key(tmp_path, table: str, said:
     assert str(tmp_path / "arm.toml") in str(error.value)
 
 
-def test_gears_transmit_what_their_own_motor_gives() -> None:
+def test_transmitted_torque_is_that_of_the_joints_own_motor() -> None:
     """Joint 5's gear is spared what joint 6's motor takes through it."""
     from dataclasses import replace
 

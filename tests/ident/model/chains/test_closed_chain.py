@@ -95,7 +95,7 @@ class TestThreeLoopChain:
         np.testing.assert_allclose(driving.tau[:, 0], [0.880992 + 0.128530, 0.888484 + 0.515121], atol=1e-6)
 
     @pytest.mark.parametrize(("crank", "fits"), [(1.579, True), (1.5795, False), (-2.540, True), (-2.5407, False), (3.0, False)])
-    def test_beyond_its_range_the_crank_is_refused_and_the_range_said(self, crank, fits):
+    def test_a_crank_angle_beyond_its_range_is_refused_and_the_message_states_the_range(self, crank, fits):
         m = load_mechanism("three-loop-chain")
         if fits:
             assert close_loops(m, [[crank]]).condition[0] > 100.0          # nearly stretched
@@ -217,7 +217,7 @@ class TestGoughStewart:
         legs = close_loops(m, pose, known=range(6)).q[:, list(m.active)]
         np.testing.assert_allclose(close_loops(m, legs).q[:, :6], pose, rtol=0, atol=1e-11)
 
-    def test_friction_that_locks_the_platform_is_said(self, tmp_path):
+    def test_friction_that_locks_the_platform_is_refused(self, tmp_path):
         case = {**self.CASES[0], "Km": 5.0}
         m = stewart(case, tmp_path)
         with pytest.raises(InputError, match="locks itself"):
@@ -296,7 +296,7 @@ class TestEveryChain:
         m = load_mechanism(name)
         assert closed_driving_torque(m, close_loops(m, np.zeros((0, len(m.active))))).tau.shape == (0, m.n)
 
-    def test_a_tree_s_function_does_not_answer_for_it(self, name):
+    def test_functions_of_a_tree_refuse_a_closed_chain(self, name):
         m = load_mechanism(name)
         rest = np.zeros((1, m.n))
         for function in (joint_loads, joint_wrenches, inverse_dynamics, mass_matrix):
@@ -351,7 +351,7 @@ class TestSevenHinges:
         np.testing.assert_allclose(power[2:-2], rate, rtol=0, atol=1e-6 * np.abs(power).max())
 
 
-def test_a_rigid_closure_carries_what_a_fixed_joint_carries(tmp_path):
+def test_a_rigid_closure_has_the_loads_of_a_fixed_joint(tmp_path):
     """Two pendulums on one link, tied together rigidly, move as one body; force and moment at the tie are its weight."""
     arm = """schema = 1
 name = "tied"
@@ -390,7 +390,7 @@ b = { link = "a", point = [1.0, 0.0, 0.0] }
     np.testing.assert_allclose(tie, [np.cos(0.4), 0.0, -np.sin(0.4)], atol=1e-12)
 
 
-def test_springs_of_a_closed_chain_are_felt_by_its_drive():
+def test_the_drive_torque_includes_springs_of_a_closed_chain():
     """Virtual work: at rest the crank feels each spring times how fast its joint turns with the crank."""
     free = replace(load_mechanism("three-loop-chain"), friction={})
     sprung = replace(free, springs={2: Spring(50.0, 0.3), 5: Spring(20.0)})
@@ -408,6 +408,6 @@ def test_closures_that_leave_a_joint_free_are_refused(tmp_path):
         close_loops(load_mechanism(tmp_path / "loose.toml"), [[0.1]])
 
 
-def test_a_wrong_number_of_known_joints_is_said():
+def test_a_wrong_number_of_known_joints_is_refused():
     with pytest.raises(InputError, match=r"q has shape \(1, 2\), three-loop-chain needs \(N, 1\) for the joints 1''"):
         close_loops(load_mechanism("three-loop-chain"), [[0.1, 0.2]])

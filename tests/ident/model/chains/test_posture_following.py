@@ -57,7 +57,7 @@ def slider_crank(folder, crank: float, rod: float, start: float = np.pi / 3, sca
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
-def test_a_slider_drives_its_crank_to_the_dead_centres_and_no_further(scale, tmp_path):
+def test_a_slider_drives_its_crank_up_to_the_dead_centres_only(scale, tmp_path):
     """At any size: the crank 10 with a rod of 30, in mm, m and hundreds of m."""
     r, rod = 10.0, 30.0
     m, start = slider_crank(tmp_path, r, rod, scale=scale)
@@ -81,7 +81,7 @@ def five_bar(folder) -> tuple[Mechanism, float]:
                      [pin("b", "d", top - left, top - right)]), 1.0
 
 
-def test_a_five_bar_keeps_its_side_or_is_refused(tmp_path):
+def test_a_five_bar_stays_on_its_branch_or_is_refused(tmp_path):
     """Hundreds of postures at once: each either on the side it started from with a way there, or refused by itself."""
     m, side = five_bar(tmp_path)
     base = np.array([1.2, 0.0])
@@ -137,7 +137,7 @@ def test_a_nearly_parallel_four_bar_turns_all_round(rocker, tmp_path):
         np.testing.assert_allclose(base + rocker * at(np.arctan2(start[1], start[0]) + found[2]), top, rtol=0, atol=1e-8)
 
 
-def test_where_branches_meet_the_way_ends(tmp_path):
+def test_a_path_ends_where_branches_meet(tmp_path):
     """An exact parallelogram may fold over when it lies flat: at 120 degrees from where it stands, and 60 back."""
     m = four_bar(tmp_path, 1.0)
     with pytest.raises(PostureError, match="branches meet") as caught:
@@ -173,14 +173,14 @@ class TestOverconstrained:
         motion = close_loops(m, [[0.2], [0.9]], [[1.0], [-2.0]], [[3.0], [1.0]])
         return motion, closed_loads(m, motion)
 
-    def test_in_its_plane_all_is_told_and_no_cut_matters(self, tmp_path):
+    def test_loads_in_the_plane_are_determined_and_do_not_depend_on_the_cut(self, tmp_path):
         (_, one), (_, other) = (self.loads(four_bar(tmp_path, 1.5, cut=cut)) for cut in ("top", "tip"))
         np.testing.assert_allclose(one.tau[:, 0], other.tau[:, 0], rtol=1e-10)
         for key in ("radial", "axial", "bending", "torque"):
             np.testing.assert_allclose(one.joints.get(key)[:, 0], other.joints.get(key)[:, 0], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(one.joints.radial[:, 2], other.joints.radial[:, 1], rtol=1e-9)      # the rocker's
 
-    def test_across_its_plane_what_depends_on_the_cut_is_not_told(self, tmp_path):
+    def test_undetermined_loads_across_the_plane_are_nan(self, tmp_path):
         for cut in ("top", "tip"):
             _, found = self.loads(four_bar(tmp_path, 1.5, (0.0, -5.0, -9.81), cut))
             assert np.isfinite(found.tau).all()
@@ -209,7 +209,7 @@ class TestOverconstrained:
         np.testing.assert_allclose(found.force[:, 0, 2], 5.0, rtol=1e-9)
 
     @pytest.mark.parametrize("cuts", [("top", "top"), ("top", "tip"), ("tip", "top"), ("tip", "tip")], ids="-".join)
-    def test_a_load_on_one_loop_is_shared_with_the_next_wherever_they_are_cut(self, tmp_path, cuts):
+    def test_a_load_on_one_loop_makes_loads_of_the_next_loop_nan_for_every_cut(self, tmp_path, cuts):
         """Two loops on one rocker: how much of a force across the far one reaches the crank depends on every stiffness."""
         m = six_bar(tmp_path, *cuts)
         motion = close_loops(m, [[0.2]], [[1.0]])
@@ -222,7 +222,7 @@ class TestOverconstrained:
         assert np.isnan(pressed.joints.axial).all()
         assert np.isnan(pressed.joints.bending).all()
 
-    def test_friction_of_such_loads_is_refused(self, tmp_path):
+    def test_friction_of_loads_that_are_nan_is_refused(self, tmp_path):
         rubbing = {"bearing": {"pin_radius": 0.02, "friction_arm": 0.01, "bending_arm": 0.05},
                    "friction": {"law": "coulomb-viscous", "load": "normal", "coulomb_coefficient": 0.1, "viscous": 0.0}}
         tilted = four_bar(tmp_path, 1.5, (0.0, -5.0, -9.81), **rubbing)
@@ -234,7 +234,7 @@ class TestOverconstrained:
         assert np.isfinite(closed_driving_torque(upright, self.loads(upright)[0]).tau).all()
 
 
-def test_more_known_joints_than_freedoms_are_refused(tmp_path):
+def test_more_known_joints_than_degrees_of_freedom_are_refused(tmp_path):
     m = four_bar(tmp_path, 1.5)
     with pytest.raises(InputError, match=r"crank, rocker cannot move independently: .* leave 1 degree\(s\) of freedom, 2"):
         close_loops(m, [[0.1, 0.1]], known=[0, 2])
@@ -243,7 +243,7 @@ def test_more_known_joints_than_freedoms_are_refused(tmp_path):
             close_loops(m, np.zeros((1, len(known))), known=known)
 
 
-def test_a_posture_out_of_all_reason_is_refused_at_once(tmp_path):
+def test_a_posture_beyond_the_range_of_a_search_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"crank = 1e\+200 rad is beyond the range in which a chain is followed, 1e\+03"):
         close_loops(four_bar(tmp_path, 1.5), [[1e200]])
 

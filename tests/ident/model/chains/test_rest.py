@@ -28,7 +28,7 @@ def robot() -> Mechanism:
     return load_mechanism("flexible-parallel")
 
 
-def test_its_drives_and_springs_tell_its_posture(robot):
+def test_drives_and_springs_determine_the_posture(robot):
     """Three drives and 21 springs are the 24 degrees of freedom; locked, they are three translations."""
     known = telling_joints(robot)
     assert known == tuple(sorted((*robot.active, *robot.springs)))
@@ -40,7 +40,7 @@ def test_its_drives_and_springs_tell_its_posture(robot):
     assert np.abs(platform[:3]).min() > 1e-3
 
 
-def test_mujoco_comes_to_rest_there(robot):
+def test_mujoco_comes_to_rest_in_the_same_posture(robot):
     """Damped until it stands, the drives too heavy to move: the stiffer its closures, the nearer."""
     robot = judged("flexible-parallel")
     found = equilibrium(robot, DRIVES)
@@ -65,7 +65,7 @@ def test_mujoco_comes_to_rest_there(robot):
     assert np.linalg.norm(start[:3] - found[:3]) > 5e-3
 
 
-def test_its_energy_is_least_there(robot):
+def test_the_posture_at_rest_has_the_least_energy(robot):
     """Of all closed postures with the same drives, a thousand random ones nearby."""
     found, known = equilibrium(robot, DRIVES), telling_joints(robot)
     rng = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def test_its_energy_is_least_there(robot):
     assert (energy[1:] > energy[0]).all()
 
 
-def test_torques_hold_it_by_virtual_work(robot):
+def test_holding_torques_are_derivatives_of_the_energy(robot):
     """A drive that gives way at rest lets the energy change by its torque."""
     posture, driving = drive(robot, DRIVES, np.zeros(3), np.zeros(3))
     h = 1e-4
@@ -89,7 +89,7 @@ def test_torques_hold_it_by_virtual_work(robot):
     np.testing.assert_array_equal(posture, equilibrium(robot, DRIVES))
 
 
-def test_stiff_springs_make_it_the_rigid_robot(robot):
+def test_deflection_vanishes_with_stiff_springs(robot):
     """Deflection falls as one over stiffness, towards the posture whose springs are locked."""
     locked = close_loops(robot, [[*DRIVES, *np.zeros(21)]], known=(*robot.active, *robot.springs)).q[0, :3]
     beams = {j: Spring(1e9) for j in robot.springs}
@@ -100,13 +100,13 @@ def test_stiff_springs_make_it_the_rigid_robot(robot):
     assert away[-1] < 1e-5
 
 
-def test_what_springs_do_not_hold_is_named(robot):
+def test_a_joint_that_no_spring_holds_is_named(robot):
     loose = {j: Spring(0.0) for j in robot.springs}
     with pytest.raises(InputError, match=r"at rest joint .* has nothing that holds it"):
         equilibrium(replace(robot, springs=loose, gravity=np.zeros(3)), np.zeros(3))
 
 
-def test_where_more_joints_have_springs_than_may_move_the_others_follow():
+def test_surplus_elastic_joints_follow_the_loops():
     """The three-loop chain with one loop open, all its passive joints sprung: two more freedoms than the crank's."""
     m = load_mechanism("three-loop-chain")
     open_chain = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.5)))
@@ -119,7 +119,7 @@ def test_where_more_joints_have_springs_than_may_move_the_others_follow():
         equilibrium(replace(open_chain, springs={3: Spring(20.0)}), [0.3])
 
 
-def test_drives_that_move_take_the_chain_with_them(robot):
+def test_moving_drives_set_the_velocities_of_the_chain(robot):
     """A state to start from: springs do not move yet, and the loops stay closed."""
     speed = np.array([0.5, 0.0, -0.3])
     q, dq = set_off(robot, DRIVES, speed)
@@ -129,7 +129,7 @@ def test_drives_that_move_take_the_chain_with_them(robot):
     np.testing.assert_allclose(moved[0] - moved[1], 0.0, rtol=0, atol=1e-11)
 
 
-def test_what_the_drives_alone_do_not_tell_is_said(robot):
+def test_elastic_joints_that_the_drives_do_not_determine_are_named(robot):
     with pytest.raises(PostureError, match=r"elastic joints \(for example spring1\) are free; use equilibrium for their rest "
                                            r"posture"):
         close_loops(robot, [DRIVES])

@@ -28,7 +28,7 @@ def flat(**changes: Any) -> Mechanism:
     return mechanism_from_table({**table, "gravity": [0.0, 0.0, -9.81], **changes}, PATH)
 
 
-def test_wrenches_are_the_least_that_balance() -> None:
+def test_shared_wrenches_are_the_least_squares_solution() -> None:
     """By squares over all joints, of the equations of each body, apart from the model layer's closures."""
     m = flat(sharing="equal")
     motion = close_loops(m, Q)
@@ -66,7 +66,7 @@ def test_wrenches_are_the_least_that_balance() -> None:
     assert carried == pytest.approx(9.81 * m.mass.sum())
 
 
-def test_the_rule_is_to_be_asked_for() -> None:
+def test_undetermined_loads_are_shared_only_on_request() -> None:
     """Without it loads are nan; with it the normal load of the sliders is that of their forces and moments."""
     loads = joint_loads(driven_joints(flat()), Q)
     assert np.isnan(loads.normal).all()

@@ -73,7 +73,7 @@ class TestFiveAxisTree:
 
 
 class TestSimulation:
-    def test_the_driving_torques_make_the_wanted_motion(self, tree):
+    def test_the_driving_torques_produce_the_requested_motion(self, tree):
         """Without friction."""
         smooth, t = replace(tree, friction={}), np.linspace(0.0, 4.0, 41)
 
@@ -84,7 +84,7 @@ class TestSimulation:
         np.testing.assert_allclose(q, wanted(t, 5)[0], rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
-    def test_with_friction_too(self, tree, law):
+    def test_the_driving_torques_with_friction_produce_the_requested_motion(self, tree, law):
         m = rubbing(tree, law)
         t = np.linspace(0.5, 1.5, 51)
         start = wanted(t[:1], 5)
@@ -130,7 +130,7 @@ class TestSimulation:
         assert (dq[t > 5.0 * half, 0] == 0.0).all()          # K |q| = 0.8 < C: it stays
 
     @pytest.mark.parametrize("step", [0.01, 0.13, 1.0])
-    def test_a_joint_sticks_until_its_level_and_then_slides(self, step):
+    def test_a_joint_sticks_below_its_break_away_torque_and_then_slides(self, step):
         """Under a torque that grows 1 N·m/s it breaks loose at t = 1.5 s, and needs no small steps for it."""
         J = 0.6
         m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.5)})
@@ -164,7 +164,7 @@ class TestSimulation:
         np.testing.assert_allclose(q[2:, 0], [-2.0 * 0.8 + 0.64, -1.0, -1.0], rtol=0, atol=1e-8)
         assert (dq[3:] == 0.0).all()
 
-    def test_a_stuck_joint_is_as_good_as_welded(self, tree):
+    def test_a_stuck_joint_moves_like_a_welded_joint(self, tree):
         """Joint 2 rubs so much that it stays; the rest moves as if links 1 and 2 were one, and wakes nothing."""
         weld = replace(tree, friction={1: dry(50.0)})
         t = np.linspace(0.0, 0.5, 26)
@@ -178,7 +178,7 @@ class TestSimulation:
                                        rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("seed", range(8))
-    def test_from_rest_joints_stick_or_slide_by_coulomb_s_law(self, tree, seed):
+    def test_joints_at_rest_stick_or_slide_by_coulomb_s_law(self, tree, seed):
         """What friction holds is at most its level where a joint stays, and the level, against the motion, where it goes."""
         m = rubbing(tree, "coulomb-viscous")
         tau = np.random.default_rng(seed).normal(scale=0.15, size=5)
@@ -190,13 +190,13 @@ class TestSimulation:
         np.testing.assert_allclose(friction[~stays], (np.sign(ddq) * level)[~stays], rtol=0, atol=1e-10)
 
     @pytest.mark.parametrize("coefficient", [0.05, 0.5, 3.0])
-    def test_friction_by_a_load_that_grows_with_acceleration(self, coefficient):
+    def test_friction_with_a_load_that_grows_with_acceleration(self, coefficient):
         """A slider whose mass sits 0.2 m aside presses with m |a| 0.2 / 0.1: a = F / m (1 + 2 c) forwards."""
         m = aside(coefficient)
         assert acceleration(m, [0.0], [1.0], [7.0])[0] == pytest.approx(7.0 / (2.0 * (1.0 + 2.0 * coefficient)), rel=1e-11)
 
     @pytest.mark.parametrize("seed", [0, 1, 28, 46])
-    def test_friction_of_the_size_of_the_torque_itself(self, tree, seed):
+    def test_friction_as_large_as_the_torque(self, tree, seed):
         """Coefficients of about one: for the last two Newton's method needs friction to grow step by step."""
         law = {**STRIBECK, "coulomb_coefficient": 0.9, "static_coefficient": 1.17}
         friction = {j: JointFriction("stribeck", "torque", law) for j in range(5)}
@@ -205,7 +205,7 @@ class TestSimulation:
         ddq = acceleration(m, q, dq, 10.0 * tau)
         np.testing.assert_allclose(driving_torque(m, [q], [dq], [ddq]).tau[0], 10.0 * tau, rtol=0, atol=1e-9)
 
-    def test_friction_beyond_reason_is_said(self, tree):
+    def test_friction_that_outweighs_inertia_is_refused(self, tree):
         """Braked, the same slider has a = F / m (1 - 2 c): beyond c = 1/2 none, since braking presses more than it takes."""
         assert acceleration(aside(0.4), [0.0], [1.0], [-7.0])[0] == pytest.approx(-7.0 / (2.0 * 0.2), rel=1e-11)
         jammed = replace(tree, friction={j: JointFriction("coulomb-viscous", "normal", {**FRICTION, "coulomb_coefficient": 50.0})
@@ -214,7 +214,7 @@ class TestSimulation:
             with pytest.raises(InputError, match=r"find no balance.*friction coefficients are too large"):
                 acceleration(m, np.zeros(m.n), np.ones(m.n), tau)
 
-    def test_what_is_no_motion_is_said(self, tree):
+    def test_impossible_motions_are_refused(self, tree):
         rest, t = np.zeros(5), [0.0, 0.1]
 
         def none(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
@@ -231,12 +231,12 @@ class TestSimulation:
         q, dq = simulate(tree, none, rest, rest, [])
         assert q.shape == dq.shape == (0, 5)
 
-    def test_a_normal_load_without_bearing_is_unknown(self):
+    def test_friction_with_normal_load_needs_a_bearing(self):
         m = replace(one_joint(), friction={0: JointFriction("coulomb-viscous", "normal", FRICTION)})
         with pytest.raises(InputError, match="friction of joint a depends on its normal load, which needs its bearing"):
             acceleration(m, [0.0], [1.0], [0.0])
 
-    def test_a_universal_joint_that_rubs_brakes_what_turns_in_it(self):
+    def test_friction_of_a_universal_joint_brakes_a_spinning_mass(self):
         """A gimbal without weight, its ring at rest: J dw = -K |R|, R the pull of the mass that spins."""
         heavy = replace(gimbal(), com=np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]]), balls=(Ball("gimbal", (0, 1), 0.01),),
                         gravity=np.zeros(3))
@@ -274,7 +274,7 @@ def gimbal() -> Mechanism:
                    position=np.tile([-np.inf, np.inf], (2, 1)), bearings=(None, None))
 
 
-def test_an_elastic_joint_sags_under_its_load():
+def test_an_elastic_joint_deflects_under_its_load():
     m = replace(one_joint(), passive=(0,), springs={0: Spring(50.0)})
     (q,) = equilibrium(m, [0.0])
     assert 50.0 * q == pytest.approx(2.0 * 10.0 * 0.5 * np.cos(q), rel=1e-12)        # a positive turn about y lowers the rod
@@ -288,7 +288,7 @@ def test_a_spring_too_soft_for_its_load_is_named():
             equilibrium(replace(tip, gravity=gravity), [0.0])
 
 
-def test_a_posture_that_would_tip_over_is_none():
+def test_an_unstable_balance_is_refused():
     """An upright rod on a spring of less than its weight times its arm, 10 N·m/rad, leans to a side or is refused."""
     up = replace(one_joint(), gravity=np.array([10.0, 0.0, 0.0]), passive=(0,))     # hangs along x at q = 0
     for stiffness, stands in ((10.5, True), (9.5, False), (0.0, False)):
@@ -306,7 +306,7 @@ def test_a_posture_that_would_tip_over_is_none():
     assert equilibrium(up, [0.7])[0] == pytest.approx(0.0, abs=1e-12)        # without any spring it hangs
 
 
-def test_springs_of_unlike_units_do_not_matter():
+def test_springs_of_very_different_stiffness_reach_their_balance():
     """A stiff slider [N/m] with a soft hinge [N·m/rad] on it: nothing is singular about numbers of different size."""
     rod = one_joint()
     m = replace(rod, names=("slide", "a"), parent=(-1, 0), prismatic=np.array([True, False]), axis=np.eye(3)[[2, 1]],
@@ -330,15 +330,15 @@ class TestPassiveJointsOfATree:
         sprung = driving_torque(replace(m, springs={0: Spring(30.0, 0.5)}), q, dq, ddq)
         np.testing.assert_allclose((sprung.tau - driving.tau)[:, 0], 30.0 * q[:, 0] + 0.5 * dq[:, 0], atol=1e-12)
 
-    def test_at_rest_they_hang(self):
+    def test_passive_joints_hang_at_rest(self):
         m = replace(one_joint(), passive=(0,))
         q, driving = drive(m, [], [], [])
         assert q == pytest.approx([np.pi / 2.0])
         assert driving.tau == 0.0
         assert driving.loads.radial[0, 0] == pytest.approx(20.0)
 
-    def test_moving_they_would_swing(self):
-        with pytest.raises(InputError, match="has passive joints, shoulder spring for one, which swing"):
+    def test_a_moving_state_with_passive_joints_is_refused(self):
+        with pytest.raises(InputError, match=r"has passive joints \(for example shoulder spring\) that swing"):
             drive(load_mechanism("flexible-arm"), [0.0] * 3, [0.1] * 3, [0.0] * 3)
 
 
@@ -370,7 +370,7 @@ friction_arm = 0.01
         R = np.linalg.norm(joint_loads(m, np.zeros((1, 2)), [[3.0, 4.0]]).force[0, 1])
         np.testing.assert_allclose(driving.friction[0], 0.01 * R * np.array([0.6, 0.8]), rtol=1e-12)
 
-    def test_a_joint_rubs_with_what_its_last_axis_carries(self):
+    def test_friction_of_a_universal_joint_depends_on_the_load_of_its_last_axis(self):
         """The first axis carries the ring of a gimbal too, 40 N, which the contact does not feel."""
         m = replace(gimbal(), balls=(Ball("gimbal", (0, 1), 0.01),))
         assert joint_loads(m, np.zeros((1, 2))).radial[0, 0] == pytest.approx(60.0)
@@ -383,12 +383,12 @@ friction_arm = 0.01
     ("three-loop-chain", [1e308], [0.0], r"1'' = 1e\+308 rad is beyond the range in which a chain is followed"),
     ("three-loop-chain", [0.1], [1e200], r"dq of joint 1'' = 1e\+200 rad/s is too large"),
 ])
-def test_numbers_that_overflow_are_refused(name, q, dq, said):
+def test_values_that_overflow_are_refused(name, q, dq, said):
     with pytest.raises(InputError, match=said):
         drive(load_mechanism(name), q, dq, np.zeros(len(q)))
 
 
-def test_a_torque_that_jumps_ends_in_a_message_with_its_time():
+def test_a_discontinuous_torque_is_refused_with_its_time():
     """A relay on velocity, which would hold a joint at the speed where it switches."""
     dry = JointFriction("coulomb-viscous", "none", {"coulomb": 0.2, "viscous": 0.0})
     link = replace(load_mechanism("five-axis-tree"), gravity=np.zeros(3), friction=dict.fromkeys(range(5), dry))

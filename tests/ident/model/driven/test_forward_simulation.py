@@ -59,7 +59,7 @@ class TestRadau:
             assert radau.A[-1] @ radau.c**power == pytest.approx(1.0 / (power + 1.0), rel=1e-13)
         np.testing.assert_allclose(radau.through(np.array([0.3]), 2) @ radau.c**2, 0.3**4 / 12.0, rtol=1e-13)
 
-    def test_three_points_are_those_of_the_books(self):
+    def test_coefficients_for_three_points_are_those_of_hairer_and_wanner(self):
         """Hairer and Wanner II, table IV.5.6."""
         root = np.sqrt(6.0)
         np.testing.assert_allclose(Radau(3).c, [(4.0 - root) / 10.0, (4.0 + root) / 10.0, 1.0], rtol=1e-14)
@@ -80,7 +80,7 @@ class TestStiffMechanisms:
         np.testing.assert_allclose(q, np.tile(rest, (501, 1)), rtol=0, atol=1e-11)
         assert np.abs(dq).max() < 1e-9
 
-    def test_it_moves_as_fast_ones_of_higher_accuracy_say(self):
+    def test_the_default_tolerance_agrees_with_a_tight_tolerance(self):
         """Tolerances a thousand times apart agree, and energy is in balance with what drives and damping do."""
         m = load_mechanism("flexible-arm")
         rest = equilibrium(m, np.zeros(m.n))
@@ -95,7 +95,7 @@ class TestStiffMechanisms:
 
 
 @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
-def test_mujoco_moves_the_chain_likewise(name):
+def test_motion_of_the_chain_agrees_with_mujoco(name):
     """It deviates the less the stiffer its closures are: the limit is this motion. Planar pins need no axis there."""
     errors = against_mujoco(name, 0.2)
     assert errors[0] < 5e-5
@@ -104,7 +104,7 @@ def test_mujoco_moves_the_chain_likewise(name):
     assert errors[2] < 2e-7
 
 
-def test_mujoco_s_sliders_rub_likewise():
+def test_friction_of_sliders_agrees_with_mujoco():
     """Friction by the normal load that MuJoCo finds itself, with sticking: it deviates in proportion to its step."""
     errors = rubbing_against_mujoco(0.4)
     assert errors[0] < 2e-3
@@ -114,7 +114,7 @@ def test_mujoco_s_sliders_rub_likewise():
 
 
 class TestClosedChains:
-    def test_energy_friction_and_its_events_are_in_balance(self):
+    def test_energy_balance_holds_with_friction_events(self):
         """Sliders that stick, break loose and turn back, with friction by their normal load; loops closed."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.5, 51)
         motion = forward_motion(m, swung(m), np.zeros(3), np.zeros(3), t)
@@ -134,7 +134,7 @@ class TestClosedChains:
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
     @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
-    def test_the_motion_takes_the_torques_that_made_it(self, name):
+    def test_inverse_dynamics_with_friction_reproduces_the_driving_torques(self, name):
         """The inverse problem with friction, solved by other means, of passive balls too, while all drives slide."""
         m = load_mechanism(name)
         speed = np.full(len(m.active), 0.05) if name == "gough-stewart" else np.array([0.2, 0.15, 0.1])
@@ -145,7 +145,7 @@ class TestClosedChains:
         needed = closed_driving_torque(m, ClosedMotion(motion.q, motion.dq, motion.ddq, np.ones(4))).tau
         np.testing.assert_allclose(needed, np.tile(tau, (4, 1)), rtol=0, atol=2e-7 * np.abs(tau).max())
 
-    def test_driving_torques_give_the_motion_back(self):
+    def test_simulation_with_the_driving_torques_reproduces_the_motion(self):
         """Inverse, then forward: the sliders of the 3-PRR, which rub by their normal load, never turning back."""
         m = load_mechanism("planar-3-prr")
 
@@ -156,7 +156,7 @@ class TestClosedChains:
         q, _ = simulate(m, lambda t, q, dq: torque(t), wanted.q[0, [3, 5, 7]], wanted.dq[0, [3, 5, 7]], t[::10])
         np.testing.assert_allclose(q, wanted.q[::10], rtol=0, atol=1e-7)
 
-    def test_a_stuck_chain_is_held_up_to_its_level(self):
+    def test_a_stuck_chain_breaks_loose_at_its_static_level(self):
         """The crank of the three-loop chain, pulled harder and harder, lets go at the static level of the inverse problem."""
         m = load_mechanism("three-loop-chain")
         at_rest = close_loops(m, [[0.5]])
@@ -170,7 +170,7 @@ class TestClosedChains:
         assert before.sum() > 3
         assert (motion.q[before] == motion.q[0]).all()
 
-    def test_friction_of_passive_joints_passes_reversals_and_refuses_what_it_cannot_tell(self):
+    def test_friction_of_passive_joints_passes_reversals_and_refuses_undetermined_sticking(self):
         """All joints of a crank mechanism turn back at once; when they come to rest, which of them holds what is not told."""
         m = load_mechanism("three-loop-chain")
         rubbing = JointFriction("coulomb-viscous", "radial", {"coulomb": 0.0, "viscous": 0.01, "coulomb_coefficient": 0.0005})
@@ -183,7 +183,7 @@ class TestClosedChains:
                                              "determine how they share the load"):
             simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
 
-    def test_a_crank_goes_through_its_dead_point(self):
+    def test_a_crank_passes_its_dead_point(self):
         """Pushed to the end of its range, 1.5792 rad, the crank turns back while the links behind it whip on."""
         m, t = load_mechanism("three-loop-chain"), np.linspace(0.3, 0.6, 151)
         motion = forward_motion(m, lambda t, q, dq: driven(m, [6.0 * np.sin(5.0 * t)]), [1.45], [0.6], t, tolerance=1e-9)
@@ -192,7 +192,7 @@ class TestClosedChains:
         assert np.abs(motion.dq).max() > 10.0
         assert np.abs(balance(m, motion)).max() < 1e-8
 
-    def test_springs_in_a_chain_that_has_more_freedom_than_drives(self):
+    def test_a_chain_with_more_degrees_of_freedom_than_drives_moves_on_springs(self):
         """The three-loop chain with one loop open hangs on springs: its closures do not determine the passive joints."""
         m = load_mechanism("three-loop-chain")
         m = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.05)))
@@ -209,7 +209,7 @@ class TestClosedChains:
         with pytest.raises(InputError, match=r"friction and joint loads find no balance.*slider1, slider2, slider3"):
             acceleration(m, start.q[0], start.dq[0], np.zeros(m.n))
 
-    def test_loads_that_rigid_bodies_do_not_tell_do_not_rub(self):
+    def test_friction_of_undetermined_loads_is_refused(self):
         """Gravity across the plane of the three-loop chain presses its pins in a way that depends on elasticity."""
         m = replace(load_mechanism("three-loop-chain"), gravity=np.array([0.0, 0.0, -9.8]))
         with pytest.raises(InputError, match="friction of 1'' depends on loads that rigid-body mechanics does not determine: the "

@@ -67,7 +67,7 @@ def test_a_link_on_a_spring_swings_in_closed_form():
     assert off_balance(m, motion) < 1e-8
 
 
-def test_a_drive_rubs_with_the_way_it_is_led():
+def test_friction_of_a_prescribed_drive_is_part_of_its_torque():
     """Dry friction of a prescribed drive is in its torque, changes sign where the drive turns back, and moves nothing else."""
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.5, 26)
     rubbing = replace(m, friction={0: JointFriction("coulomb-viscous", "none", {"coulomb": 3.0, "viscous": 0.5})})
@@ -80,7 +80,7 @@ def test_a_drive_rubs_with_the_way_it_is_led():
     assert rubbed.events == ()
 
 
-def test_a_tree_with_given_swings_takes_the_same_torques():
+def test_inverse_dynamics_of_the_whole_motion_gives_the_same_torques():
     """The torques of the whole motion, as the recursion gives them, are those found with it; passive joints need none."""
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.6, 31)
     motion = prescribed_motion(m, swing([0.1, -0.1, 0.1], 4.0), t)
@@ -93,7 +93,7 @@ def test_a_tree_with_given_swings_takes_the_same_torques():
     assert off_balance(m, motion) < 1e-8
 
 
-def test_an_elastic_joint_that_rubs_sticks_and_breaks_loose():
+def test_an_elastic_joint_with_friction_sticks_and_breaks_loose():
     """What friction holds in it counts as friction, and energy is in balance over all events."""
     m = load_mechanism("flexible-arm")
     j = m.names.index("flexure 1")
@@ -127,7 +127,7 @@ class TestElasticChains:
         np.testing.assert_allclose(found.closed.force, again.closed.force, rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("name", ["flexible-parallel", "crank on a spring"])
-    def test_mujoco_moves_it_likewise_under_torques(self, name):
+    def test_motion_under_torques_agrees_with_mujoco(self, name):
         """It deviates the less the stiffer its closures are. For a second: `python -m benchmarks flexible_parallel`."""
         m = (elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01) if name == "crank on a spring" else
              load_mechanism(name))
@@ -135,7 +135,7 @@ class TestElasticChains:
         assert errors[0] < 1e-3
         assert errors[1] < errors[0] / 20.0
 
-    def test_the_torques_give_the_motion_back(self):
+    def test_simulation_with_the_inverse_torques_reproduces_the_motion(self):
         """Inverse, then forward."""
         m = elastic_joint(replace(load_mechanism("three-loop-chain"), friction={}), "1''", Spring(60.0, 0.1), 0.01)
         t = np.linspace(0.0, 0.4, 81)
@@ -146,7 +146,7 @@ class TestElasticChains:
         np.testing.assert_allclose(back.loads.radial, motion.loads.radial, rtol=0, atol=1e-4)
         assert np.ptp(motion.q[:, 1]) > 1e-3
 
-    def test_stiff_springs_take_the_rigid_chain_s_torques(self):
+    def test_torques_converge_to_the_rigid_chain_with_stiff_springs(self):
         """Once its start is forgotten, the torque differs from the rigid chain's as one over stiffness."""
         rigid = replace(load_mechanism("three-loop-chain"), friction={})
         t, drives = np.linspace(0.6, 1.0, 9), swing([0.3], 6.0)
@@ -159,7 +159,7 @@ class TestElasticChains:
         assert off[0] < 0.05 * np.abs(wanted).max()
         assert off[1] == pytest.approx(off[0] / 10.0, rel=0.2)
 
-    def test_a_chain_that_its_drives_determine_takes_the_torques_of_the_inverse_problem(self):
+    def test_a_rigid_chain_needs_the_torques_of_the_inverse_problem(self):
         """Nothing swings: sliders of the 3-PRR, which rub by their normal load."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.05, 0.5, 10)
         drives = swing([0.03, 0.02, -0.02], 3.0)
@@ -169,7 +169,7 @@ class TestElasticChains:
         np.testing.assert_allclose(acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9)
         assert np.abs(wanted.friction).max() > 1.0
 
-    def test_trends_of_p3(self):
+    def test_deflection_has_the_trends_of_p3(self):
         """On P3's circle torque and deviation grow with speed, and deviation falls with stiffness; whole turns: benchmark."""
         t = np.linspace(0.0, 1.1, 12)
         torque, off = np.empty((2, 3))
@@ -186,7 +186,7 @@ class TestElasticChains:
         with pytest.raises(InputError, match=r"has shape \(3, 1, 2\), finite numbers of shape \(3, 1, 3\) are needed: .* drive3"):
             prescribed_motion(load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5])
 
-    def test_what_leads_out_of_reach_is_refused(self):
+    def test_a_motion_out_of_reach_is_refused(self):
         """The crank can be led to 1.5792 rad; a spring behind it would give way."""
         m = replace(load_mechanism("three-loop-chain"), friction={})
         with pytest.raises(InputError, match=r"the loops cannot be closed near the current posture|where the loops stop closing"):
