@@ -1,4 +1,4 @@
-r"""Joint loads: radial, axial and normal force, bending moment and torque of a joint (Eqs. 37-47).
+r"""Joint loads: transmitted torque, bending moment, radial and axial force, and normal load (Eqs. 37-47).
 
 Loads follow from the force f and the moment m about the joint origin that the parent link exerts on the subtree. All loads
 keep their values when time is reversed. They do not depend on friction in the tree.

@@ -11,7 +11,7 @@ from stribeck.ident.model.driven.motion_equations import CREEP, Forces
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.mechanism import Mechanism
 
-TURNS, CREEPS = 1.0, 2.0        # `way` of their joints; 0 sticks. Joints whose static friction is not determined creep
+TURNS, CREEPS = 1.0, 2.0        # values of `way` (0: sticks); a ball with undetermined static friction creeps
 _STOPPED = 30.0 * CREEP         # rad/s at which a decelerating joint has stopped: friction is still 0.9994 of its level
 
 
