@@ -199,7 +199,7 @@ class Branch:
     def unreachable(self, wanted: Array, reached: float) -> PostureError:
         """Return the error for a path to `wanted`, shape (k,), that ends at fraction `reached`, with the range both ways."""
         m, moving = self.mechanism, [int(k) for k in np.flatnonzero(wanted)]
-        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()      # extends the path to one turn, or 2 pi lengths
+        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()     # one turn, or 2 pi lengths
         back = turn * float(self.follow(-turn * wanted[None])[1][0])
         far = np.sort(np.array([-back * wanted, reached * wanted]).T, axis=1)
         names = {k: m.names[self.known[k]] for k in moving}

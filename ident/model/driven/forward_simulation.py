@@ -230,7 +230,7 @@ class _Simulation:
     def __init__(self, equations: MotionEquations, t: ArrayLike, corners: ArrayLike, tolerance: float) -> None:
         times, corners = np.asarray(t, dtype=float), np.asarray(corners, dtype=float)
         if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-            raise InputError(f"t has shape {times.shape}, finite and increasing times [s] of shape (N,) are needed")
+            raise InputError(f"t has shape {times.shape}, finite times [s] that increase are needed, with shape (N,)")
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
         self.equations, self.times, self.tolerance = equations, times, tolerance

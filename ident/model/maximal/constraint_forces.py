@@ -211,5 +211,5 @@ def _refuse_massless(m: Mechanism) -> None:
     for what, missing in (("mass", m.mass <= _NOTHING * m.mass.max()),
                           ("inertia about some axis", spectrum[:, 0] <= _NOTHING * spectrum[:, 2])):
         if missing.any():
-            raise ModelError(f"{m.name}: link {', '.join(chosen(m, missing))} has no {what}, which makes the mass matrix of the "
-                             "maximal coordinates singular; give every link a mass and an inertia")
+            raise ModelError(f"{m.name}: link {', '.join(chosen(m, missing))} has no {what}, which makes the mass matrix M of "
+                             "the maximal coordinates singular; give every link a mass and an inertia")

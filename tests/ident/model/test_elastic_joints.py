@@ -30,7 +30,7 @@ RIGID_TREE = load_mechanism("five-axis-tree")
 
 
 def rod(tool: float = 0.0, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0), tip: np.ndarray | None = None) -> Mechanism:
-    """A solid rod on a joint "clamp" about the vertical, with a joint "tool" and a point mass at its tip."""
+    """Return a solid rod on a vertical joint "clamp", with a joint "tool" and a point mass at its tip."""
     tip = np.array([LENGTH, 0.0, 0.0]) if tip is None else tip
     e = tip / np.linalg.norm(tip)
     axial = MASS * RADIUS**2 / 2.0
@@ -42,7 +42,7 @@ def rod(tool: float = 0.0, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def frequencies(m: Mechanism) -> np.ndarray:
-    """Natural frequencies of the springs with all drives locked [Hz]."""
+    """Return the natural frequencies with all drives locked [Hz]."""
     passive = list(m.passive)
     stiffness = np.diag([m.springs[joint].stiffness for joint in passive])
     M = mass_matrix(m, np.zeros((1, m.n)))[0][np.ix_(passive, passive)]
@@ -52,7 +52,7 @@ def frequencies(m: Mechanism) -> np.ndarray:
 class TestElasticJoint:
     @pytest.mark.parametrize("joint", RIGID_TREE.names)
     def test_link_motion_and_joint_loads_equal_those_of_the_rigid_mechanism(self, joint: str) -> None:
-        """Drive and deflection add up to the rigid joint's position; the spring passes on the rigid joint's torque."""
+        """Drive position plus deflection equals the rigid joint's position; the spring transmits the rigid joint's torque."""
         rigid = replace(RIGID_TREE, gravity=np.array([1.0, -9.0, 2.0]))
         m = elastic_joint(rigid, joint, Spring(100.0, 1.0))
         at = m.names.index(joint)
@@ -100,7 +100,7 @@ class TestElasticJoint:
 
     @pytest.mark.parametrize("joint", ["1", "2", "3", "5"])
     def test_loads_with_followers_equal_those_of_the_rigid_mechanism(self, joint: str) -> None:
-        """One on link 2 that joint 4 leads, another on that one; what is behind the inserted joint has other numbers."""
+        """One follower on link 2 with leader 4, a second follower on the first; joints behind the new joint have new indices."""
         def follower(name: str, ratio: float, parent: int) -> Follower:
             return Follower(name, 3, ratio, 0.2, parent, False, np.array([0.0, 0.6, 0.8]), np.array([0.1, 0.2, 0.3]), 1.5,
                             np.array([0.3, 0.1, 0.0]), np.diag([0.02, 0.03, 0.04]))
@@ -147,7 +147,7 @@ class TestElasticJoint:
 class TestFlexibleLink:
     @pytest.mark.parametrize("gravity", [(0.0, 0.0, -9.81), (0.0, 6.0, -8.0)])
     def test_a_tip_load_bends_the_beam_as_a_cantilever(self, gravity: tuple[float, float, float]) -> None:
-        """F l^3 / (3 E I), in whatever direction across the beam; the error is that of the midpoint rule, 1 / (4 N^2)."""
+        """F l^3 / (3 E I) in any direction across the beam; the error is that of the midpoint rule, 1 / (4 N^2)."""
         tool = 5.0
         load = np.linalg.norm(gravity)
         beam = load * tool * LENGTH**3 / (3.0 * EI) + load * MASS * LENGTH**3 / (8.0 * EI)
@@ -157,7 +157,7 @@ class TestFlexibleLink:
             np.testing.assert_allclose(np.cross(tip - [tip[0], 0.0, 0.0], gravity), 0.0, atol=1e-6 * beam * load)
             deflection = tip @ gravity / load
             assert abs(deflection / beam - 1.0) < 0.35 / segments**2
-            assert abs(deflection / beam - 1.0) > 0.15 / segments**2              # of second order and no better
+            assert abs(deflection / beam - 1.0) > 0.15 / segments**2              # the error is of second order, not higher
 
     def test_own_weight_bends_the_beam_as_a_cantilever(self) -> None:
         """q l^4 / (8 E I)."""
@@ -179,7 +179,7 @@ class TestFlexibleLink:
         assert (errors[2] < errors[1]).all()
 
     def test_a_follower_on_the_link_moves_with_the_tip_of_the_beam(self) -> None:
-        """It may hang on the beam and follow the joint that carries it."""
+        """The follower sits on the beam and follows the joint that carries the beam."""
         end = np.array([LENGTH, 0.0, 0.0])
         finger = Follower("finger", 0, 0.5, 0.0, 0, False, np.array([1.0, 0.0, 0.0]), end, 0.3, np.zeros(3), 1e-3 * np.eye(3))
         rigid = replace(rod(2.0, (0.0, 0.0, -9.81)), followers=(finger,))
@@ -187,12 +187,12 @@ class TestFlexibleLink:
         posture = np.zeros((1, m.n))
         posture[0, 0] = 0.4
         np.testing.assert_allclose(joint_origins(m, posture)[0, m.n], joint_origins(rigid, [[0.4, 0.0]])[0, 2], atol=1e-12)
-        posture[0, 2] = 0.1                             # bend it: the finger goes along with the tool
+        posture[0, 2] = 0.1                             # bend the beam: the finger moves with the tool
         moved = joint_origins(m, posture)[0]
         np.testing.assert_allclose(moved[m.n], moved[m.names.index("tool")], atol=1e-12)
 
     def test_a_straight_beam_has_the_loads_of_the_rigid_link(self) -> None:
-        """In whatever direction it points, seen from the joint that carries it."""
+        """Beams in several directions from the joint."""
         for tip in np.array([[0.3, -0.5, 0.2], [0.0, 0.0, 1.0], [-1.0, 0.0, 0.0]]):
             tip *= LENGTH / np.linalg.norm(tip)
             rigid = rod(2.0, (1.0, 2.0, -9.0), tip)
@@ -233,7 +233,7 @@ class TestFlexibleLink:
 
 
 class TestFlexibleArm:
-    """`data/mechanisms/flexible-arm.toml`, and what a mechanism file says of springs."""
+    """`data/mechanisms/flexible-arm.toml`, and keys of springs in a mechanism file."""
 
     def test_the_flexible_arm_is_the_rigid_arm_with_three_elastic_joints(self) -> None:
         m = load_mechanism("flexible-arm")
@@ -256,7 +256,7 @@ class TestFlexibleArm:
         assert bent.n == m.n + 16
         soft, stiff = frequencies(bent), frequencies(m)
         assert soft[0] < stiff[0]
-        np.testing.assert_allclose(soft[:2], stiff[:2], rtol=0.05)          # its joints, not its beam, make it soft
+        np.testing.assert_allclose(soft[:2], stiff[:2], rtol=0.05)          # compliance of the joints, not of the beam, dominates
 
     def test_a_bearing_and_a_spring_in_a_file(self, tmp_path: object) -> None:
         text = (TABLE + "passive = true\nspring = { stiffness = 40.0 }\n"
@@ -305,7 +305,7 @@ def written(folder, text):
 class TestClosedChains:
     @pytest.mark.parametrize("crank", [-0.5, 0.4, 1.0])
     def test_at_rest_the_spring_torque_equals_the_torque_of_the_rigid_chain(self, crank: float) -> None:
-        """The torque of the rigid chain at the link's place, by cut-joint forces, is the spring's and the drive's."""
+        """Spring and drive have the torque that cut-joint forces give for the rigid chain at the link's position."""
         rigid = replace(load_mechanism("three-loop-chain"), friction={})
         m = elastic_joint(rigid, "1''", Spring(40.0), 0.01)
         assert swinging_joints(m) == (m.names.index("1'' spring"),)
@@ -322,7 +322,7 @@ class TestClosedChains:
         np.testing.assert_allclose(driving.closed.force, closed_loads(rigid, link).force, rtol=1e-9, atol=1e-9)
 
     def test_flexible_link_gives_the_chain_of_the_mechanism_file(self) -> None:
-        """The file's pieces and hinges are those that `flexible_link` makes of P3's rods; softer here, so that they count."""
+        """The file has the pieces and hinges that `flexible_link` makes of P3's rods; softer hinges here show differences."""
         m, whole = with_rigid_links(), load_mechanism("flexible-parallel")
         stiff, softer, drives = m, 0.03, [0.3, -0.2, 0.1]
         whole = replace(whole, springs={j: Spring((softer if whole.names[j].startswith("link") else 1.0) * spring.stiffness)
@@ -338,7 +338,7 @@ class TestClosedChains:
         np.testing.assert_allclose(places[0], places[1], rtol=0, atol=1e-2 * bent)
 
     def test_a_closure_moves_with_the_tip_of_a_flexible_link(self) -> None:
-        """It ties the last piece, whose origin is half a segment before the tip, and stays closed where it was."""
+        """The closure acts on the last piece, whose origin is half a segment before the tip; the loop is closed as before."""
         ends = np.array([[LENGTH, 0.0, 0.0], [LENGTH, 0.0, 0.0]])
         ball = Closure("ball", "spherical", (0, -1), ends, np.array([0.0, 0.0, 1.0]))
         bent = flexible_link(replace(rod(), closures=(ball,)), "clamp", [LENGTH, 0.0, 0.0], EI, 8)
@@ -348,7 +348,7 @@ class TestClosedChains:
 
 
 def with_rigid_links() -> Mechanism:
-    """P3's robot whose long links are rigid: the mechanism's file with its hinges taken out."""
+    """Return P3's robot with rigid long links: the mechanism file without the hinges of its links."""
     path = built_in_mechanisms()["flexible-parallel"]
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     for joint in table["joints"]:

@@ -1,4 +1,4 @@
-"""Joint loads against the five-axis tree, Pinocchio, MuJoCo, numbers worked by hand, and laws of nature."""
+"""Joint loads against the five-axis tree, Pinocchio, MuJoCo, calculations by hand, and laws of mechanics."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_five_axis_tree_has_the_published_loads() -> None:
 
 
 def test_lab6_loads_agree_with_pinocchio(lab6: Mechanism, pin: ModuleType) -> None:
-    """In joint axes, where the joint's own axis is one of the coordinates."""
+    """Comparison in joint axes, one of which is the axis of the joint."""
     model = pin.buildModelFromUrdf(str(data_dir() / "arms" / "lab6" / "lab6.urdf"))
     data = model.createData()
     axis = {"j1": 2, "j2": 1, "j3": 1, "j4": 2, "j5": 1, "j6": 2}
@@ -123,7 +123,7 @@ def test_loads_of_turning_and_sliding_joints_agree_with_mujoco(tmp_path: Path) -
 
 
 def slider(com: tuple[float, float, float], bearing: Bearing | None) -> Mechanism:
-    """3 kg on a horizontal x slide under 10 m/s²."""
+    """Return a horizontal slide along x with 3 kg under 10 m/s²."""
     return Mechanism("slider", ("s",), (-1,), np.array([True]), np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3)),
                      np.array([3.0]), np.array([com]), np.zeros((1, 3, 3)), np.array([0.0, 0.0, -10.0]),
                      np.array([[-np.inf, np.inf]]), (bearing,))
@@ -198,7 +198,7 @@ def test_static_loads_are_proportional_to_gravity(lab6: Mechanism) -> None:
 
 
 def test_normal_load_of_a_floor_mounted_shoulder_is_the_same_in_all_postures(lab6: Mechanism) -> None:
-    """Parallel horizontal axes with the wrist still: weight and its arm along the axis are the same everywhere."""
+    """Parallel horizontal axes with a fixed wrist: the weight and its lever arm along the axis are the same in all postures."""
     q = motion(6, 200)[0]
     q[:, 3:] = q[0, 3:]
     shoulder = joint_loads(lab6, q)
@@ -208,7 +208,7 @@ def test_normal_load_of_a_floor_mounted_shoulder_is_the_same_in_all_postures(lab
 
 
 def test_external_wrenches_act_on_followers_too(tmp_path: Path) -> None:
-    """Hands that hold every link, the follower's too, leave the joints nothing to carry."""
+    """External wrenches that support every link, including the follower's, leave zero joint loads."""
     (tmp_path / "hand.urdf").write_text(HAND, encoding="utf-8")
     hand = load_mechanism(tmp_path / "hand.urdf")
     tree, q, *_ = with_followers(hand, motion(2)[0])

@@ -1,4 +1,4 @@
-"""Transmissions: motors that move several joints, judged by MuJoCo's tendons."""
+"""Transmissions with motors that move several joints, against tendons in MuJoCo."""
 
 import mujoco
 import numpy as np
@@ -60,7 +60,7 @@ def test_impossible_transmissions_are_refused_by_key(tmp_path, table: str, said:
 
 
 def test_transmitted_torque_is_that_of_the_joints_own_motor() -> None:
-    """Joint 5's gear is spared what joint 6's motor takes through it."""
+    """The gear of joint 5 does not transmit the torque of joint 6's motor."""
     from dataclasses import replace
 
     plain = load_mechanism("lab6")

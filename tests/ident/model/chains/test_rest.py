@@ -1,4 +1,4 @@
-"""Postures at rest of elastic closed chains: MuJoCo, virtual work and the rigid chain judge."""
+"""Postures at rest of elastic closed chains against MuJoCo, virtual work and the rigid chain."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def robot() -> Mechanism:
 
 
 def test_drives_and_springs_determine_the_posture(robot):
-    """Three drives and 21 springs are the 24 degrees of freedom; locked, they are three translations."""
+    """Three drives and 21 springs are the 24 degrees of freedom; with locked springs three translations remain."""
     known = telling_joints(robot)
     assert known == tuple(sorted((*robot.active, *robot.springs)))
     assert len(known) == robot.n - 15
@@ -41,7 +41,7 @@ def test_drives_and_springs_determine_the_posture(robot):
 
 
 def test_mujoco_comes_to_rest_in_the_same_posture(robot):
-    """Damped until it stands, the drives too heavy to move: the stiffer its closures, the nearer."""
+    """MuJoCo with damping and heavy drives comes to rest; the difference decreases with stiffer closures."""
     robot = judged("flexible-parallel")
     found = equilibrium(robot, DRIVES)
     assert np.abs(gap(robot, kinematics(robot, found[None]))).max() < 1e-12
@@ -66,7 +66,7 @@ def test_mujoco_comes_to_rest_in_the_same_posture(robot):
 
 
 def test_the_posture_at_rest_has_the_least_energy(robot):
-    """Of all closed postures with the same drives, a thousand random ones nearby."""
+    """Comparison with random closed postures nearby that have the same drive positions."""
     found, known = equilibrium(robot, DRIVES), telling_joints(robot)
     rng = np.random.default_rng(0)
     near = np.repeat(found[None, known], 200, axis=0)
@@ -78,7 +78,7 @@ def test_the_posture_at_rest_has_the_least_energy(robot):
 
 
 def test_holding_torques_are_derivatives_of_the_energy(robot):
-    """A drive that gives way at rest lets the energy change by its torque."""
+    """The holding torque of a drive is the derivative of the energy at rest with respect to its position."""
     posture, driving = drive(robot, DRIVES, np.zeros(3), np.zeros(3))
     h = 1e-4
     for k, j in enumerate(robot.active):
@@ -90,7 +90,7 @@ def test_holding_torques_are_derivatives_of_the_energy(robot):
 
 
 def test_deflection_vanishes_with_stiff_springs(robot):
-    """Deflection falls as one over stiffness, towards the posture whose springs are locked."""
+    """The deflection from the posture with locked springs is inversely proportional to stiffness."""
     locked = close_loops(robot, [[*DRIVES, *np.zeros(21)]], known=(*robot.active, *robot.springs)).q[0, :3]
     beams = {j: Spring(1e9) for j in robot.springs}
     away = [np.linalg.norm(equilibrium(replace(robot, springs={**beams, **{j: Spring(K) for j in robot.springs
@@ -107,7 +107,7 @@ def test_a_joint_that_no_spring_holds_is_named(robot):
 
 
 def test_surplus_elastic_joints_follow_the_loops():
-    """The three-loop chain with one loop open, all its passive joints sprung: two more freedoms than the crank's."""
+    """Three-loop chain with one open loop and springs in all passive joints: two degrees of freedom besides the crank."""
     m = load_mechanism("three-loop-chain")
     open_chain = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.5)))
     assert len(telling_joints(open_chain)) == 3
@@ -120,7 +120,7 @@ def test_surplus_elastic_joints_follow_the_loops():
 
 
 def test_moving_drives_set_the_velocities_of_the_chain(robot):
-    """A state to start from: springs do not move yet, and the loops stay closed."""
+    """Initial state: springs do not move yet, and the velocities keep the loops closed."""
     speed = np.array([0.5, 0.0, -0.3])
     q, dq = set_off(robot, DRIVES, speed)
     np.testing.assert_array_equal(dq[list(robot.active)], speed)

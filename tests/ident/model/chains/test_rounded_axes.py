@@ -1,4 +1,4 @@
-"""Axes that are meant to be parallel."""
+"""Correction of axes that a file has rounded."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def test_rounded_axes_become_parallel_or_normal() -> None:
     found = without_rounding(rounded, slides)
     assert np.abs(np.cross(found[0], found[[1, 2]])).max() < 1e-15
     assert found[0] @ found[1] < 0.0 < found[0] @ found[2]
-    assert abs(found[3] @ found[0]) < 1e-15         # a slide in the plane of three hinges
+    assert abs(found[3] @ found[0]) < 1e-15         # the slide lies in the plane normal to three hinge axes
     np.testing.assert_array_equal(found[4], rounded[4])
     np.testing.assert_allclose(found, meant, atol=5e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-15)

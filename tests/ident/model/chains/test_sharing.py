@@ -1,4 +1,4 @@
-"""A planar machine that lies flat: its joints share its weight as if all were equally stiff."""
+"""A horizontal planar machine, whose joints share its weight as if all joints were equally stiff."""
 
 import tomllib
 from dataclasses import replace
@@ -22,14 +22,14 @@ Q = np.array([[0.002, -0.001, 0.001]])
 
 
 def flat(**changes: Any) -> Mechanism:
-    """The 3-PRR whose platform lies on nothing, with gravity across its plane."""
+    """Return the 3-PRR with gravity across its plane and without a support of the platform."""
     table = tomllib.loads(PATH.read_text(encoding="utf-8"))
     table["joints"][0]["type"] = "free"
     return mechanism_from_table({**table, "gravity": [0.0, 0.0, -9.81], **changes}, PATH)
 
 
 def test_shared_wrenches_are_the_least_squares_solution() -> None:
-    """By squares over all joints, of the equations of each body, apart from the model layer's closures."""
+    """Least squares over all joints of the balance of each body, set up without the closures of the model."""
     m = flat(sharing="equal")
     motion = close_loops(m, Q)
     pose, found = kinematics(replace(m, closures=()), motion.q), closed_loads(m, motion)
@@ -67,7 +67,7 @@ def test_shared_wrenches_are_the_least_squares_solution() -> None:
 
 
 def test_undetermined_loads_are_shared_only_on_request() -> None:
-    """Without it loads are nan; with it the normal load of the sliders is that of their forces and moments."""
+    """By default loads are nan; with sharing = "equal" the sliders' normal load follows from their forces and moments."""
     loads = joint_loads(driven_joints(flat()), Q)
     assert np.isnan(loads.normal).all()
     shared = joint_loads(driven_joints(flat(sharing="equal")), Q)

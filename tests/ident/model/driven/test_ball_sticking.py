@@ -1,4 +1,4 @@
-"""Spherical and universal joints that stick, break loose and stop, by closed forms of a body that hangs on one."""
+"""Spherical and universal joints that stick, break loose and stop, against closed forms for a hanging body."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -49,8 +49,8 @@ def let_go(m: Mechanism, speed: list[float], t: np.ndarray):
 
 @pytest.mark.parametrize("kind", ["spherical", "universal"])
 def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(kind: str, hung: Callable[..., Mechanism]) -> None:
-    """The weight acts 10 mm beside the joint; friction holds it where its arm is more. With 9.9 mm it swings about where both are
-    alike, 0.5 mrad away, until it stops at twice that after half a period.
+    """The weight acts 10 mm beside the joint. A larger friction arm holds the weight. With a friction arm of 9.9 mm the body
+    swings about the posture where both arms are equal, 0.5 mrad away, and stops at twice this angle after half a period.
     """
     t = np.linspace(0.0, 10.0, 11)
     held = let_go(hung(0.0101, kind=kind), [0.0] * (3 if kind == "spherical" else 2), t)
@@ -66,7 +66,7 @@ def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(kind
 
 
 def test_a_ball_joint_breaks_loose_at_its_break_away_moment(hung: Callable[..., Mechanism]) -> None:
-    """A drive carries 1 kg aside, 3 kg press on the joint: loose at three times the friction arm, whatever the direction."""
+    """A drive moves 1 kg sideways while 3 kg load the joint: the joint breaks loose at three friction arms, in any direction."""
     m, speed, arm = hung(0.01, aside=0.0, more=WEIGHT), 0.01, 0.01
     way = lambda t: np.stack((speed * t, np.full(len(t), speed), np.zeros(len(t))))[..., None]      # noqa: E731
     motion = prescribed_motion(m, way, np.linspace(0.0, 4.0, 41), np.zeros(4), [0.0, 0.0, 0.0, speed])

@@ -16,11 +16,11 @@ from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 
-MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # and how far its drives go here
+MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # range of the drives in these tests
 
 
 def motions(driven: Mechanism, far: float, count: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random states in reach, well away from singular postures."""
+    """Return random reachable states, well away from singular postures."""
     rng = np.random.default_rng(3)
     q, dq, ddq = rng.uniform(-far, far, (count, driven.n)), rng.normal(size=(count, driven.n)), rng.normal(size=(count, driven.n))
     near = driven.chain.condition(q, q) < 60.0
@@ -30,7 +30,7 @@ def motions(driven: Mechanism, far: float, count: int = 40) -> tuple[np.ndarray,
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
 def test_drive_torques_equal_those_of_the_whole_chain(name: str, far: float) -> None:
-    """By virtual work, against the cut-joint forces of `closed_loads`."""
+    """Virtual work against the cut-joint forces of `closed_loads`."""
     whole = load_mechanism(name)
     driven, drives = driven_joints(whole), list(whole.active)
     q, dq, ddq = motions(driven, far)
@@ -43,7 +43,7 @@ def test_drive_torques_equal_those_of_the_whole_chain(name: str, far: float) -> 
 
 
 def test_slider_loads_of_the_planar_machine_agree_with_an_independent_computation() -> None:
-    """Normal forces and driving forces of an independent solution by multipliers; accelerations from its speeds' splines."""
+    """Reference: normal and driving forces of an independent multiplier solution, accelerations from splines of its speeds."""
     driven, table = driven_joints(load_mechanism("planar-3-prr")), pd.read_csv(DATA / "reference" / "e_3prr.csv")
     rest = np.array([-0.385657137141714, -0.346576560118759, 0.385657137141714])
     q, dq = table[["x1", "x2", "x3"]].to_numpy() - rest, table[["v1", "v2", "v3"]].to_numpy()

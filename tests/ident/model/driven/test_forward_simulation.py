@@ -1,4 +1,4 @@
-"""Forward dynamics of stiff mechanisms and closed chains: MuJoCo, energy, the inverse problem and closed forms judge."""
+"""Forward dynamics of stiff mechanisms and closed chains against MuJoCo, energy, inverse dynamics and closed forms."""
 
 from dataclasses import replace
 
@@ -24,20 +24,20 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def driven(m: Mechanism, values: object) -> Array:
-    """Torques of the driven joints as those of all joints."""
+    """Return the torques of all joints for torques of the driven joints."""
     out = np.zeros(m.n)
     out[list(m.active)] = values
     return out
 
 
 def smooth(m: Mechanism) -> Mechanism:
-    """Without friction that can stick."""
+    """Return the mechanism without friction that can stick."""
     return replace(m, friction={}, balls=tuple(replace(ball, friction_arm=0.0) for ball in m.balls),
                    closures=tuple(replace(closure, friction_arm=0.0) for closure in m.closures))
 
 
 def swung(m: Mechanism, size: float = 15.0):
-    """Springs and weak oscillating forces on the drives."""
+    """Return a torque function with springs and weak oscillating forces on the drives."""
     def torque(t: float, q: Array, dq: Array) -> Array:
         a = list(m.active)
         return driven(m, size * np.sin(3.0 * t + np.arange(len(a))) - 300.0 * q[a] - 5.0 * dq[a])
@@ -46,7 +46,7 @@ def swung(m: Mechanism, size: float = 15.0):
 
 
 def balance(m: Mechanism, motion) -> Array:
-    """Energy less work, over what they vary by."""
+    """Return energy minus work, relative to their variation."""
     energy = mechanical_energy(m, motion.q, motion.dq)
     return (energy - energy[0] - motion.driven + motion.rubbed + motion.damped) / np.ptp(energy)
 
@@ -70,7 +70,7 @@ class TestRadau:
 class TestStiffMechanisms:
     @pytest.mark.parametrize("segments", [0, 1, 2, 4, 8])
     def test_an_arm_at_rest_stays_there(self, segments):
-        """Steel beams whose highest frequencies are beyond 1e5 rad/s, with steps as long as the motion allows."""
+        """Steel beams with natural frequencies beyond 1e5 rad/s; steps are as long as the motion allows."""
         m = load_mechanism("flexible-arm")
         if segments:
             m = flexible_link(m, "flexure 2", [0.8, 0.0, 0.0], 207e9 * np.pi / 64.0 * 0.0295**4, segments)
@@ -81,7 +81,7 @@ class TestStiffMechanisms:
         assert np.abs(dq).max() < 1e-9
 
     def test_the_default_tolerance_agrees_with_a_tight_tolerance(self):
-        """Tolerances a thousand times apart agree, and energy is in balance with what drives and damping do."""
+        """Motions with tolerances a factor of 1000 apart agree, and energy balances the work of drives and damping."""
         m = load_mechanism("flexible-arm")
         rest = equilibrium(m, np.zeros(m.n))
         hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
@@ -96,7 +96,7 @@ class TestStiffMechanisms:
 
 @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
 def test_motion_of_the_chain_agrees_with_mujoco(name):
-    """It deviates the less the stiffer its closures are: the limit is this motion. Planar pins need no axis there."""
+    """The motion in MuJoCo converges to this motion with stiffer closures. Planar pins need no axis in MuJoCo."""
     errors = against_mujoco(name, 0.2)
     assert errors[0] < 5e-5
     assert errors[1] < errors[0] / 5.0
@@ -105,7 +105,7 @@ def test_motion_of_the_chain_agrees_with_mujoco(name):
 
 
 def test_friction_of_sliders_agrees_with_mujoco():
-    """Friction by the normal load that MuJoCo finds itself, with sticking: it deviates in proportion to its step."""
+    """MuJoCo computes normal load, friction and sticking itself; its deviation is proportional to its step."""
     errors = rubbing_against_mujoco(0.4)
     assert errors[0] < 2e-3
     assert errors[1] < errors[0] / 2.0
@@ -115,7 +115,7 @@ def test_friction_of_sliders_agrees_with_mujoco():
 
 class TestClosedChains:
     def test_energy_balance_holds_with_friction_events(self):
-        """Sliders that stick, break loose and turn back, with friction by their normal load; loops closed."""
+        """Sliders with normal-load friction stick, break loose and turn back; loops stay closed."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.5, 51)
         motion = forward_motion(m, swung(m), np.zeros(3), np.zeros(3), t)
         assert {event.what for event in motion.events} >= {"sticks", "breaks loose"}
@@ -124,7 +124,7 @@ class TestClosedChains:
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
     def test_loops_stay_closed_and_energy_stays(self):
-        """Without friction nothing is lost over five large swings; a minute of it is in the benchmark."""
+        """Without friction, energy is constant over five large swings; the benchmark simulates one minute."""
         m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 5.0, 51)
         motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), [0.3], [0.0], t)
         assert np.ptp(motion.q[:, 0]) > 0.5
@@ -135,7 +135,7 @@ class TestClosedChains:
 
     @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
     def test_inverse_dynamics_with_friction_reproduces_the_driving_torques(self, name):
-        """The inverse problem with friction, solved by other means, of passive balls too, while all drives slide."""
+        """Inverse dynamics with friction, also of passive balls, is an independent method; all drives slide."""
         m = load_mechanism(name)
         speed = np.full(len(m.active), 0.05) if name == "gough-stewart" else np.array([0.2, 0.15, 0.1])
         start = close_loops(m, [np.zeros(len(m.active))], [speed])
@@ -146,7 +146,7 @@ class TestClosedChains:
         np.testing.assert_allclose(needed, np.tile(tau, (4, 1)), rtol=0, atol=2e-7 * np.abs(tau).max())
 
     def test_simulation_with_the_driving_torques_reproduces_the_motion(self):
-        """Inverse, then forward: the sliders of the 3-PRR, which rub by their normal load, never turning back."""
+        """Inverse, then forward dynamics: sliders of the 3-PRR with normal-load friction, without reversals."""
         m = load_mechanism("planar-3-prr")
 
         t = np.linspace(0.0, 0.3, 61)
@@ -157,7 +157,7 @@ class TestClosedChains:
         np.testing.assert_allclose(q, wanted.q[::10], rtol=0, atol=1e-7)
 
     def test_a_stuck_chain_breaks_loose_at_its_static_level(self):
-        """The crank of the three-loop chain, pulled harder and harder, lets go at the static level of the inverse problem."""
+        """Under a growing torque the crank of the three-loop chain breaks loose at the static level of inverse dynamics."""
         m = load_mechanism("three-loop-chain")
         at_rest = close_loops(m, [[0.5]])
         creeping = closed_driving_torque(m, close_loops(m, [[0.5]], [[1e-9]])).tau[0, 0]
@@ -171,7 +171,7 @@ class TestClosedChains:
         assert (motion.q[before] == motion.q[0]).all()
 
     def test_friction_of_passive_joints_passes_reversals_and_refuses_undetermined_sticking(self):
-        """All joints of a crank mechanism turn back at once; when they come to rest, which of them holds what is not told."""
+        """All joints of a crank mechanism turn back simultaneously; at rest, the share of each joint is not determined."""
         m = load_mechanism("three-loop-chain")
         rubbing = JointFriction("coulomb-viscous", "radial", {"coulomb": 0.0, "viscous": 0.01, "coulomb_coefficient": 0.0005})
         m = replace(m, friction={**m.friction, 1: rubbing, 3: rubbing})
@@ -184,7 +184,7 @@ class TestClosedChains:
             simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
 
     def test_a_crank_passes_its_dead_point(self):
-        """Pushed to the end of its range, 1.5792 rad, the crank turns back while the links behind it whip on."""
+        """The crank is pushed to the end of its range, 1.5792 rad, and turns back while the other links move on."""
         m, t = load_mechanism("three-loop-chain"), np.linspace(0.3, 0.6, 151)
         motion = forward_motion(m, lambda t, q, dq: driven(m, [6.0 * np.sin(5.0 * t)]), [1.45], [0.6], t, tolerance=1e-9)
         assert motion.q[:, 0].max() == pytest.approx(1.5792, abs=5e-4)
@@ -193,7 +193,7 @@ class TestClosedChains:
         assert np.abs(balance(m, motion)).max() < 1e-8
 
     def test_a_chain_with_more_degrees_of_freedom_than_drives_moves_on_springs(self):
-        """The three-loop chain with one loop open hangs on springs: its closures do not determine the passive joints."""
+        """Three-loop chain with one open loop on springs: the closures do not determine the passive joints."""
         m = load_mechanism("three-loop-chain")
         m = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.05)))
         motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), np.zeros(m.n), np.zeros(m.n), np.linspace(0.0, 0.5, 26))
@@ -210,7 +210,7 @@ class TestClosedChains:
             acceleration(m, start.q[0], start.dq[0], np.zeros(m.n))
 
     def test_friction_of_undetermined_loads_is_refused(self):
-        """Gravity across the plane of the three-loop chain presses its pins in a way that depends on elasticity."""
+        """Gravity across the plane of the three-loop chain causes pin loads that depend on elasticity."""
         m = replace(load_mechanism("three-loop-chain"), gravity=np.array([0.0, 0.0, -9.8]))
         with pytest.raises(InputError, match="friction of 1'' depends on loads that rigid-body mechanics does not determine: the "
                                              "chain is overconstrained"):
@@ -227,7 +227,7 @@ class TestClosedChains:
 
 
 def test_energy_of_a_rod_on_a_spring():
-    """Closed form: half J w² + half K q² - m g r sin q below the axis."""
+    """Closed form: J w² / 2 + K q² / 2 - m g r sin q for a rod below the axis."""
     m = Mechanism("rod", ("a",), (-1,), np.array([False]), np.array([[0.0, 1.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
                   np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.array([0.0, 0.0, -10.0]),
                   np.array([[-np.inf, np.inf]]), (Bearing(0.1, 0.1, 0.1),), springs={0: Spring(7.0, 1.0)})

@@ -1,4 +1,4 @@
-"""Maximal coordinates against Pinocchio and independent numbers of P1's six cylinders, and inertias recovered from them.
+"""Maximal coordinates against Pinocchio and references for P1's six cylinders, and inertias from joint wrenches.
 
 `data/reference/c_screw.json`: joint wrenches of the cylinders (Cheng et al., Machines 10 (2022) 499, Table 1) on their
 subtrees about the joint origins, base axes, computed with Pinocchio at t = 1.2 s of q_1 = q_2 = a t²/2 with a = 15 deg/s²
@@ -40,19 +40,19 @@ def cylinders() -> Mechanism:
 
 
 def reference(motion: str, *keys: str) -> list[np.ndarray]:
-    """Columns of the reference motion as batches of one sample."""
+    """Return columns of the reference motion as batches of one sample."""
     return [np.array([REFERENCE[motion][key]]) for key in keys]
 
 
 def unknowing(m: Mechanism) -> Mechanism:
-    """The mechanism without its masses and inertias."""
+    """Return the mechanism without its masses and inertias."""
     return replace(m, mass=np.full(m.n, np.nan), inertia=np.full((m.n, 3, 3), np.nan))
 
 
 class TestCylinders:
     @pytest.mark.parametrize("motion", MOTIONS)
     def test_the_tree_has_the_reference_wrenches(self, cylinders: Mechanism, motion: str) -> None:
-        """So that the mechanism file is the paper's Table 1, assembled as the reference was."""
+        """The mechanism file has the values of the paper's Table 1 and the assembly of the reference."""
         q, dq, ddq, force, moment = reference(motion, "q", "dq", "ddq", "joint_force", "joint_moment")
         ours = joint_wrenches(cylinders, q, dq, ddq)
         assert np.abs(ours.force - force).max() < 1e-9 * np.abs(force).max()
@@ -94,7 +94,7 @@ class TestCylinders:
         assert (found.rank, found.rows, found.joints) == (rank, 36, joints)
         assert f"rank {rank} of 36" in str(found)
         assert f"joints {', '.join(joints)} are dependent" in str(found)
-        assert found.singular_values[rank - 1] > 0.1        # no matter of tolerance
+        assert found.singular_values[rank - 1] > 0.1        # the rank does not depend on the tolerance
         robust = constraint_rank(cylinders, posture)
         assert (robust.rank, robust.joints, str(robust)) == (36, (), "rank 36 of 36")
         assert robust.singular_values[-1] > 0.1
@@ -196,7 +196,7 @@ class TestInertia:
 
     @pytest.mark.parametrize("motions", [("15deg/s2",), ("4.7746",), MOTIONS])
     def test_masses_and_inertias_of_the_cylinders(self, cylinders: Mechanism, motions: tuple[str, ...]) -> None:
-        """As docs/maximal.md says; the paper's largest error is 0.0723 kg·m²."""
+        """Accuracy as in docs/maximal.md; the largest error of the paper is 0.0723 kg·m²."""
         links = self.recovered(cylinders, motions)
         for i, link in enumerate(links):
             assert link.mass == pytest.approx(MASSES[i], abs=1e-11)
@@ -213,7 +213,7 @@ class TestInertia:
         ("principal", ("Jxx", "Jyy")), ("full", ("Jxx", "Jyy", "Jxy")), ("all", ("cz", "Jxx", "Jyy", "Jxy", "Jxz", "Jyz"))])
     def test_inertias_that_a_turn_about_one_axis_hides_are_named(self, cylinders: Mechanism, unknown: str,
                                                        missing: tuple[str, ...]) -> None:
-        """Body 1 turns about its own axis only; the paper prints its J22 and J33 all the same."""
+        """Body 1 turns about its own axis only; the paper nevertheless prints its J22 and J33."""
         first, *others = self.recovered(cylinders, MOVING, unknown=unknown)
         assert first.unobservable == missing
         assert str(first) == f"link 1: {', '.join(missing)} unobservable: it turned only about (0, 0, 1)"
@@ -242,7 +242,7 @@ class TestInertia:
     @pytest.mark.parametrize("unknown", ["full", "all"])
     @pytest.mark.parametrize("seed", SEEDS)
     def test_links_of_random_trees(self, seed: int, unknown: str, pin: ModuleType) -> None:
-        """Everything where at least two axes turn a link, else mass and names; wrenches by Pinocchio."""
+        """All parameters if at least two axes turn a link, otherwise mass and names; wrenches from Pinocchio."""
         m = tree(seed)
         q, dq, ddq = states(seed, m.n, samples=30)
         judge = Pinocchio(pin, m)
@@ -263,7 +263,7 @@ class TestInertia:
                 assert link.reason.startswith("it turned only about" if axes else "it did not turn")
 
     def test_small_motion_is_observable_only_above_the_resolution(self, cylinders: Mechanism) -> None:
-        """Joint 2 holds, up to 1e-4 of joint 1's speed: what is then seen of link 2 would drown in measured noise."""
+        """Joint 2 moves with 1e-4 of joint 1's speed: measured noise would hide the effect of link 2's inertia."""
         rng = np.random.default_rng(0)
         q, dq, ddq = np.zeros((3, 40, 6))
         dq[:, 0], ddq[:, 0] = rng.normal(size=(2, 40))
@@ -277,14 +277,14 @@ class TestInertia:
 
     @pytest.mark.parametrize("motion", MOVING)
     def test_rounding_to_six_digits_explains_the_errors_of_the_paper(self, cylinders: Mechanism, motion: str) -> None:
-        """Its 0.0723 kg·m² is the rounding of sampled data, no verdict on the model: exact data leave 1e-10."""
+        """The paper's error of 0.0723 kg·m² comes from rounded data, not from the model: exact data give 1e-10."""
         sample = reference(motion, "q", "dq", "ddq", "joint_force", "joint_moment")
         rounded = [np.array([float(f"{x:.5e}") for x in column.flat]).reshape(column.shape) for column in sample]
         found = recover_inertia(unknowing(cylinders), *rounded)
         assert 0.02 < max(np.abs(link.inertia - J).max() for link, J in zip(found[1:], cylinders.inertia[1:], strict=True)) < 1.0
 
     def test_a_motion_that_shows_only_a_sum_of_inertias_leaves_both_unobservable(self, cylinders: Mechanism) -> None:
-        """Upright and turning at constant relative speed, link 2 shows Jxx + Jyy, neither of them alone."""
+        """Upright and turning at constant relative speed, link 2 reveals the sum Jxx + Jyy only."""
         q, dq, ddq = np.zeros((3, 10, 6))
         dq[:, 0], dq[:, 1], ddq[:, 0] = np.linspace(-1.0, 1.0, 10), 0.5, 1.0
         w = joint_wrenches(cylinders, q, dq, ddq)
@@ -338,7 +338,7 @@ class TestRefusals:
                 call()
 
     def test_a_link_of_small_mass_is_accepted(self) -> None:
-        """A gram beside a ton is a link like any other."""
+        """A link of one gram beside a link of one ton counts as a link with mass."""
         light = replace(tree(2), mass=np.array([1000.0, *tree(2).mass[1:-1], 0.001]))
         light.inertia[-1] = np.diag([1e-9, 2e-9, 2e-9])
         q, dq, ddq = states(2, light.n)
