@@ -229,7 +229,7 @@ def telling_joints(m: Mechanism) -> tuple[int, ...]:
 
 
 def swinging_joints(m: Mechanism) -> tuple[int, ...]:
-    """Return the joints whose motion the motion of the drives does not determine.
+    """Return the joints whose motion does not follow from the motion of the drives.
 
     In a tree these are all joints without a drive. In a closed chain these are the elastic joints that the loops leave free.
     """

@@ -46,7 +46,8 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     Raises
     ------
     InputError
-        If no balance is found near `q`, or if the balance is unstable or indifferent; the message names the worst joint.
+        If no balance is found near `q`, or if the balance is unstable or indifferent. The message names the joint that moves
+        most in the unstable direction.
     PostureError
         If the loops cannot be closed.
     """
