@@ -191,7 +191,7 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
          "columns q.shoulder spring, q.elbow spring, q.flexure 2 are missing, but other passive joints have a column"),
         (["simulate", "flexible-parallel", "--motion", write("one.csv", t=still[:1], **dict.fromkeys(
             [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], 0.0))], "one.csv: one row, but"),
-        (["loads", "flexible-parallel", "--dq", "1,0,0"], "spring1 for one, which swing when it moves"),
+        (["loads", "flexible-parallel", "--dq", "1,0,0"], "(for example spring1) that swing when the mechanism moves"),
         (["loads", "planar-3-prr", "-o", "x.csv"], "--out needs loads along a motion"),
         (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion states the postures"),
         (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),
