@@ -90,7 +90,7 @@ class TestTorques:
         for more in ((), ("--calibration", DATA / "golden" / "calibration.toml")):
             done = cli("simulate", model, "--motion", file, "-o", f"{len(found)}.csv", *more)
             assert done.code == 0, done.err
-            assert ("the model states none; --calibration" in done.out) == (not more)
+            assert ("the model states no friction; --calibration" in done.out) == (not more)
             found.append(pd.read_csv(f"{len(found)}.csv")["tau.hinge"].to_numpy())
         expected = calibration.friction(0.5 * t[:, None], np.full((51, 1), 0.5))[:, 0]
         np.testing.assert_allclose(found[1] - found[0], expected, atol=1e-9)
