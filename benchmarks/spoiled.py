@@ -32,7 +32,7 @@ ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a colu
 BASES = 8               # runs that are recorded
 JOINTS = ("turn", "lift")
 HEAVY = "lift"                                      # the joint that feels gravity
-HARMLESS = ("rate", "drift", "left out", "correlation", "law")      # findings that any run may give, some by chance
+HARMLESS = ("rate", "gaps", "drift", "left out", "correlation", "law")      # findings that any run may give, some by chance
 ERRORS = 3.0            # standard errors that an estimate may be off
 SHORT = replace(WHOLE_ARM, postures=5)
 GRAVITY = 5.6           # N·m, the most of that joint
