@@ -256,12 +256,14 @@ coulomb = 3.0
         np.testing.assert_array_equal(truth.column("viscous"), 2.0)
 
     @pytest.mark.parametrize(("old", "new", "words"), [
-        ("velocity = 1.5", "zero_offset = 0.1", r"joints\.default\.zero_offset: how a drive is mounted is stated joint by joint"),
-        ("velocity = 1.5", "direction = -1", r"joints\.default\.direction: how a drive is mounted is stated joint by joint"),
+        ("velocity = 1.5", "zero_offset = 0.1",
+         r"joints\.default\.zero_offset: this key tells how one drive is mounted and cannot be shared"),
+        ("velocity = 1.5", "direction = -1",
+         r"joints\.default\.direction: this key tells how one drive is mounted and cannot be shared"),
         ("velocity = 1.5", "velocitty = 1.5", r"joints\.default\.velocitty: unknown key"),
         ("velocity = 1.5", "velocity = -1.5", r"joints\.default\.velocity = -1\.5"),
         ("velocity = 1.5", "position = [-2.5, 2.5]",
-         r"joints\.default\.position = \[-2\.5, 2\.5\], which holds for j2, reaches outside the model's \[-2, 2\]"),
+         r"joints\.default\.position = \[-2\.5, 2\.5\], which also holds for j2, exceeds the model's range \[-2, 2\]"),
         ("[joints.default]", "[joints.default]\n[joints.default]",
          r"the file has a table \[joints\.default\] already: write these keys there"),
         ("coulomb = 1.0", "coulom = 1.0", r"joints\.default\.coulom: unknown key")])
@@ -285,7 +287,7 @@ coulomb = 3.0
         model = folder / "lab6.urdf"
         model.write_text(model.read_text(encoding="utf-8").replace('name="j3" type="revolute"', 'name="j3" type="prismatic"'),
                          encoding="utf-8")
-        with pytest.raises(InputError, match=r"would hold in rad for joints that turn and in m for j3, which slides"):
+        with pytest.raises(InputError, match=r"would be in rad for revolute joints and in m for the prismatic joint j3"):
             load_mechanism(load_arm(written(folder, HEAD + f"[joints.default]\n{key}\n")))
         both = load_arm(written(folder, HEAD + "[joints.default]\ntemperature = 70.0\n"))
         np.testing.assert_array_equal(both.limits(load_mechanism(both)).temperature, 70.0)
@@ -308,5 +310,5 @@ def test_an_arm_may_be_an_open_mechanism(tmp_path: Path) -> None:
     assert swung[0, 4] == pytest.approx(2.0 * (0.1**2 + 0.2**2))
     (tmp_path / "tree.mechanism.toml").write_text(text.replace('type = "revolute"', 'type = "revolute"\npassive = true', 1),
                                                   encoding="utf-8")
-    with pytest.raises(ModelError, match="no loop says how it moves"):
+    with pytest.raises(ModelError, match="no loop determines its motion"):
         load_mechanism(load_arm(written(tmp_path, head)))

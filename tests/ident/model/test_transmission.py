@@ -43,8 +43,8 @@ def test_a_matrix_says_the_same_as_pairs() -> None:
     ("j6 = { j7 = 1.0 }", "[transmission]: unknown joint 'j7'"), ("j9 = { j5 = 1.0 }", "[transmission]: unknown joint 'j9'"),
     ("matrix = [[1.0, 0.0], [0.0, 1.0]]", "2 rows of [2, 2] numbers; 6 of 6 are needed"),
     ("j5 = { j6 = 1.0 }\nj6 = { j5 = 1.0 }", "the motors do not tell where the joints are"),
-    ("j6 = [[1.0]]", "transmission.j6 = [[1.0]]: a table of finite numbers is needed"),
-    ("j6 = { j5 = nan }", "transmission.j6 = {'j5': nan}: a table of finite numbers is needed"),
+    ("j6 = [[1.0]]", "transmission.j6 = [[1.0]]: a table of finite numbers by joint is needed"),
+    ("j6 = { j5 = nan }", "transmission.j6 = {'j5': nan}: a table of finite numbers by joint is needed"),
     ("matrix = 'eye'", "transmission.matrix = eye: rows of finite numbers are needed")])
 def test_impossible_transmissions_are_refused_by_key(tmp_path, table: str, said: str) -> None:
     from stribeck.ident.arm.built_in import data_dir

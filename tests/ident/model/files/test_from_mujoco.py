@@ -71,8 +71,8 @@ def test_forces_of_an_mjcf_that_are_left_out_are_named(joint: str, body: str, mo
 
 
 @pytest.mark.parametrize(("angle", "reach", "said"), [
-    ("radian", "-70 70", "left (-70 to 70 rad), right (-70 to 70 rad) lie beyond two turns"),
-    ("degree", "-1.2 1.2", "left (-0.02094 to 0.02094 rad), right (-0.02094 to 0.02094 rad) are narrower than a turn"),
+    ("radian", "-70 70", "left (-70 to 70 rad), right (-70 to 70 rad) exceed two turns"),
+    ("degree", "-1.2 1.2", "left (-0.02094 to 0.02094 rad), right (-0.02094 to 0.02094 rad) are narrower than 0.11 rad"),
     ("degree", "-70 70", ""), ("radian", "-1.2 1.2", ""), ("radian", "-12 12", ""), ("degree", "-900 900", ""),
 ])
 def test_ranges_in_another_unit_are_named(angle: str, reach: str, said: str, tmp_path: Path,

@@ -95,8 +95,8 @@ def test_weights_of_a_massless_link_are_those_beyond_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("inertia", "said"), [
-    ("0 0 0 0 0 0", "mass but no inertia"), ("1 1 3 0 0 0", "an inertia that no body has"),
-    ("1 -1 3 0.1 0 0", "an inertia that no body has"), ("0 0 0 0.01 0 0", "an inertia that no body has")])
+    ("0 0 0 0 0 0", "mass but no inertia"), ("1 1 3 0 0 0", "an inertia that no rigid body can have"),
+    ("1 -1 3 0.1 0 0", "an inertia that no rigid body can have"), ("0 0 0 0.01 0 0", "an inertia that no rigid body can have")])
 def test_a_link_with_an_odd_inertia_is_warned_of_and_used_as_stated(
         inertia: str, said: str, tmp_path: Path, pin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     path = written(tmp_path, two_links(second=link(inertia)))

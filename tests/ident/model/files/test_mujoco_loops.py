@@ -138,7 +138,7 @@ def test_a_plane_whose_axes_are_rounded_still_closes(tmp_path: Path, mujoco: Mod
         tau.append(inverse_dynamics(driven, np.linspace(-0.5, 0.5, 5)[:, None]))
     assert np.abs(tau[1] - tau[0]).max() < 1e-4 * np.abs(tau[0]).max()
     (said,) = caplog.messages
-    assert said.startswith("rough: axes that differ by less than 0.0001 rad count as parallel, or normal to each other")
+    assert said.startswith("rough: axes that are parallel or perpendicular within 0.0001 rad are made exactly so")
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
@@ -207,7 +207,7 @@ def test_springs_in_a_closed_chain_are_left_out_by_name(tmp_path: Path, caplog: 
     with caplog.at_level(logging.WARNING):
         mechanism = load_mechanism(written(tmp_path, text, "machine.xml"))
     assert not mechanism.springs
-    assert caplog.messages == ["machine: the springs of joints r are left out: those of closed chains are not computed"]
+    assert caplog.messages == ["machine: the springs of joints r are left out: springs of closed chains are not supported"]
 
 
 JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/>'
@@ -217,12 +217,13 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
     (four_bar(JOINED.replace('"rocker"', '"rokcer"')),
      "machine: the connect 'joined' of <equality>: unknown body 'rokcer'; did you mean 'rocker'?"),
     (four_bar('<connect site1="s" site2="r"/>', **sites()), "the connect 0 of <equality>: unknown site 'r' (valid: s, t)"),
-    (four_bar(JOINED, more=""), "nothing says which joints have drives (drive, c, r)"),
+    (four_bar(JOINED, more=""), "nothing says which of its joints have drives (drive, c, r)"),
     (four_bar(JOINED, more='<actuator><motor joint="drive"/><motor joint="r"/></actuator>'), "drive, r cannot move"),
     (four_bar('<connect name="far" site1="s" site2="t"/>', **sites(rocker="0 2 0")), "the connect 'far' stays open by"),
     (four_bar('<connect site1="s" site2="t"/>', **sites(rocker="0 0.3 0.01")), "the connect 's-t' stays open by 0.0"),
-    (four_bar(f'{JOINED}<joint joint1="c" joint2="r"/>'), "joint c follows r by a joint equality or mimic, in a model with"),
-    (four_bar(f'{JOINED}<joint joint1="c"/>'), "joint c is held by a joint equality or mimic, in a model with loops"),
+    (four_bar(f'{JOINED}<joint joint1="c" joint2="r"/>'), "joint c follows r by a joint equality or mimic; models with loops"),
+    (four_bar(f'{JOINED}<joint joint1="c"/>'),
+     "joint c is held by a joint equality or mimic; models with loops do not support this"),
     (four_bar('<connect name="own" body1="rocker" body2="frame" anchor="0 0.3 0"/>', on_rocker=BENT.format("", ""), more=MOTOR),
      "the closures determine only"),
     (four_bar('<connect name="own" site1="s" site2="u"/>', on_coupler='<site name="s"/><site name="u"/>'),
@@ -244,7 +245,7 @@ def test_what_cannot_be_used_is_refused_by_name(text: str, words: str, tmp_path:
 
 def test_a_tool_and_an_unknown_drive_are_refused(tmp_path: Path) -> None:
     written(tmp_path, four_bar(JOINED), "machine.xml")
-    for line, words in (("tool = { mass = 1.0 }", "a closed one has none"),
+    for line, words in (("tool = { mass = 1.0 }", "a tool needs a last link, and a closed chain has none"),
                         ("[joints.rr]", "arm.toml: [joints.rr]: unknown joint 'rr'; did you mean 'r'? (valid: drive, c, r)")):
         arm = written(tmp_path, f'schema = 1\nname = "machine"\nmodel = "machine.xml"\n{line}\n', "arm.toml")
         with pytest.raises(StribeckError) as caught:
