@@ -95,11 +95,12 @@ def difference(fits: list[JointFit], cold: list[float]) -> tuple[np.ndarray, np.
 
 def _table(rows: pd.DataFrame) -> str:
     lines = ["Friction of every joint by `--method whole-arm` against `--method single`, at the speeds and loads that both "
-             "measured: how far apart (rms, median over joints, and most), the share of points at which the difference lies "
-             "within both 95 % bands together (runs of 4 and of 19 minutes find the arm at unlike warmth, which is taken out), "
-             "and load coefficients called identified whose interval lacks the truth.", "",
-             "| what spoils the torques | joints | apart, median | most | within the bands | load coefficients identified | "
-             "of these wrong |", "|---|---|---|---|---|---|---|"]
+             "methods measured. The difference is the rms over these points: median over joints, and largest. A point is "
+             "within the bands if the difference lies within the two 95 % bands combined. The runs take 4 and 19 minutes and "
+             "find the arm at different temperatures; this effect is subtracted. Load coefficients are wrong if they are "
+             "`identified` and their interval misses the truth.", "",
+             "| disturbance | joints | difference, median | largest | within the bands | load coefficients identified | of "
+             "these wrong |", "|---|---|---|---|---|---|---|"]
     for condition, own in rows.groupby("condition", sort=False):
         lines.append(f"| {condition} | {len(own)} | {100.0 * own['apart'].median():.2f} % | {100.0 * own['apart'].max():.2f} % | "
                      f"{100.0 * own['within'].mean():.1f} % | {int(own['claimed'].sum())} | {int(own['wrong'].sum())} |")

@@ -100,12 +100,13 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
-    lines = ["Masses, centres of mass and inertias are up to 30 % off what the model states. MuJoCo moves the true arm along "
-             "four sines for 40 s, each joint under a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s); pushed by "
-             "torque below 20 Hz, a part of Coulomb friction; torques have noise of 2 %. Base parameters as by `--inertia fit`; "
-             "level of the test: 1 % for all of them. Error: root mean square in standard errors.", "",
-             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares over two half widths "
-             "off: named | least squares: covered %, error | what is calibrated |", "|" + "---|" * 8]
+    lines = ["Masses, centres of mass and inertias deviate by up to 30 % from the model. MuJoCo moves the true arm along "
+             "four sines for 40 s. Each joint has a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s). \"Pushed\": "
+             "an unknown torque below 20 Hz acts on each joint; its size is in per cent of Coulomb friction. Torques have "
+             "noise of 2 %. Base parameters are fitted with `--inertia fit`. The test has a level of 1 % for all base "
+             "parameters together. Error: root mean square in standard errors.", "",
+             "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least squares wrong by over two "
+             "half widths: reported | least squares: covered %, error | calibration: covered %, error |", "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])
         corrected = 100.0 * row["corrected"] / row["logs"]

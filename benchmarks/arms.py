@@ -234,8 +234,8 @@ def _table(results: list[dict[str, Any]]) -> str:
     """An arm a row, a truth a group of columns; what was said where it did not run through."""
     there = [one for one in results if "init_s" in one]
     absent = sorted({one["arm"] for one in results} - {one["arm"] for one in there})
-    rows = ["| arm | model | truth | ran through | wall time s | robot time s | friction error, worst joint | states whose "
-            "band holds, least joint | identified intervals that cover | left out |", "|" + "---|" * 10]
+    rows = ["| arm | model | truth | succeeded | wall time s | robot time s | friction error, worst joint | states with the "
+            "truth in the band, worst joint | identified intervals that cover | joints left out |", "|" + "---|" * 10]
     for one in there:
         arm, error = ARMS[one["arm"]], one.get("error", {})
         worst = max(error, key=error.get, default=None)
@@ -247,17 +247,18 @@ def _table(results: list[dict[str, Any]]) -> str:
     ran = [one for one in there if one["ok"]]
     names = {one["arm"] for one in there}
     errors = [100.0 * max(one["error"].values()) for one in ran] or [0.0]
-    rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms ran through; friction error of the worst joint: "
-             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie "
-             "elsewhere in their packages take no part in checks for collision."]
+    rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms succeeded. Friction error of the worst joint: "
+                 f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Each model file is copied without "
+                 "its package, so collision checks ignore its meshes."]
     for truth in TRUTHS:
         own = [one for one in ran if one["truth"] == truth]
         identified, covered = (sum(one[key] for one in own) for key in ("identified", "covered"))
         bands = [value for one in own for value in one["held"].values()]
         if own:
             share, full = covered / max(1, identified), sum(value == 1.0 for value in bands)
-            rows += ["", f"{truth}: {covered} of {identified} identified intervals of parameters cover ({share:.1%}); bands hold "
-                         f"{float(np.mean(bands)):.1%} of the states, all of them for {full} of {len(bands)} joints."]
+            rows += ["", f"{truth}: {covered} of {identified} intervals of identified parameters cover the truth "
+                         f"({share:.1%}). Bands contain the truth in {float(np.mean(bands)):.1%} of the states, and in all "
+                         f"states for {full} of {len(bands)} joints."]
     if absent:
         rows += ["", f"Not installed here: {', '.join(absent)}."]
     refused = [f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]]

@@ -136,11 +136,12 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a loop."""
-    lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; "
-             "Coulomb-viscous law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % "
-             "intervals. Where encoders are coarse intervals miss the truth by what instruments share, too.", "",
-             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half "
-             "widths off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |",
+    lines = ["One revolute joint follows four sines for 40 s under a PD controller at 500 Hz. Coulomb friction is 2 N·m. The "
+             "fit uses the Coulomb-viscous law and `--motion joint`. The test has a level of 1 %. \"Pushed\": an unknown "
+             "torque acts on the joint. Errors are medians, in half widths of 95 % intervals. With coarse encoders intervals "
+             "miss the truth also after correction, because the instruments have the same error.", "",
+             "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least squares wrong by over two "
+             "half widths: reported | least squares: error, covered %: Coulomb; viscous; inertia | calibration: the same |",
              "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])

@@ -30,17 +30,18 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         found |= json.loads(done.stdout)
     per_sample = {name: 1e6 * np.array(values) / options.samples for name, values in found["s"].items()}
     ours = per_sample["stribeck"]
-    rows = ["| engine | µs a sample, median (least) | times as long as stribeck, median of rounds |", "|---|---|---|"]
+    rows = ["| engine | µs per sample, median (least) | time relative to stribeck, median of rounds |", "|---|---|---|"]
     rows += [f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | {np.median(values / ours):.1f} |"
              for name, values in per_sample.items()]
-    text = ("lab6, six joints, q, dq and ddq given, torques and wrenches of all joints kept; "
-            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` with its data, and the "
-            "forces either asked for by joint, `data.f[j].vector`, or through views that are made once; in joint axes. MuJoCo: "
-            "`mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and `mj_comVel`, on its own buffers; in "
-            "world axes about the centre of mass. stribeck: `joint_wrenches`, in base axes about the joint origins, and the "
-            f"moments along the axes. Largest difference of a torque from Pinocchio's: {found['difference']:.1e} N·m, from "
-            f"MuJoCo's: {found['difference_mujoco']:.1e} N·m. Peak memory of a process that does it with stribeck: "
-            f"{found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of which {found['before_mb']:.0f} MB before it began.")
+    text = ("lab6 has six joints. q, dq and ddq are given; torques and wrenches of all joints are stored. "
+            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` with its data; the "
+            "forces are read either joint by joint, `data.f[j].vector`, or through views that are created once; in joint "
+            "axes. MuJoCo: `mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and `mj_comVel`, on its "
+            "own buffers; in world axes about the centre of mass. stribeck: `joint_wrenches`, in base axes about the joint "
+            "origins, and the moments along the axes. Largest difference of a torque from Pinocchio: "
+            f"{found['difference']:.1e} N·m, from MuJoCo: {found['difference_mujoco']:.1e} N·m. Peak memory of a process that "
+            f"computes this with stribeck: {found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of which "
+            f"{found['before_mb']:.0f} MB were used before the computation.")
     return found, "\n".join([text, "", _verdict(per_sample, found["peak_mb"]), "", *rows])
 
 

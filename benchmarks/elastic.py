@@ -66,8 +66,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         found = {what: [[job.result() for job in row] for row in rows] for what, rows in jobs.items()}
     locked = [np.sqrt(K / link_inertia(arm)) / (2.0 * np.pi) if K else np.inf for K in stiffnesses]
     text = ["## Along the reference's motion", "",
-            "All phases zero. Beside each bias, rms and twist in brackets: the reference's, whose amplitudes and phases are not "
-            "stated: the trend compares, the digits do not.", "",
+            "All phases are zero. Values in brackets are those of the reference, which states neither amplitudes nor phases: "
+            "compare the trends, not the digits.", "",
             "| K N·m/rad | locked Hz | J kg·m² | m g c N·m | mu_r m | bias | f_v N·m·s/rad | bias | rms N·m | twist rad |",
             "|---" * 10 + "|"]
     for K, hertz, (entry, *_), reference in zip(stiffnesses, locked, found["joint"], references, strict=True):
@@ -77,9 +77,10 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                     f"{entry['max_twist']:.4f} ({reference['max_twist']:.4f}) |")
     text += ["", f"True values: J {true['J']:.5f}, m g c {true['mgc']:.4f}, mu_r {true['mu_r']:.3f}, f_v {true['fv']:.2f}.", "",
              f"## Along {options.motions} motions", "",
-             "The same harmonics with phases spread evenly, the reference's among them. Bias over the motions: median (least ... "
-             "most), and root mean square. A joint with a spring, and a rigid joint whose link bends, a beam of four segments "
-             "with E I such that its first natural frequency behind the locked drive is the spring's.", "",
+             "The same harmonics with evenly spread phases, including zero phases. Bias over the motions: median (smallest "
+             "... largest), and root mean square. \"Spring\": a joint with a spring. \"Link\": a rigid joint whose link "
+             "bends, a beam of four segments. Its E I gives it the same first natural frequency behind the locked drive as "
+             "the spring.", "",
              "| locked Hz | spring: mu_r | rms | f_v | E I N·m² | link: mu_r | rms | f_v | tip bends by at most mm |",
              "|---" * 9 + "|"]
     bias = {(what, key): np.array([[entry[key] / true[key] - 1.0 for entry in row] for row in rows])
@@ -90,7 +91,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         spreads = {what: f"{_spread(bias[what, 'mu_r'][k])} | {100.0 * _rms(bias[what, 'mu_r'])[k]:.1f} % | "
                          f"{_spread(bias[what, 'fv'][k])}" for what in soft}
         text.append(f"| {hertz:.1f} | {spreads['joint']} | {EI:.4g} | {spreads['link']} | {bends:.1f} |")
-    text += ["", "How far it holds that the Coulomb bias grows as stiffness falls:", "",
+    text += ["", "Growth of the Coulomb bias with falling stiffness:", "",
              *(f"- {name}: {_holds(bias[what, 'mu_r'], locked)}" for what, name in (("joint", "spring"), ("link", "link")))]
     return {"truth": true, "stiffness": stiffnesses, "phases": phases(options.motions), "found": found}, "\n".join(text)
 
@@ -114,10 +115,10 @@ def _holds(bias: Array, locked: Sequence[float]) -> str:
     median = np.diff(np.median(bias, axis=1)) < 0.0
     since = next(k for k in range(len(locked)) if median[k:].all())
     always = ", ".join(f"{hertz:.1f}" for hertz, row in zip(locked[1:], bias[1:], strict=True) if (row < 0.0).all())
-    return (f"the root mean square over the motions {'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at every "
-            f"step. The median falls at every step from {locked[since]:.1f} Hz on; the bias itself does so along "
-            f"{int(falls[since:].all(axis=0).sum())} of {motions} motions, and from the rigid arm on along "
-            f"{int(falls.all(axis=0).sum())}. Along every motion Coulomb friction comes out too small at {always or 'no'} Hz, at "
+    return (f"the root mean square over the motions {'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at "
+            f"every step. The median falls at every step from {locked[since]:.1f} Hz on. The bias itself falls at every step "
+            f"from there along {int(falls[since:].all(axis=0).sum())} of {motions} motions, and from the rigid arm on along "
+            f"{int(falls.all(axis=0).sum())}. Coulomb friction is too small along all motions at {always or 'no'} Hz, and at "
             f"{locked[-1]:.1f} Hz along {int((bias[-1] < 0.0).sum())} of {motions}.")
 
 

@@ -31,10 +31,10 @@ from stribeck.ident.model.regressor import inertial_parameters
 ARMS = ("lab6", "ur5")
 _NORMAL = 1.96
 _PART = 0.3             # by which models of parallel machines are off
-FLOBAROID = ("FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) minimises the condition "
-             "number of the regressor over Fourier series by particle swarms. Its tutorial states torque errors on a Kuka LWR 4+ "
-             "(NRMS 0.19 % fitted, 0.23 % on another log); no condition number or interval of an optimised trajectory was found "
-             "in its documentation that could stand beside these.")
+FLOBAROID = ("FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) minimises the "
+             "condition number of the regressor over Fourier series by particle swarms. Its tutorial states torque errors on "
+             "a Kuka LWR 4+ (NRMS 0.19 % fitted, 0.23 % on another log). Its documentation states no condition number or "
+             "interval of an optimised trajectory that could be compared with these results.")
 Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]       # time, positions, velocities, accelerations
 
 
@@ -181,24 +181,25 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 def of_machines(rows: list[dict[str, Any]]) -> list[str]:
     """Parallel machines, and what the columns mean."""
     return [] if not rows else [
-        "", "Parallel machines, moved by MuJoCo, the friction and noise of their arm files, one log each; the model's masses, "
-        f"centres of mass and inertias are off by up to {100.0 * _PART:.0f} %. Margin: reciprocal condition number over that at "
-        "home, every 0.02 s of the motion, by MuJoCo's equality constraints. Friction: rms error over speeds and loads, all "
-        "drives.", "",
+        "", "Parallel machines are moved by MuJoCo, with the friction and noise of their arm files; there is one log for "
+            f"each machine. The masses, centres of mass and inertias of the model are wrong by up to {100.0 * _PART:.0f} %. "
+            "Margin: reciprocal condition number relative to home, every 0.02 s of the motion, from MuJoCo's equality "
+            "constraints. Friction: rms error over speeds and loads, for all drives.", "",
         *machine_table(rows)]
 
 
 def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]:
     """Motions, then what was fitted to them."""
-    text = ["Arms with the limits of their files, for public arms with assumed ones where the URDF states none, and the "
-            "workspace box of lab6. *Excitation* is `stribeck run ARM --experiment excitation`; *four sines* are the random "
-            "motion of the benchmark `inertia`, which keeps no limit but its own 1.3 rad/s; *figaroh* is its optimal "
-            "trajectory (least condition number of its base regressor, by IPOPT, splines from rest to rest stacked up to the "
-            "same time, limits of position, velocity and torque as those of plans; it has none of acceleration, and no box). "
-            "Condition number: base regressor, rows over the noise, columns of unit length, the same code for all. Parts of "
-            "limits: of what plans allow; above 1 the motion would be refused.", "",
-            "| arm | motion | robot time s | condition number | gain nat | nat/s | of position, velocity, acceleration, torque "
-            "allowed | design s |", "|---|---|---|---|---|---|---|---|"]
+    text = ["Arms have the limits of their files; public arms have assumed limits if the URDF states none; lab6 has its "
+            "workspace box. *Excitation* is `stribeck run ARM --experiment excitation`. *Four sines* is the random motion of "
+            "the benchmark `inertia`, whose only limit is 1.3 rad/s. *figaroh* is the optimal trajectory of figaroh: IPOPT "
+            "minimises the condition number of its base regressor; splines from rest to rest are joined up to the same time; "
+            "limits of position, velocity and torque are those of plans; there is no acceleration limit and no box. "
+            "Condition number: base regressor with rows divided by the noise and columns of unit length, the same code for "
+            "all. The limit column has the used fraction of the limits of plans; a motion with a fraction above 1 would be "
+            "refused.", "",
+            "| arm | motion | robot time s | condition number | gain nat | nat/s | used fraction of position, velocity, "
+            "acceleration, torque limit | design s |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         shares = ", ".join(f"{row['shares'][kind]:.2f}" for kind in ("position", "velocity", "acceleration", "torque"))
         took = "-" if row["design_s"] is None else f"{row['design_s']:.0f}"
@@ -206,14 +207,16 @@ def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]
                     f"| {row['gain_per_s']:.2f} | {shares} | {took} |")
     if not any(row["motion"] == "figaroh" for row in rows):
         text += ["", figaroh_trajectory.ABSENT]
-    text += ["", "Then every motion is driven by true arms whose masses, centres of mass and inertias differ by up to 30 % from "
-             "the model (Pinocchio gives the torques; friction and noise as in the benchmark `inertia`), and fitted by "
-             "`--motion model --inertia fit`. Width of base parameters: geometric mean of half widths reached over those of "
-             "the model alone. Times root of s: what a motion is worth per second of robot time, since averaging makes widths "
-             "fall with that root. Reached over foretold: of base parameters that are told, with noise and friction known to "
-             "the design; median, and where 80 % lie. Goals: friction within 2 %, base parameters covered.", "",
+    text += ["", "Then true arms drive every motion. Their masses, centres of mass and inertias differ by up to 30 % from "
+                 "the model. Pinocchio computes the torques; friction and noise are as in the benchmark `inertia`. The logs "
+                 "are fitted with `--motion model --inertia fit`. Width of base parameters: geometric mean of the reached "
+                 "half widths relative to the half widths of the model alone. Width times root of s: the value of a motion "
+                 "per second of robot time, because averaging reduces widths with the square root of time. Reached / "
+                 "expected: half widths of determined base parameters, reached in the fit and expected by a design that "
+                 "knows noise and friction; median, and range of 80 %. Goals: friction within 2 %, base parameters covered.", "",
              "| arm | motion | friction error %, median (worst) | Coulomb, viscous half width % | friction covered % | base "
-             "covered % | base told | width of base % | times root of s | reached over foretold |",
+             "parameters covered % | base parameters determined | width of base parameters % | width times root of s | "
+             "reached / expected |",
              "|---|---|---|---|---|---|---|---|---|---|"]
     for row in fitted:
         low, high = row["ratio_80"]

@@ -73,8 +73,8 @@ def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
 
 def machine_table(rows: list[dict[str, Any]]) -> list[str]:
     """Rows as text."""
-    return ["| machine | robot time s | design, CPU s | margin asked for | nearest, by the judge | stated | gain nat "
-            "| friction error %, median (worst) | base covered % | base told (foretold) |",
+    return ["| machine | robot time s | design, CPU s | required margin | smallest margin, by the judge | by the plan | gain "
+            "nat | friction error %, median (worst) | base parameters covered % | determined (expected) |",
             "|---|---|---|---|---|---|---|---|---|---|",
             *(f"| {one['machine']} | {one['seconds']:.0f} | {one['design_s']:.0f} | {one['asked']:g} | {one['margin']:.3f} "
               f"| {one['stated']:.3f} | {one['gain']:.0f} | {one['error']:.2f} ({one['worst']:.2f}) "

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "friction": (feedforward, states), "rigid-body torque": (feedforward.rigid, states),
         "friction by the batch code, N = 1": (calibration.friction, states[:options.calls // 20, :, None])}
     figures: dict[str, Any] = {"error": error}
-    rows = ["| one sample of lab6 | µs, median | 99 % below | worst | calls |", "|---|---|---|---|---|"]
+    rows = ["| one sample of lab6 | µs, median | 99th percentile | worst | calls |", "|---|---|---|---|---|"]
     for name, (function, samples) in cases.items():
         took = _seconds(function, samples) * 1e6
         figures[name] = {"median_us": float(np.median(took)), "p99_us": float(np.percentile(took, 99)), "worst_us": took.max(),

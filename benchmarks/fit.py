@@ -60,10 +60,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             whole.append(time.perf_counter() - began)
     seconds = float(np.median([entry["s"] for entry in inner]))
     peak = max(entry["peak_mb"] for entry in inner)
-    table = ("| rows | file MB | run folder to calibration s, median (most) | peak memory MB | `stribeck fit` with imports, "
-             "exports and report s, median |\n|---|---|---|---|---|\n"
-             f"| {options.rows:,} | {size:.0f} | {seconds:.2f} ({max(entry['s'] for entry in inner):.2f}) | {peak:.0f} | "
-             f"{np.median(whole):.1f} |")
+    table = ("| rows | file MB | run folder to calibration s, median (largest) | peak memory MB | `stribeck fit` with "
+             f"imports, exports and report s, median |\n|---|---|---|---|---|\n| {options.rows:,} | {size:.0f} | "
+             f"{seconds:.2f} ({max(entry['s'] for entry in inner):.2f}) | {peak:.0f} | {np.median(whole):.1f} |")
     return {"inner": inner, "whole_s": whole, "file_mb": size}, table
 
 

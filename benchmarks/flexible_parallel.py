@@ -60,18 +60,19 @@ def _page(figures: dict[str, Any]) -> str:
     rows = [f"| {K:g} | {' | '.join(map(told, row))} |" for K, row in zip(figures["stiffness"], figures["elastic"], strict=True)]
     energy = max(one["energy"] for row in figures["elastic"] for one in row)
     open_by = max(one["gap"] for row in figures["elastic"] for one in row)
-    lines = ["P3's circle of 0.1 m by the mechanism `flexible-parallel`, its drives moved as the rigid robot's would be. By "
-             "stiffness of the springs behind the drives and of the flexible joints, N·m/rad: greatest driving torque, N·m, "
-             "greatest deviation of the platform from the circle, mm, and from where it would rest at each place, mm.", "",
+    lines = ["The mechanism `flexible-parallel` follows P3's circle of 0.1 m. Its drives move like the drives of the rigid "
+             "robot. Rows: stiffness of the springs behind the drives and of the flexible joints, N·m/rad. Cells: greatest "
+             "driving torque, N·m; greatest deviation of the platform from the circle, mm; greatest deviation from its "
+             "equilibrium at each position, mm.", "",
              f"| stiffness | {speeds} |", f"|---|{'---|' * len(figures['speeds'])}", *rows,
              "| rigid | " + " | ".join(f"{max(torque):.2f}, 0, 0" for torque in figures["rigid"]) + " |", "",
-             f"Energy and work are in balance to {energy:.0e} of the greatest of them (tolerance {_TOLERANCE:g}); loops are "
-             f"closed to {open_by:.0e} m or rad.", "",
-             "How far the platform sags, drives at zero, by what is elastic (600 N·m/rad; links of 207 GPa), µm: "
+             f"Energy and work balance within {energy:.0e} of the largest energy or work (tolerance {_TOLERANCE:g}). The "
+             f"largest gap of the loops is {open_by:.0e} m or rad.", "",
+             "Sag of the platform with drives at zero, by elastic part (600 N·m/rad; links of 207 GPa), µm: "
              + ", ".join(f"{name} {1e6 * value:.4g}" for name, value in figures["sag"].items()) + ".", ""]
     if figures["mujoco"]:
-        lines += ["MuJoCo with `connect` constraints, drives pulled from the balance on: greatest difference of a joint's "
-                  "position, rad or m, by the constraints' time constant and the step: "
+        lines += ["MuJoCo with `connect` constraints, drives pulled out of equilibrium: greatest difference of a joint's "
+                  "position, rad or m, by time constant of the constraints and time step: "
                   + ", ".join(f"{error:.1e} ({constant * 1e3:g} ms, {step * 1e3:g} ms)" for (step, constant), error in
                               zip(figures["softness"], figures["mujoco"], strict=True)) + ".", ""]
     return "\n".join(lines).rstrip()

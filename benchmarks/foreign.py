@@ -98,24 +98,26 @@ def write_log(log: Log, path: Path, names: list[str]) -> None:
 
 def table(results: list[dict[str, Any]]) -> str:
     """A row a case."""
-    rows = ["| case | friction error %, worst joint: median (most) | of the mean of both directions | in place | states whose "
-            "band holds, of all joints: mean (least) | identified intervals that cover | claims | false, missed "
-            f"| says its misfit | silent: band below {100 * BANDS:g} % and no misfit said |", "|" + "---|" * 10]
+    rows = ["| case | friction error %, worst joint: median (largest) | of the mean of both directions | in place | states "
+            "with the truth in the band, all joints: mean (least) | identified intervals that cover | claims | false, missed "
+            f"| misfit reported | silent: band below {100 * BANDS:g} % and no misfit reported |", "|" + "---|" * 10]
     for name in dict.fromkeys(result["case"] for result in results):
         rows.append(_row(name, [result for result in results if result["case"] == name]))
     joints = [joint for result in results for joint in result["joints"]]
     silent = sum(map(_silent, joints))
     slowest = max(result["seconds"] for result in results)
     return "\n".join([
-        f"Physics and drive at {RATE:g} Hz with Pinocchio's M(q) and bias forces, driven along `stribeck plan -o plan.csv` or a "
-        "user's own campaign, logged, imported and fitted with default options. Friction error: rms of predicted minus true "
-        "friction over 50 speeds x 20 loads x both directions, over the rms of true friction, with the torque offset as part of "
-        "friction (`Calibration.with_offset()`) but for the mean of both directions. Where friction varies "
-        "with position or time, the truth is its mean over those tested, but for the column \"in place\". Bands are those of the "
-        "mean of both directions. Claims by joint: law, load, direction; in brackets how often, where not always. A false "
-        "claim is an effect (drop, load, direction) that the truth does not have. Says its misfit: joints whose result says that "
-        "its law does not fit; \"-\": results do not say it.", "",
-        f"{len(joints)} joints in {len(results)} campaigns; {silent} of them are silent failures. Slowest: {slowest:.0f} s.", "",
+        f"Physics and drive run at {RATE:g} Hz with Pinocchio's M(q) and bias forces. The arm is driven along `stribeck plan "
+        "-o plan.csv` or along a user's own campaign; the log is imported and fitted with default options. Friction error: "
+        "rms of predicted minus true friction over 50 speeds x 20 loads x both directions, divided by the rms of true "
+        "friction. The torque offset is part of friction (`Calibration.with_offset()`), except for the mean of both "
+        "directions. If friction varies with position or time, the truth is its mean over the tested positions and times; "
+        "column \"in place\" has the error at each position in the middle of the time. Bands are those of the mean of both "
+        "directions. Claims by joint: law, load, direction; the share of campaigns is in brackets if it is below 1. A false "
+        "claim is an effect (drop, load, direction) that the truth does not have. Misfit reported: joints whose result "
+        "reports that its law does not fit; \"-\": results report no misfits.", "",
+        f"{len(joints)} joints in {len(results)} campaigns; {silent} joints are silent failures. The slowest campaign took "
+        f"{slowest:.0f} s.", "",
         *rows])
 
 

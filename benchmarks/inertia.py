@@ -128,13 +128,14 @@ def table(rows: list[dict[str, Any]], logs: int) -> str:
     """What is found, by arm and load."""
     held = [(row["base_covered"], row["base"]) for row in rows if row["base_covered"] is not None]
     every = sum(count for _, count in held)
-    text = [f"{logs} logs. Of all base parameters, intervals hold {sum(share * count for share, count in held) / every:.1f} % "
-            f"of {every}.", "",
-            "Truth: masses, centres of mass and inertias of the model, each off by up to 30 %, moved by Pinocchio along sums of "
-            "four sines for 40 s; friction C + 0.1 load + 0.6 C w, rotors that the arm file does not state, 5 % of C as noise. "
-            "Fitted by `--motion model` with `--inertia fit`, beside `--inertia trust` on the same log, and on one of an arm "
-            "whose model is right. Friction: rms error over the speeds at the middle load, of all joints. Coefficients: of "
-            "joints whose load brings a quarter of Coulomb friction or more. Goals: friction within 2 %, intervals cover.", "",
+    text = [f"{logs} logs. Intervals contain {sum(share * count for share, count in held) / every:.1f} % of all {every} base "
+            "parameters.", "",
+            "Truth: masses, centres of mass and inertias differ from the model by up to 30 % each. Pinocchio moves the arm "
+            "along sums of four sines for 40 s. Friction is C + 0.1 load + 0.6 C w; the arm file does not state the rotors; "
+            "noise is 5 % of C. Logs are fitted with `--motion model` and `--inertia fit`, for comparison with `--inertia "
+            "trust` on the same log and on the log of an arm whose model is right. Friction: rms error over the speeds at "
+            "the middle load, for all joints. Coefficients: joints whose load adds at least a quarter of Coulomb friction. "
+            "Goals: friction within 2 %, intervals cover the truth.", "",
             "| arm | load | inertia | joints | friction error %, median (95 %, worst) | Coulomb, viscous covered % | "
             "coefficient covered %, half width %, rms error % | base parameters covered % |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:

@@ -137,13 +137,13 @@ def held(fit: FitResult, truth: Curve, load: np.ndarray) -> float:
 
 def table(figures: list[dict[str, Any]]) -> str:
     """A row a truth."""
-    lines = ["Points of single joints: Coulomb and viscous friction, growth with load, levels of round trips that scatter by "
-             f"{LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in no order of time. A misfit has the stated rms, in deviations of "
-             "the levels, behind the best fit of the wrong law. Goals: a right law is called wrong in at most "
-             f"{100 * FALSE:g} % of the joints, a misfit of one deviation is found in at least {100 * POWER:g} %, and after an "
-             f"alarm the band holds the truth at {100 * HELD:g} % of the speeds and loads or more.", "",
-             "| truth | law fitted | round trips | misfit | wandering | joints | called wrong (95 % interval) "
-             "| states in the band |",
+    lines = ["Points of single joints: Coulomb and viscous friction, growth with load, levels of round trips with a scatter "
+             f"of {LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in random order. A misfit is the rms residual of the best fit "
+             "of the wrong law, relative to the scatter of the levels. Goals: a right law is called wrong for at most "
+             f"{100 * FALSE:g} % of the joints; a misfit of 1 is found for at least {100 * POWER:g} %; after an alarm the "
+             f"band contains the truth at {100 * HELD:g} % or more of the speeds and loads.", "",
+             "| truth | law fitted | round trips | misfit | correlation of levels | joints | called wrong (95 % interval) | "
+             "states in the band |",
              "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["alarms"], row["joints"])

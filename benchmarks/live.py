@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     arm = load_arm(options.arm)
     plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
     figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
-    rows = ["| late by, µs | median | 99 % below | 99.9 % below | worst of each run | cycles |", "|---|---|---|---|---|---|"]
+    rows = ["| lateness, µs | median | 99th percentile | 99.9th percentile | worst of each run | cycles |",
+            "|---|---|---|---|---|---|"]
     late: dict[str, list[np.ndarray]] = {shown: [] for shown in WAYS}
     for shown in WAYS * options.repeats:
         device = Paced(arm, seed=1)

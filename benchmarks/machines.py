@@ -129,10 +129,10 @@ def friction_errors(truth: Truth, names: tuple[str, ...], calibration: Calibrati
 
 
 def _table(figures: dict[str, dict[str, Any]]) -> str:
-    rows = ["Margin: reciprocal condition number over that at home, by the judge. Friction: rms error over 50 speeds, 20 "
-            "loads and both directions, relative to the rms of friction, of all drives and seeds.", "",
-            "| machine | plans | refused | margin asked for | nearest | plans that crossed it | statement off by at most "
-            "| calibrations | friction, worst | median | s each |",
+    rows = ["Margin: reciprocal condition number relative to home, computed by an independent judge. Friction: rms error "
+            "over 50 speeds, 20 loads and both directions, relative to the rms of friction, for all drives and seeds.", "",
+            "| machine | plans | refused | required margin | smallest margin | plans below it | largest error of the stated "
+            "margin | calibrations | friction error, worst | median | s each |",
             "|---|---|---|---|---|---|---|---|---|---|---|"]
     rows += [f"| {name} | {one['plans']} | {one['refused']} | {one['asked']:g} | {one['nearest']:.3f} "
              f"| {one['crossed']} | {one['statement off by']:.3f} | {one['calibrations']} "

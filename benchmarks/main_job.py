@@ -78,8 +78,8 @@ def motions_of_points(run: Run, points: pd.DataFrame) -> Motions:
 
 
 def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
-    rows = ["| arm | campaigns | wall time s, median (most) | friction error, worst joint, median (most) | parameters | covered "
-            "| identified | half width within 10 % | largest error |", "|---|---|---|---|---|---|---|---|---|"]
+    rows = ["| arm | campaigns | wall time s, median (largest) | friction error, worst joint, median (largest) | parameters "
+            "| covered | identified | half width within 10 % | largest error |", "|---|---|---|---|---|---|---|---|---|"]
     for arm in arms:
         own = [result for result in results if result["arm"] == arm]
         parameters = pd.DataFrame([entry for result in own for entry in result["parameters"]])

@@ -103,14 +103,16 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """What is found, by row."""
-    text = ["Truth: the planar 3-PRR by P2's equations (`benchmarks/three_prr.py`), P2's motion for 4 s at 1 kHz, 1 µm of "
-            "position noise, 0.1 N of force noise; sliders mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, f_v 15 N·s/m; pins 2 mm of "
-            "friction arm, or none. Masses of sliders, links and platform are right, or off by up to 3 % or 30 %. Fitted by "
-            "`--motion model --law tustin --load normal`, `--inertia auto` where masses are off. Friction: rms error along the "
-            "motion over rms friction, all sliders. Parameters: rms error, interval's half width, part of intervals that hold "
-            "the truth; mu_c and mu_s of those sliders whose friction was found to grow with the normal force.", "",
-            "| masses off by | pins | cases | friction error %, median (95 %, worst) | mu_c | mu_s | w_s | f_v | pins "
-            "| links fitted % | base parameters covered % |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+    text = ["Truth: the planar 3-PRR, computed by P2's equations (`benchmarks/three_prr.py`), follows P2's motion for 4 s at "
+            "1 kHz, with position noise of 1 µm and force noise of 0.1 N. Sliders have mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, "
+            "f_v 15 N·s/m. Pins have a friction arm of 2 mm, or no friction. Masses of sliders, links and platform are "
+            "right, or wrong by up to 3 % or 30 %. Logs are fitted with `--motion model --law tustin --load normal`, and "
+            "with `--inertia auto` if masses are wrong. Friction: rms error along the motion relative to rms friction, for "
+            "all sliders. Parameters: rms error, half width of the interval, share of intervals that contain the truth. The "
+            "columns mu_c and mu_s count sliders whose friction was found to grow with the normal force.", "",
+            "| mass error | pin friction | cases | friction error %, median (95 %, worst) | mu_c | mu_s | w_s | f_v | "
+            "friction arm of pins | links fitted % | base parameters covered % |",
+            "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         told = [_told(row.get(key)) for key in (*TRUTH, "pins")]
         base = "-" if row["base_covered"] is None else f"{row['base_covered']:.0f} of {row['base']}"

@@ -265,7 +265,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str]:
     """Figures and table of many judgements."""
     broken = {one.seed: one.broken for one in found if one.broken}
-    rows = ["| arms | planned | no clear way to the start | no plan | left a limit or the box, or touched |",
+    rows = ["| arms | planned | no clear path to the start | no plan | exceeded a limit or the box, or shapes touched |",
             "|---|---|---|---|---|"]
     figures: dict[str, Any] = {"arms": len(found), "seconds": round(seconds, 1), "broken": broken, "refused": {}}
     groups = {"all": found, **{method: [one for one in found if one.method == method] for method in _METHODS},
@@ -278,12 +278,13 @@ def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str
     nearest = worst([one.kept for one in found if one.kept])
     beside = Counter(name for one in found for name in one.beside)
     figures |= {"worst": nearest, "beside": dict(beside)}
-    rows += ["", "Planned beside them and judged, too: " + ", ".join(f"{name} {count}" for name, count in beside.items())
+    rows += ["", "Further plans that were judged: " + ", ".join(f"{name} {count}" for name, count in beside.items())
              + f" (refined: a later pass, tried for {100.0 * _REFINED:g} %). "
-             f"{sum(one.kept.get('shapes', np.inf) < np.inf for one in found)} of the arms have shapes that may not touch.", "",
-             "Nearest to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in nearest.items())
-             + " (room in rad or m; speed and acceleration over their limits).", "",
-             "| why nothing was planned or moved | arms |", "|---|---|",
+               f"{sum(one.kept.get('shapes', np.inf) < np.inf for one in found)} of the arms have shapes that must not touch.",
+             "",
+             "Smallest distance to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in nearest.items())
+             + " (distance in rad or m; speed and acceleration relative to their limits).", "",
+             "| reason why nothing was planned or moved | arms |", "|---|---|",
              *(f"| {reason} | {count} |" for reason, count in figures["refused"].items())]
     return figures, "\n".join(rows)
 

@@ -50,14 +50,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             + ("– |" if one["gap"] is None else f"{one['gap']:.0e} |") for name, one in found.items()]
     told = [f"| {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |" for name, errors in judged.items()]
     closures = " | ".join(f"{constant * 1e3:g} ms, {step * 1e3:g} ms" for step, constant in SOFTNESS)
-    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: how far energy and the work of drives, "
-             "friction and damping are from balance at most, over the greatest kinetic energy, change of energy, or work. Gap: "
-             "of the loops at most.\n\n"
-             "| motion | joints stop or let go | time, s | energy | gap, m or rad |\n|---|---|---|---|---|\n" + "\n".join(rows)
-             + "\n\nMuJoCo with `connect` constraints: greatest difference of a joint's position over 0.3 s (0.6 s with friction "
-             "by load, whose level MuJoCo is told in every step for the load that it finds), rad or m, by the constraints' time "
-             f"constant and the step\n\n| chain | {closures} |\n|---|{'---|' * len(SOFTNESS)}\n"
-             + "\n".join(told) + "\n\nP3's trends on the flexible arm: [mechanisms](../mechanisms.md).")
+    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: largest imbalance between energy and the "
+             "work of drives, friction and damping, relative to the largest kinetic energy, change of energy, or work. Gap: "
+             "largest gap of the loops.\n\n| motion | joints stop or break loose | time, s | energy | gap, m or rad "
+             "|\n|---|---|---|---|---|\n" + "\n".join(rows)
+             + "\n\nMuJoCo with `connect` constraints: largest difference of a joint's position over 0.3 s, rad or m, by "
+               "time constant of the constraints and time step (0.6 s with load-dependent friction, whose level is set in "
+               f"every step for the load in MuJoCo)\n\n| chain | {closures} |\n|---|{'---|' * len(SOFTNESS)}\n"
+             + "\n".join(told) + "\n\nThe trends of P3 on the flexible arm are in [mechanisms](../mechanisms.md).")
     return figures, table
 
 

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Start each several times, after one warm-up."""
     seconds = {name: _seconds(code, options.runs) for name, code in STARTS.items()}
     rows = [f"| `{name}` | {np.median(taken):.2f} ({max(taken):.2f}) |" for name, taken in seconds.items()]
-    return {"s": seconds}, "\n".join([f"| start | s, median (most) of {options.runs} |", "|---|---|", *rows])
+    return {"s": seconds}, "\n".join([f"| start | s, median (largest) of {options.runs} |", "|---|---|", *rows])
 
 
 def _seconds(code: tuple[str, ...], runs: int) -> list[float]:

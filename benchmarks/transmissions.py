@@ -105,10 +105,10 @@ def _errors(calibration: Calibration, truth: SimulatedArm, seed: int) -> dict[st
 
 
 def _table(found: list[dict[str, Any]]) -> str:
-    lines = ["Friction of j5 and j6 while all joints move at random, 0.02 to 1 rad/s: rms error over the rms of friction, median "
-             "and worst case, with the transmission stated and without. Parameters of the motors' friction: how many are "
-             "identified, and how many of all that have an interval are in it.", "",
-             "| wrist | cases | with the transmission | worst | without | motor's law is Stribeck's | identified | held |",
+    lines = ["Friction of j5 and j6 while all joints move at random speeds of 0.02 to 1 rad/s: rms error relative to the rms "
+             "of friction, median and worst case, with the stated transmission and without it. Parameters of motor friction: "
+             "number of identified parameters, and number of intervals that contain the truth.", "",
+             "| wrist | cases | with the transmission | worst | without | motor law is Stribeck | identified | covered |",
              "|---|---|---|---|---|---|---|---|"]
     for wrist in WRISTS:
         own = [one for one in found if one["wrist"] == wrist]

@@ -48,8 +48,8 @@ RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] o
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
     "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }
-NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque mode, which is refused; that "
-                    "row has 2 Mbit/s in its arm file.",
+NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque mode, and are refused; "
+                    "this row has 2 Mbit/s in its arm file.",
          "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
 WITHIN = 1.96           # standard errors of a difference
 LEAST = 20.0            # s of waiting
@@ -58,16 +58,16 @@ PATIENCE = 3.0          # periods in which a cycle's replies must be there and t
 TRIES = 6               # of a run that pauses of this computer end, or cost samples,
 PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it says then
 CYCLES = (
-    "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; median, 99 %, "
-    "99.9 %, most. The first rows are of a program that only waits for its cycles.", "",
-    "A sample of the arm is lost where any joint's reply was missed, or its whole cycle was left out; a cycle that begins late, "
-    "but before the next one, loses nothing. `longest without` is the longest time in which none was lost.", "",
-    "Beside the run, on each core a program of higher priority looks at the clock every millisecond; where it is late by more "
-    "than another, the core was taken away from all of us. Samples are beside a pause from three periods before it to 10 ms "
-    f"after it. A run with two joints that lost samples beside pauses only is made again, up to {TRIES - 1} times; `again` tells "
-    "what each of those before had lost. A run with a loss beside no pause is never made again, nor is one with more joints. "
-    "Where the computer stands still for more than 50 ms, the arm is stopped; `ended` tells how many runs before the one shown "
-    "were.")
+    "Cycles: latency is the time from request to reply; lateness is the deviation of a cycle from the time grid of its rate. "
+    "Cells: median, 99 %, 99.9 %, largest. The first rows are those of a program that only waits for its cycles.", "",
+    "A sample of the arm is lost if the reply of a joint is missed or if the whole cycle is skipped. A cycle that begins "
+    "late, but before the next cycle, loses no sample. `longest without` is the longest time without a lost sample.", "",
+    "During the run, a program of higher priority on each core reads the clock every millisecond. If this program is late by "
+    "more than a millisecond, the core was not available to any program: this is a pause. A sample belongs to a pause from "
+    "three periods before it to 10 ms after it. A run with two joints that lost samples in pauses only is repeated, up to "
+    f"{TRIES - 1} times; `again` has the losses of the earlier runs. A run with a loss outside pauses is never repeated, and "
+    "neither is a run with more joints. If the computer pauses for more than 50 ms, the arm is stopped; `ended` has the "
+    "number of stopped runs before the run in the table.")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -265,11 +265,11 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
           idle: dict[str, dict[str, Any]]) -> str:
     all_jobs = [(protocol, job) for protocol, found in jobs.items() for job in found]
     every = [row["off"] <= WITHIN for _, job in all_jobs for row in job["parameters"]]
-    rows = ["The same plan over the wire and in process, whose noise and scatter of strokes are other draws; a difference is "
-            f"within the intervals where it is within {WITHIN} standard errors of both, as 95 % are by chance: {sum(every)} of "
-            f"{len(every)} are.", "",
-            "| protocol | arm | seed | robot time s | parameters | within the intervals | largest difference, standard errors "
-            "| truth in its interval | laws that differ | at commit |", "|---" * 10 + "|"]
+    rows = ["The same plan is run over the wire and in process, with different random noise and scatter of strokes. A "
+            f"difference is within the intervals if it is within {WITHIN} combined standard errors; 95 % of the differences "
+            f"are by chance. Here {sum(every)} of {len(every)} are.", "",
+            "| protocol | arm | seed | robot time s | parameters | within the intervals | largest difference, standard "
+            "errors | truth in the interval | different laws | at commit |", "|---" * 10 + "|"]
     for protocol, job in all_jobs:
         table = pd.DataFrame(job["parameters"])
         differ = ", ".join(f"{name} ({' against '.join(laws)})" for name, laws in job["laws"].items() if len(set(laws)) > 1)
@@ -277,8 +277,8 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
                     f"{len(table)} | {(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
                     f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
     rows += ["", *CYCLES, "",
-             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | samples lost | of them beside no "
-             "pause | longest without s | pauses | beside a pause | latency ms | lateness ms | again | ended | at commit |",
+             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles skipped | samples lost | of these outside "
+             "pauses | longest without s | pauses | share in pauses | latency ms | lateness ms | again | ended | at commit |",
              "|---" * 17 + "|"]
     rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | - | - "
              f"| - | - | - | {_listed(found['lateness_ms'])} | - | - | {found['commit']} |" for found in idle.values()]
