@@ -41,12 +41,14 @@ class Case:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--truths", type=int, default=2000, help="of the efficiency")
-    parser.add_argument("--cases", type=int, default=4000, help="of coverage, power and restraint")
-    parser.add_argument("--others", type=int, default=400, help="of coverage with each small drop and each other noise")
-    parser.add_argument("--trials", type=int, default=200, help="of each scenario")
-    parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; choose others to see fresh ones")
-    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="only these, and the page stays as it is")
+    parser.add_argument("--truths", type=int, default=2000, help="number of truths for the efficiency")
+    parser.add_argument("--cases", type=int, default=4000, help="cases of coverage, power and false claims")
+    parser.add_argument("--others", type=int, default=400, help="cases of coverage for each small drop and each other kind "
+                                                                "of noise")
+    parser.add_argument("--trials", type=int, default=200, help="number of trials of each scenario")
+    parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; another seed gives new cases")
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="compute only these parts and leave the page "
+                                                                         "unchanged")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
 
 

@@ -35,8 +35,8 @@ METHODS = ("single", "whole-arm")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
-    parser.add_argument("--seeds", type=int, default=2, help="seeds 1 ... N of each arm and condition")
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
+    parser.add_argument("--seeds", type=int, default=2, help="number N of seeds (1 ... N) for each arm and condition")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

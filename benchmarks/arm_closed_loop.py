@@ -48,10 +48,10 @@ ROWS = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=14, help="of each ordinary loop")
-    parser.add_argument("--disturbed", type=int, default=7, help="logs of each of the others")
+    parser.add_argument("--logs", type=int, default=14, help="number of logs of each undisturbed loop")
+    parser.add_argument("--disturbed", type=int, default=7, help="number of logs of each disturbed loop")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines to which found logs are added, and which are not judged again")
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged logs; stored logs are not judged again")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -110,9 +110,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--truths", nargs="+", default=list(TRUTHS), choices=TRUTHS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", default="3min", help="robot time of each campaign")
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
-    parser.add_argument("--keep", type=Path, help="folder to keep the campaigns in")
-    parser.add_argument("--parts", action="store_true", help="print only; the page stays as it is")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
+    parser.add_argument("--keep", type=Path, help="folder that keeps the campaigns")
+    parser.add_argument("--parts", action="store_true", help="print only and leave the page unchanged")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -57,7 +57,8 @@ DISTURBED = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=500, help="stiff and soft; a tenth of the other rows")
+    parser.add_argument("--logs", type=int, default=500, help="number of logs of the rows stiff and soft; other rows have a "
+                                                              "tenth")
     parser.add_argument("--jobs", type=int, default=2)
 
 

@@ -49,8 +49,9 @@ class Recording:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--seconds", type=float, default=14.0, help="length of a recording, from 6 s")
-    parser.add_argument("--motions", type=int, default=16, help="phases of the harmonics, the reference's first")
+    parser.add_argument("--seconds", type=float, default=14.0, help="length of a recording [s], at least 6")
+    parser.add_argument("--motions", type=int, default=16, help="number of motions with different phases; the first is the "
+                                                                "reference's")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -40,13 +40,14 @@ Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]       # time, pos
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=3, help="wrong models of each arm")
+    parser.add_argument("--cases", type=int, default=3, help="number of wrong models of each arm")
     parser.add_argument("--first", type=int, default=100, help="seed of the first case")
-    parser.add_argument("--seconds", type=float, default=40.0, help="of motion")
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each motion of an arm [s]")
     parser.add_argument("--arms", nargs="*", default=list(ARMS), choices=("lab6", *PUBLIC))
-    parser.add_argument("--machines", nargs="*", default=["planar-3-prr"], choices=MACHINES, help="parallel ones")
-    parser.add_argument("--machine-seconds", type=float, default=20.0, help="of motion of these")
-    parser.add_argument("--figaroh-turns", type=int, default=25, help="of IPOPT for each segment of figaroh's trajectory")
+    parser.add_argument("--machines", nargs="*", default=["planar-3-prr"], choices=MACHINES, help="parallel machines")
+    parser.add_argument("--machine-seconds", type=float, default=20.0, help="length of each motion of a machine [s]")
+    parser.add_argument("--figaroh-turns", type=int, default=25, help="iterations of IPOPT for each segment of figaroh's "
+                                                                      "trajectory")
 
 
 @dataclass(frozen=True)

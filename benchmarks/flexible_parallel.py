@@ -35,7 +35,7 @@ PARTS = {"all": "", "drives": "spring", "flexible joints": "flexure", "flexible 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--judged", type=float, default=1.0, help="seconds against MuJoCo; 0 leaves it out")
+    parser.add_argument("--judged", type=float, default=1.0, help="length of the comparison with MuJoCo [s]; 0 skips it")
     parser.add_argument("--processes", type=int, default=2)
 
 

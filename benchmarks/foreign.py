@@ -35,8 +35,10 @@ BANDS = 0.90            # share of the states that bands shall hold, or a misfit
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", dest="parts", nargs="+",
-                        help="only those whose names begin so, which leaves page and results as they are; default all")
-    parser.add_argument("--seeds", type=int, default=2, help="seeds 1 ... N of each: postures, order and noise")
+                        help="run only cases whose names begin with these words and leave page and results unchanged; "
+                             "default: all cases")
+    parser.add_argument("--seeds", type=int, default=2, help="number N of seeds (1 ... N) of each case, for postures, order "
+                                                             "and noise")
     parser.add_argument("--jobs", type=int, default=2)
 
 

@@ -25,12 +25,12 @@ _CARRIES = 0.25         # growth times median load over Coulomb friction, from w
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=16, help="of each arm and load")
-    parser.add_argument("--first", type=int, default=100, help="seed of the first case; choose others to see fresh ones")
-    parser.add_argument("--seconds", type=float, default=40.0, help="of motion")
+    parser.add_argument("--cases", type=int, default=16, help="cases of each arm and load")
+    parser.add_argument("--first", type=int, default=100, help="seed of the first case; another seed gives new cases")
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each motion [s]")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines to which found cases are added, and which are not judged again: a "
-                        "long run may be stopped and taken up")
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged "
+                                                  "again, so a long run can be continued")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

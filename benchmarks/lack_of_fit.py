@@ -65,7 +65,8 @@ ROWS = (*(Row(truth, law, trips) for truth, trips in product(RIGHT, (16, 36)) fo
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--joints", type=int, default=1000, help="joints of each row with a right law, a fifth with a wrong one")
+    parser.add_argument("--joints", type=int, default=1000, help="joints of each row with a right law; rows with a wrong law "
+                                                                 "have a fifth")
     parser.add_argument("--jobs", type=int, default=2)
 
 

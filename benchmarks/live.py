@@ -49,7 +49,8 @@ WAYS = ("nothing", "progress bar", "--live", "--live --rerun")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arm", default="lab6")
-    parser.add_argument("--repeats", type=int, default=3, help="of each way, in turn: what else the computer does takes part")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind of display, in turn; other programs on the "
+                                                               "computer influence the result")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

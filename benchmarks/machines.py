@@ -36,8 +36,8 @@ _SPEEDS, _LOADS = 50, 20
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--plans", type=int, default=1000, help="random plans, of all machines together")
-    parser.add_argument("--seeds", type=int, default=3, help="calibrations of each machine")
+    parser.add_argument("--plans", type=int, default=1000, help="total number of random plans of all machines")
+    parser.add_argument("--seeds", type=int, default=3, help="number of calibrations of each machine")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
 
 

@@ -29,9 +29,10 @@ WIDE = 0.10
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
-    parser.add_argument("--seeds", type=int, default=10, help="seeds 1 ... N of each arm")
+    parser.add_argument("--seeds", type=int, default=10, help="number N of seeds (1 ... N) for each arm")
     parser.add_argument("--method", default=DEFAULT, choices=METHODS)
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side; wall times are fair with 1 only")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns; wall times are meaningful only "
+                                                            "with 1")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

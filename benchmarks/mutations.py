@@ -269,7 +269,7 @@ def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str
     for written in root.parent.glob("out*"):            # with the suffix of its format
         written.unlink()
     if _state(root.parent) != before:
-        fault = fault or "changed its input, or wrote beside it"
+        fault = fault or "changed its input, or wrote files beside the input"
     file.write_bytes(whole)
     return kind, fault
 
@@ -338,8 +338,8 @@ def _answers(numbers: range, root: Path) -> Iterator[tuple[int, str, str]]:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case; with --cases 1 one is repeated")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case; --cases 1 repeats a single case")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of parallel processes")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -352,6 +352,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     took = time.perf_counter() - began
     rows = "\n".join(f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
                      for kind, count in sorted(counts.items()))
-    table = (f"{sum(counts.values())} damaged inputs in {took:.0f} s: {len(faults)} with a traceback, a crash, "
-             f"over {SLOW:.0f} s, over {BLOWN:.0f} MB or a changed input.\n\n| input | cases | faults |\n|---|---|---|\n{rows}")
+    table = (f"{sum(counts.values())} damaged inputs in {took:.0f} s. {len(faults)} of them caused a traceback, a crash, more "
+             f"than {SLOW:.0f} s, more than {BLOWN:.0f} MB, or a changed input.\n\n| input | cases | faults "
+             f"|\n|---|---|---|\n{rows}")
     return {"cases": dict(counts), "faults": faults, "s": took}, "\n".join((table, *(f"- {fault}" for fault in faults[:50])))

@@ -23,8 +23,8 @@ _SLOW = 0.0025          # m/s
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=12, help="of each row")
-    parser.add_argument("--first", type=int, default=0, help="seed of the first case; choose others to see fresh ones")
+    parser.add_argument("--cases", type=int, default=12, help="number of cases of each row")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first case; another seed gives new cases")
     parser.add_argument("--jobs", type=int, default=2)
 
 

@@ -200,14 +200,15 @@ class Case:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=50, help="of every fault")
+    parser.add_argument("--cases", type=int, default=50, help="number of cases of each fault")
     parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=list(PROTOCOLS))
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
-                        help="cases side by side, each of two programs; default leaves a core for each of them")
+                        help="number of parallel cases; each case runs two programs, and the default leaves a core for each "
+                             "program")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--add", type=Path, nargs="*", default=[],
-                        help="results of earlier runs that the page shall hold, too, but for faults that are made again")
+                        help="results of earlier runs that the page includes, except for faults that this run repeats")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -39,9 +39,10 @@ WAYS = {"paper": "(a) the paper's sweep", "single": "(b) one joint at a time, --
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=4, help="seeds 1 ... N of each arm; the paper's sweep takes the first")
-    parser.add_argument("--target", type=float, default=0.05, help="half width of the band, as a part of friction")
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
+    parser.add_argument("--seeds", type=int, default=4, help="number N of seeds (1 ... N) for each arm; the paper's sweep "
+                                                             "uses the first seed only")
+    parser.add_argument("--target", type=float, default=0.05, help="half width of the band, as a fraction of friction")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:

@@ -37,7 +37,7 @@ _LAW = ("coulomb", "static", "viscous", "stribeck_velocity")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=8, help="of each wrist")
+    parser.add_argument("--cases", type=int, default=8, help="number of cases of each wrist")
     parser.add_argument("--first", type=int, default=100, help="seed of the first case")
     parser.add_argument("--jobs", type=int, default=2)
 

@@ -73,10 +73,13 @@ CYCLES = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--protocols", nargs="*", default=list(MAIN_JOBS), choices=[*MAIN_JOBS, []])
-    parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of robot time for each rate, about; 0 leaves rates out")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="of the main jobs; none leaves them out")
-    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page shall hold, too")
+    parser.add_argument("--small", action="store_true", help="run the main job with the small arm of two joints, which takes "
+                                                             "about a minute")
+    parser.add_argument("--seconds", type=float, default=60.0, help="approximate robot time for each rate [s]; 0 skips the "
+                                                                    "rates")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="seeds of the main jobs; an empty list skips "
+                                                                                "the main jobs")
+    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page includes")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
