@@ -47,12 +47,12 @@ BENCHMARKS = {
     "arms": "`stribeck init` and `stribeck calibrate` on public arms: success in simulation, and friction error",
     "startup": "time of `stribeck --help` and `import stribeck`, which must each take less than 0.3 s",
 }
-PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # in docs/, where they are not benchmarks/NAME.md
+PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # pages in docs/ instead of docs/benchmarks/NAME.md
          "reliability": "reliability.md"}
 
 
 def main() -> None:
-    """Parse, run, print, write ``benchmarks/results/NAME.json`` and the table ``docs/benchmarks/NAME.md`` (see `PAGES`)."""
+    """Run a benchmark, print its table, write ``benchmarks/results/NAME.json`` and ``docs/benchmarks/NAME.md`` (see `PAGES`)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Figures that docs and README quote.")
     names = parser.add_subparsers(dest="name", required=True)
     for name, text in BENCHMARKS.items():

@@ -1,4 +1,4 @@
-"""Arms in closed loops: how often bias of base parameters is named that is none or that matters, and intervals then."""
+"""Arms in closed loops: false alarms and power of the bias test for base parameters, and intervals after correction."""
 
 import argparse
 import json
@@ -18,20 +18,20 @@ from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.model.regressor import inertial_parameters
 
-_NORMAL, _FAR = 1.96, 2.0       # half width of an interval in standard errors; half widths off, from which bias should be named
+_NORMAL, _FAR = 1.96, 2.0       # half width in standard errors; error in half widths from which bias should be reported
 _LAB6, _UR5 = (WrongModel(arm, 0, noise=0.02) for arm in ("lab6", "ur5"))
 
 
 @dataclass(frozen=True)
 class ArmRow:
-    """A line of the table: what it is, and the loop, whose seed is that of the log."""
+    """One row of the table: its name and its loop; the seed of the loop is the seed of the log."""
 
     name: str
     loop: ArmLoop
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything goes round the loop but the resolution of the encoder."""
+        """Return True if the loop has a disturbance besides the resolution of the encoder."""
         return self.loop.push > 0.0 or self.loop.jitter > 0.0
 
 
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judged(of: tuple[ArmRow, int]) -> dict[str, Any]:
-    """What least squares and instruments say of the links of a log."""
+    """Results of least squares and of instruments for the links of a log."""
     row, seed = of
     loop = replace(row.loop, case=replace(row.loop.case, seed=seed))
     model, true = loop.case.model, inertial_parameters(loop.case.truth)
@@ -99,7 +99,7 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(figures: list[dict[str, Any]]) -> str:
-    """A row a loop."""
+    """Return the table with one row for each loop."""
     lines = ["Masses, centres of mass and inertias deviate by up to 30 % from the model. MuJoCo moves the true arm along "
              "four sines for 40 s. Each joint has a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s). \"Pushed\": "
              "an unknown torque below 20 Hz acts on each joint; its size is in per cent of Coulomb friction. Torques have "

@@ -1,4 +1,4 @@
-"""Which law the estimator chooses for one joint, what it predicts and claims, and how wide its intervals are: known truths."""
+"""Choice of the law of one joint with known truth: errors of predictions, claims, and widths of intervals."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -10,7 +10,7 @@ from benchmarks.choice_judge import TRUTHS, Case, judge
 from benchmarks.choice_tables import page
 from benchmarks.choice_truths import MIXES, Condition, conditions
 
-CLAIMED = Condition(36, 0.01, "white", "random")        # of rows about claims
+CLAIMED = Condition(36, 0.01, "white", "random")        # condition of the rows about claims
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

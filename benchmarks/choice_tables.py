@@ -8,13 +8,13 @@ import pandas as pd
 from benchmarks.choice_judge import TRUTHS, interval_score
 from benchmarks.choice_truths import DRIFT, KINDS, ORDERS, SERIAL
 
-MEDIAN, MOST = 1.1, 2.3                 # goals: error over that of the best candidate, median and 95 % quantile
-WIDTH, PARAMETERS = 1.3, 1.15           # bands in Cramér-Rao bands, intervals of parameters in those of the oracle
+MEDIAN, MOST = 1.1, 2.3                 # goals: error relative to the best candidate, median and 95 % quantile
+WIDTH, PARAMETERS = 1.3, 1.15           # goals: width of bands per Cramér-Rao bound, width of intervals per oracle's width
 _ROW = ["mix", "truth", "speeds", "noise"]
 
 
 def page(said: pd.DataFrame) -> tuple[dict[str, Any], str]:
-    """All figures, and the tables."""
+    """Return all figures and the tables."""
     drawn = said[~said["truth"].isin(list(TRUTHS))]
     random = drawn[drawn["order"] == "random"]
     errors, claims = _errors(drawn), _claims(said)
@@ -93,12 +93,12 @@ def _claims_table(claims: pd.DataFrame) -> str:
 
 
 def _held(key: tuple[Any, ...], own: pd.DataFrame) -> dict[str, Any]:
-    """Coverage and widths of the cases of a row."""
+    """Coverage and widths for the cases of a row."""
     names = ["mix", "truth"] if len(key) == 2 else ["mix", "speeds", "noise", "kind"]
     off, band, bound, oracle, oracle_held = (np.array(own[name].tolist()) for name in (
         "off", "band", "bound", "oracle_band", "oracle_held"))
     held = np.abs(off) <= band
-    clustered = held.mean(axis=1)               # the references of a case stand and fall together
+    clustered = held.mean(axis=1)               # the references of a case are not independent
     half = 1.96 * clustered.std(ddof=1) / np.sqrt(len(own))
     row = {**dict(zip(names, key, strict=True)), "cases": len(own), "held": held.mean(), "half": half,
            "width": band.mean() / bound.mean(), "oracle_held": oracle_held.mean(), "oracle_width": oracle.mean() / bound.mean(),

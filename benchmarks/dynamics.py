@@ -1,4 +1,4 @@
-"""Rigid-body dynamics with all joint wrenches: batch code against Pinocchio and MuJoCo, sample by sample from Python."""
+"""Speed of rigid-body dynamics with all joint wrenches: batch code against Pinocchio and MuJoCo in a Python loop."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ import numpy as np
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIMIT_MB = 300
-_GOAL = 6               # times faster than Pinocchio's loop
+_GOAL = 6               # goal: speed relative to Pinocchio's loop
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Time all engines in turn in one process with one thread; memory of the batch code in a process of its own."""
+    """Measure the time of all engines in turn in one thread, and the memory of the batch code in a process of its own."""
     environment = os.environ | dict.fromkeys(_THREADS, "1")
     found: dict[str, Any] = {}
     for what in ("times", "memory"):
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _verdict(per_sample: dict[str, np.ndarray], peak_mb: float) -> str:
-    """The goal, and which of Pinocchio's loops it is met against."""
+    """Return the goal, and whether it is reached against each of Pinocchio's loops."""
     told = []
     for name, what in (("Pinocchio in a loop, forces by joint", "the loop as it is usually written"),
                        ("Pinocchio in a loop, forces through views", "views that are made once")):

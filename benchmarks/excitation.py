@@ -1,4 +1,4 @@
-"""Excitation against other motion of the same time: what is identified and what the design foretells, beside figaroh."""
+"""Excitation compared with other motions of the same time and with figaroh: reached and expected intervals."""
 
 import argparse
 import tempfile
@@ -30,7 +30,7 @@ from stribeck.ident.model.regressor import inertial_parameters
 
 ARMS = ("lab6", "ur5")
 _NORMAL = 1.96
-_PART = 0.3             # by which models of parallel machines are off
+_PART = 0.3             # largest relative error of the models of parallel machines
 FLOBAROID = ("FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) minimises the "
              "condition number of the regressor over Fourier series by particle swarms. Its tutorial states torque errors on "
              "a Kuka LWR 4+ (NRMS 0.19 % fitted, 0.23 % on another log). Its documentation states no condition number or "
@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Moved(WrongModel):
-    """An arm whose model is wrong, along a motion that is given instead of a random one."""
+    """An arm with a wrong model that follows a given motion instead of a random motion."""
 
     along: Motion | None = None
 
@@ -91,14 +91,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def arm_of(name: str) -> ArmFile:
-    """The arm file of an arm; of a public one with limits that are assumed where its URDF states none."""
+    """Return the arm file of an arm; for a public arm, limits that the URDF does not state are assumed."""
     if name == "lab6":
         return load_arm("lab6")
     return assumed_arm(WrongModel(name, 0).path, Path(tempfile.mkdtemp()))
 
 
 def designed(arm: ArmFile, design: Design, seconds: float) -> Motion:
-    """The excitation of an arm, as its plan states it."""
+    """Return the excitation of an arm in the form of its plan."""
     plan = plan_excitation(arm, time=seconds)
     start, segment = next(leg for leg in plan.legs() if leg[1].wave is not None)
     wave = motion_profile(start, segment, plan.names, design.limits)
@@ -110,7 +110,7 @@ def designed(arm: ArmFile, design: Design, seconds: float) -> Motion:
 
 def stated(arm: str, how: str, motion: Motion, information: MotionInformation, allowance: Allowance,
            seconds: float | None) -> dict[str, Any]:
-    """What a motion is worth before it is driven."""
+    """Expected information of a motion before it is driven."""
     t, q, dq, ddq = motion
     course = Course(q, dq, ddq, float(t[1] - t[0]))
     ahead = told(information, information.prior, course)
@@ -120,7 +120,7 @@ def stated(arm: str, how: str, motion: Motion, information: MotionInformation, a
 
 
 def judged(case: Moved, how: str, information: MotionInformation, motion: Motion) -> list[dict[str, Any]]:
-    """Friction and base parameters of one wrong model, intervals beside those that the design foretells for its noise."""
+    """Friction and base parameters of one wrong model, with reached intervals and intervals expected for its noise."""
     log = case.recorded(float(motion[0][-1]))
     result = identify([log], Options(law="coulomb-viscous", load=case.load, motion="model", inertia="fit"))
     inertia = result.calibration.model.inertia
@@ -151,7 +151,7 @@ def judged(case: Moved, how: str, information: MotionInformation, motion: Motion
 
 
 def foretold(case: Moved, information: MotionInformation, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
-    """95 % half widths of base parameters that the design foretells if it knows noise and friction; and those of the model."""
+    """Expected 95 % half widths of base parameters for known noise and friction, and half widths of the model alone."""
     true = tuple(replace(guess, coulomb=coulomb, static=1.05 * coulomb, viscous=0.6 * coulomb, coulomb_coefficient=case.growth,
                          within=case.noise * coulomb * np.sqrt(40.0 / RATE), level=1e-3 * coulomb)
                  for guess, coulomb in zip(information.guesses, case.coulomb, strict=True))
@@ -180,7 +180,7 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def of_machines(rows: list[dict[str, Any]]) -> list[str]:
-    """Parallel machines, and what the columns mean."""
+    """Return the table of parallel machines with an explanation of its columns."""
     return [] if not rows else [
         "", "Parallel machines are moved by MuJoCo, with the friction and noise of their arm files; there is one log for "
             f"each machine. The masses, centres of mass and inertias of the model are wrong by up to {100.0 * _PART:.0f} %. "
@@ -190,7 +190,7 @@ def of_machines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]:
-    """Motions, then what was fitted to them."""
+    """Return the tables of motions and of the fits to their logs."""
     text = ["Arms have the limits of their files; public arms have assumed limits if the URDF states none; lab6 has its "
             "workspace box. *Excitation* is `stribeck run ARM --experiment excitation`. *Four sines* is the random motion of "
             "the benchmark `inertia`, whose only limit is 1.3 rad/s. *figaroh* is the optimal trajectory of figaroh: IPOPT "

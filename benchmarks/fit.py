@@ -1,4 +1,4 @@
-"""Run folder to calibration for a long run: time and peak memory, in a process of its own."""
+"""Time and peak memory from run folder to calibration for a long run, in a process of its own."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Make a run of that many rows, fit it several times."""
+    """Make a run with the given number of rows and fit it several times."""
     import time
 
     with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def long_run(folder: Path, rows: int) -> Path:
-    """A lab6 campaign, repeated in time until it has that many rows."""
+    """A lab6 campaign, repeated in time until it has the given number of rows."""
     arm = load_arm("lab6")
     mechanism = load_mechanism(arm)
     plan = plan_constant_speed(arm, seed=1)
