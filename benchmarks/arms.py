@@ -1,8 +1,8 @@
 """Public arms with `stribeck init` and `stribeck calibrate`: success in simulation, computing time, and friction error.
 
 Every arm comes from a public package. The only change to the arm file is the maker's usual ready posture, if there is one.
-`calibrate` assumes the values that `init` marks as needed. Each arm has the friction that `init` guesses, with noise and scatter between
-strokes. There are three truths: with rotor inertia and scatter, without rotor inertia, and with noise only.
+`calibrate` assumes the values that `init` marks as needed. Each arm has the friction that `init` guesses, with noise and
+scatter between strokes. There are three truths: with rotor inertia and scatter, without rotor inertia, and with noise only.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Arms whose models are up to 30 % wrong: friction, load parts and base parameters from one log of general motion each."""
+"""Arms with models up to 30 % wrong: friction, load parts and base parameters, each from one log of general motion."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.regressor import inertial_parameters
 
 LOADS = ("torque", "bending")
-_CARRIES = 0.25         # growth times median load over Coulomb friction, from which a joint's coefficient counts
+_CARRIES = 0.25         # least growth x median load / Coulomb friction for which a joint's coefficient is judged
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def kept(path: Path | None) -> dict[str, list[dict[str, Any]]]:
-    """Rows by case, of a file that a run before has left."""
+    """Rows by case, from the file of an earlier run."""
     if path is None or not path.is_file():
         return {}
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
@@ -59,12 +59,12 @@ def kept(path: Path | None) -> dict[str, list[dict[str, Any]]]:
 
 
 def _plain(value: np.generic) -> Any:
-    """A number as JSON can hold it."""
+    """Return a number in a form that JSON can store."""
     return value.item()
 
 
 def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
-    """What is found of each joint with inertia fitted, trusted, and with a right model."""
+    """Results for each joint with fitted inertia, trusted inertia, and a right model."""
     case, seconds = of
     right = replace(case, part=0.0)
     options = Options(law="coulomb-viscous", load=case.load, motion="model")
@@ -97,7 +97,7 @@ def _covers(entry: Parameter, value: float) -> bool:
 
 
 def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
-    """Of friction at the middle load of the joint: rms error over the speeds, over rms friction."""
+    """Relative rms error of friction over the speeds, at the middle load of the joint."""
     speed = np.geomspace(0.05, 1.2, 30)
     load = None if joint.load == "none" else np.full(30, float(np.mean(joint.load_range)))
     true = coulomb + 0.6 * coulomb * speed + (0.0 if load is None else case.growth * load)
@@ -105,7 +105,7 @@ def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
 
 
 def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
-    """Figures of each arm, load, and way to take inertia."""
+    """Figures for each arm, load, and treatment of inertia."""
     rows = []
     for (arm, load, how), own in found.groupby(["arm", "load", "how"], sort=False):
         error = 100.0 * own["error"]
@@ -125,7 +125,7 @@ def _share(entries: Iterable[tuple[float, bool, float]]) -> float:
 
 
 def table(rows: list[dict[str, Any]], logs: int) -> str:
-    """What is found, by arm and load."""
+    """Return the table by arm and load."""
     held = [(row["base_covered"], row["base"]) for row in rows if row["base_covered"] is not None]
     every = sum(count for _, count in held)
     text = [f"{logs} logs. Intervals contain {sum(share * count for share, count in held) / every:.1f} % of all {every} base "

@@ -1,4 +1,4 @@
-"""How late a loop in real time is that shows nothing, a bar, or every joint (`--live`), in the terminal or for Rerun, too."""
+"""Lateness of a real-time loop without display, with a progress bar, and with `--live` (terminal or Rerun)."""
 
 import argparse
 import tempfile
@@ -27,7 +27,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 class Paced(SimulatedArm):
-    """The simulated arm at the pace of a real one; keeps how late each cycle began."""
+    """The simulated arm in real time; it stores the lateness of each cycle."""
 
     late: list[float]
 
@@ -36,7 +36,7 @@ class Paced(SimulatedArm):
         self.late, self._due = [], time.monotonic()
 
     def step(self, command: Command) -> JointSample:
-        """Wait for the tick; a cycle that was missed is left out."""
+        """Wait for the next tick; missed cycles are skipped."""
         self._due = max(self._due + 1.0 / self.rate, time.monotonic() - 1.0 / self.rate)
         time.sleep(max(0.0, self._due - time.monotonic()))
         self.late.append(time.monotonic() - self._due)
@@ -54,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """The same short plan each way, several times in turn."""
+    """Run the same short plan with each kind of display, several times in turn."""
     arm = load_arm(options.arm)
     plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
     figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 @contextmanager
 def _watch(shown: str, plan: Plan, mechanism: Mechanism) -> Iterator[Watch | None]:
-    """What is shown, drawn into a file as into a terminal."""
+    """Draw the display into a file as if it were a terminal."""
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "screen").open("w") as screen:
         if shown == "nothing":
             yield None

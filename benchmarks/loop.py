@@ -1,4 +1,4 @@
-"""The simulated loop - physics, supervisor, tracker, recorder - against real time."""
+"""Speed of the simulated loop (physics, supervisor, tracker, recorder) relative to real time."""
 
 import argparse
 import tempfile

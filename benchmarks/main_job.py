@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str, Any]:
-    """One campaign through the command line, judged against the truth."""
+    """Run one campaign with the command line and judge it against the truth."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "campaign"
         began = time.perf_counter()
@@ -111,5 +111,5 @@ def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
 
 
 def _counted(words: pd.Series) -> str:
-    """Every text with how often it occurs."""
+    """Every text with its number of occurrences."""
     return "; ".join(f"{word} x{count}" for word, count in words.value_counts(sort=False).items())

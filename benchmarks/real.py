@@ -1,6 +1,6 @@
-"""Real logs side by side: what stribeck finds in each, what its authors published, and how well other tools do on it.
+"""Real logs: results of stribeck, published results, and results of other tools.
 
-The logs lie beside the project (see `real_logs`); those that are missing are said to be.
+The logs lie beside the project (see `real_logs`); the page names missing logs.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from stribeck.ident.log.run import Run
 
 @dataclass(frozen=True)
 class Published:
-    """What others found of a joint: Coulomb and viscous friction, and the error of their model's torque over the log."""
+    """Published results for a joint: Coulomb and viscous friction, and the torque error of the authors' model over the log."""
 
     coulomb: float
     viscous: float
     error: float | None = None
 
 
-# Janot, Gautier, Brunot 2019 (symmetric friction)
+# published by Janot, Gautier, Brunot 2019 (symmetric friction)
 EMPS = {"carriage": Published(20.3935, 203.5034)}
 # figaroh-examples at c0b5c7f: friction, and root mean square error of its model
 TX40 = {f"joint_{k}": Published(*figures) for k, figures in enumerate((
@@ -43,11 +43,11 @@ Z1 = {f"joint{k}": Published(*figures) for k, figures in enumerate((
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """None: there are as many logs as there are."""
+    """The benchmark has no options: it fits all available logs."""
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Fit all logs that are there."""
+    """Fit all available logs."""
     parts = [text for name, section in SECTIONS.items() for text in (
         section() if (LOGS / name).is_dir() else [f"## {name}\n\nThe log is missing: it belongs into `shared/data/{name}`, "
                                                   "beside the project."])]
@@ -80,7 +80,7 @@ def _tx40() -> Iterator[str]:
 
 
 def _tx40_by_least_squares() -> Iterator[str]:
-    """Which rows and columns move a straight line of friction over speed."""
+    """Influence of rows and regression columns on a straight line of friction over speed."""
     log = tx40_run()
     alone, delayed = Regressor.of(log), Regressor.of(log, delays=True)
     made = _plain(log, "model").joints
@@ -98,7 +98,7 @@ def _tx40_by_least_squares() -> Iterator[str]:
 
 
 def _tx40_halves() -> Iterator[str]:
-    """Torque errors in the half that was not fitted."""
+    """Torque errors in the held-out half."""
     pairs = crossed(tx40_run())
 
     def judged(fit: Callable[[Run], Calibration]) -> list[list[float]]:
@@ -117,7 +117,7 @@ def _tx40_halves() -> Iterator[str]:
 
 
 def _by_joint(rows: Mapping[str, list[str]]) -> str:
-    """A table of six joints."""
+    """Return a table of six joints."""
     return "\n".join(["| fit | " + " | ".join(f"J{k}" for k in range(1, 7)) + " |", "|---|" + 6 * "---|",
                       *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())])
 
@@ -148,7 +148,7 @@ SECTIONS = {"emps": _emps, "tx40": _tx40, "z1": _z1, "xl330": _xl330}
 
 
 def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
-    """A row a joint: with the law of the published figures, and with the law that stribeck chooses."""
+    """Return a row for each joint: with the law of the publication, and with stribeck's automatic law."""
     plain, auto = _plain(log, motion), identify([log], Options(motion=motion, inertia="trust")).calibration
     unit = plain.joints[next(iter(published))].parameters["coulomb"].unit
     rows = ["| joint | published Coulomb, viscous | stribeck, same law | verdict | held-out error | stribeck, automatic law "
@@ -163,7 +163,7 @@ def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
 
 
 def _loop(log: Run, motion: str) -> str:
-    """A row a joint: what instruments say of least squares, with the law of the published figures."""
+    """Return a row for each joint: test of least squares by instruments, with the law of the publication."""
     tests = _plain(log, motion).fit["closed_loop"]
     rows = ["Least squares against instrumental variables, which are computed from the recorded references (`closed loop`):", "",
             "| joint | verdict | significant differences above half an interval | Coulomb: least squares, instruments | "
@@ -177,7 +177,7 @@ def _loop(log: Run, motion: str) -> str:
 
 
 def _by_least_squares(log: Run) -> Run:
-    """Without its references, by which bias is found."""
+    """Return the run without position references, which the bias test needs."""
     return replace(log, signals={name: values for name, values in log.signals.items() if name != "q_cmd"})
 
 
@@ -198,6 +198,6 @@ def _verdict(made: Calibration, name: str) -> str:
 
 
 def _misfit(made: Calibration, name: str) -> str:
-    """Where the calibration says that the law does not fit."""
+    """Misfits of the law that the calibration reports."""
     found = made.fit.get("lack_of_fit", {}).get(name, ())
     return f"; misfit over {', '.join(one['over'] for one in found)}" if found else ""

@@ -1,4 +1,4 @@
-"""Robot time until friction of every joint is known: the paper's way, one joint at a time, and the whole arm at once."""
+"""Robot time until friction of every joint is known: the paper's sweep, one joint at a time, and the whole arm."""
 
 import argparse
 import tempfile
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
-    """Robot time of a campaign, the widest band that it leaves, and how much of friction its bands hold."""
+    """Robot time of a campaign, its widest band, and the share of true friction within its bands."""
     arm = ARMS[name]()
     names = load_mechanism(arm).names
     with tempfile.TemporaryDirectory() as folder:
@@ -80,20 +80,20 @@ def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
 
 
 def _rough() -> ArmFile:
-    """Twice the noise, ripple and scatter."""
+    """Return the arm with twice the noise, ripple and scatter."""
     arm = load_arm("lab6")
     worse = {knob: 2.0 * arm.simulation[knob] for knob in ("torque_noise", "ripple", "stroke_scatter")}
     return replace(arm, name=ROUGH, simulation={**arm.simulation, **worse})
 
 
 def _loaded() -> ArmFile:
-    """A payload that the model does not know."""
+    """Return the arm with a payload that the model does not contain."""
     arm = load_arm("lab6")
     return replace(arm, name=LOADED, simulation={**arm.simulation, "payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}})
 
 
 def _servos() -> ArmFile:
-    """Four small servos, in process: their own position loops would take most of the time of a benchmark."""
+    """An arm with four small servos, simulated in process: emulated position loops would dominate the computing time."""
     arm = load_arm("desk4-dynamixel")
     return replace(arm, name=SERVOS, driver=DriverTable(rate=arm.driver.rate))
 
@@ -123,7 +123,7 @@ def paper(arm: ArmFile) -> Plan:
 
 
 def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
-    """Share of joints and points at which the band of friction holds the truth."""
+    """Share of joints and points at which the band of friction contains the truth."""
     reductions, truth = [reduce_run(run, result.mechanism) for run in runs], SimulatedArm(arm)
     q, dq = (np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq"))
     inside = []
