@@ -72,7 +72,7 @@ def circle(graph: Mapping[str, Set[str]]) -> str:
     return ""
 
 
-def test_the_rooms_are_found() -> None:
+def test_the_packages_are_found() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(PACKAGES)
     assert len(FILES) > 200
     assert len(ROOMS) > 30
@@ -83,7 +83,7 @@ def test_no_two_modules_import_each_other() -> None:
 
 
 @pytest.mark.parametrize("room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck")
-def test_nothing_inside_a_room_goes_round(room: Path) -> None:
+def test_imports_inside_a_package_have_no_cycle(room: Path) -> None:
     """Files and rooms inside a room, each room taken as one, form no circle: then they have an order, and data one way."""
     inside = ".".join(("stribeck", *room.relative_to(ROOT).parts)) + "."
     graph: dict[str, set[str]] = defaultdict(set)
@@ -96,7 +96,7 @@ def test_nothing_inside_a_room_goes_round(room: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_room_says_what_it_imports(room: Path) -> None:
+def test_a_package_states_its_imports(room: Path) -> None:
     """The docstring of a room is true and complete; a new arrow between rooms is a decision and shows in a review."""
     docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
     stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
@@ -106,26 +106,26 @@ def test_a_room_says_what_it_imports(room: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_room_is_one_docstring_and_not_too_full(room: Path) -> None:
+def test_a_package_file_is_one_docstring_and_the_package_is_not_too_full(room: Path) -> None:
     assert len(parsed(room / "__init__.py").body) == 1, "a room's __init__ is its docstring; nothing is imported through it"
     assert len(list(room.glob("*.py"))) - 1 <= MOST_FILES
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_packages_point_one_way(package: str) -> None:
+def test_imports_between_packages_go_one_way(package: str) -> None:
     upstairs = PACKAGES[PACKAGES.index(package) + 1:]
     wrong = [f"{module} imports {other}" for module, others in ARROWS.items() for other in others
              if module.startswith(f"stribeck.{package}") and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))]
     assert wrong == []
 
 
-def test_no_file_is_long() -> None:
+def test_no_file_is_too_long() -> None:
     lines = {label(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
     assert statistics.median(count for name, count in lines.items() if not name.endswith("__init__.py")) <= MEDIAN_LINES
 
 
-def test_files_can_be_told_apart() -> None:
+def test_file_names_are_unique() -> None:
     """Two editor tabs of one name are one too many."""
     names = [path.name for path in FILES if path.name != "__init__.py"]
     allowed = {"errors.py",                                                     # of each package
@@ -134,7 +134,7 @@ def test_files_can_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
-def test_the_package_is_stribeck_and_private_names_stay_at_home(path: Path) -> None:
+def test_imports_use_stribeck_and_no_private_names_of_other_modules(path: Path) -> None:
     wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in FORBIDDEN]
     wrong += [f"line {node.lineno}: {alias.name}" for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)
               and str(node.module).startswith("stribeck") for alias in node.names if alias.name.startswith("_")]
@@ -142,7 +142,7 @@ def test_the_package_is_stribeck_and_private_names_stay_at_home(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
-def test_nothing_unpickles_or_evaluates_text(path: Path) -> None:
+def test_no_module_unpickles_or_evaluates_text(path: Path) -> None:
     wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in UNSAFE_MODULES]
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
@@ -168,6 +168,6 @@ def test_tests_mirror_the_tree() -> None:
     assert {label(folder) for folder in folders if not (ROOT / folder.relative_to(ROOT / "tests")).is_dir()} == set()
 
 
-def test_a_circle_would_be_found() -> None:
+def test_an_import_cycle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == ""
     assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}).split(" -> ")) == {"a", "b", "c"}

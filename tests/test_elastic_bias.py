@@ -34,16 +34,16 @@ def reference():
     return relative_errors([entries[K] for K in STIFFNESSES])
 
 
-def test_the_experiment_is_the_references():
+def test_the_experiment_equals_the_reference():
     assert pytest.approx({"J": 0.12667, "mgc": 3.924, "mu_r": 0.012, "fv": 0.35}, rel=1e-4) == TRUE
     assert MOTIONS[0] == (0.0, 0.0, 0.0)
 
 
-def test_on_a_rigid_arm_the_method_finds_the_truth_along_every_motion(found):
+def test_the_truth_is_found_on_a_rigid_arm_along_every_motion(found):
     assert max(np.abs(errors[0]).max() for errors in found["joint"].values()) < 0.01
 
 
-def test_along_the_references_motion_friction_is_biased_as_there(found, reference):
+def test_the_bias_along_the_reference_motion_agrees_with_the_reference(found, reference):
     """Coulomb friction comes out too small and viscous friction too large, the more so the softer the spring."""
     mu_r, fv = found["joint"]["mu_r"][:, 0], found["joint"]["fv"][:, 0]
     assert (np.diff(mu_r) < 0.0).all()
@@ -54,7 +54,7 @@ def test_along_the_references_motion_friction_is_biased_as_there(found, referenc
 
 
 @pytest.mark.parametrize("what", ["joint", "link"])
-def test_over_motions_friction_is_biased_more_as_stiffness_falls(found, what):
+def test_the_bias_over_motions_grows_as_stiffness_falls(found, what):
     """Their root mean square; along single motions the bias may turn where the joint swings at 5 Hz."""
     for key, least in (("mu_r", 0.1), ("fv", 0.03)):
         spread = np.sqrt(np.mean(found[what][key] ** 2, axis=1))
@@ -64,7 +64,7 @@ def test_over_motions_friction_is_biased_more_as_stiffness_falls(found, what):
     assert (found[what]["fv"][1:-1] > 0.0).all()
 
 
-def test_a_flexible_link_biases_friction_as_a_spring_of_its_first_frequency(found):
+def test_a_flexible_link_has_the_bias_of_a_spring_of_equal_frequency(found):
     """Within a third of the bias, on the reference's motion."""
     joint, link = found["joint"]["mu_r"][1:, 0], found["link"]["mu_r"][1:, 0]
     np.testing.assert_allclose(link, joint, rtol=1.0 / 3.0)

@@ -34,7 +34,7 @@ def test_undamaged_inputs_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(("what", "word"), [("raises", "KeyError"), ("writes", "changed its input"), ("takes", "MB")])
-def test_a_fault_would_be_seen(monkeypatch, tmp_path, what, word):
+def test_a_fault_would_be_detected(monkeypatch, tmp_path, what, word):
     """The judge itself, on a command that raises, changes its input or takes memory."""
     cases, kept = make_inputs(tmp_path / "in"), []
 
@@ -51,7 +51,7 @@ def test_a_fault_would_be_seen(monkeypatch, tmp_path, what, word):
     assert word in fault
 
 
-def test_damage_is_damage_and_repeats():
+def test_damage_changes_the_file_and_is_reproducible():
     text = b"a = 1.0\n" * 50
     same = [damaged(text, np.random.default_rng(k)) == text for k in range(200)]
     assert np.mean(same) < 0.1

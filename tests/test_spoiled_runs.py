@@ -17,11 +17,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", [name for name, (spoil, _) in SCENARIOS.items() if spoil is not spoiled.weak])
-def test_what_went_wrong_is_named_and_spoils_nothing_else(name: str, seed: int, recorded: Path) -> None:
+def test_a_fault_is_named_and_other_joints_are_unchanged(name: str, seed: int, recorded: Path) -> None:
     assert judge(name, recorded, seed) == ""
 
 
-def test_a_drive_that_is_too_weak(tmp_path: Path) -> None:
+def test_a_weak_drive_is_named(tmp_path: Path) -> None:
     assert judge("drive too weak (simulated)", record_base(tmp_path / "weak", 2, weak=True), 0) == ""
 
 
@@ -36,6 +36,6 @@ def unnamed(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 @pytest.mark.parametrize(("spoil", "wrong"), [(unseen, "not said"), (unnamed, "half widths off")])
-def test_the_judge_is_no_rubber_stamp(spoil, wrong: str, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judge_can_fail(spoil, wrong: str, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCENARIOS, "a test", (spoil, ""))
     assert wrong in judge("a test", recorded, 0)

@@ -30,7 +30,7 @@ mass = 0.0
 """
 
 
-def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
+def test_a_mechanism_file_is_read_as_written(tmp_path: Path) -> None:
     crane = load_mechanism(written(tmp_path, TREE, "crane.toml"))
     assert (crane.name, crane.names, crane.parent) == ("crane", ("mast", "trolley"), (-1, 0))
     assert crane.prismatic.tolist() == [False, True]
@@ -93,13 +93,13 @@ def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, sai
     ("universal", "", "hip.2", r"two axes are named 'hip\.2': one of joint 'hip\.2' and one of joint 'hip'"),
     ("spherical", "", "hip", "the name 'hip' is taken already"),
 ])
-def test_axes_and_names_of_a_joint_of_several_axes(kind: str, axes: str, name: str, said: str, tmp_path: Path) -> None:
+def test_wrong_axes_and_names_of_joints_are_refused(kind: str, axes: str, name: str, said: str, tmp_path: Path) -> None:
     text = COMPOSITE.replace("KIND", kind).replace("AXES", axes).replace("NAME", name)
     with pytest.raises(InputError, match=said):
         load_mechanism(written(tmp_path, text, "one.toml"))
 
 
-def test_a_plane_may_stand_upright(tmp_path: Path) -> None:
+def test_a_planar_joint_may_move_in_a_vertical_plane(tmp_path: Path) -> None:
     axes = "axes = [[1.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, -1.0, 0.0]]"
     text = COMPOSITE.replace("KIND", "planar").replace("AXES", axes).replace("NAME", "leg")
     mechanism = load_mechanism(written(tmp_path, text, "one.toml"))

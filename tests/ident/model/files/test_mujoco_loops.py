@@ -90,7 +90,7 @@ def stewart() -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path, mujoco: ModuleType) -> None:
+def test_computed_holding_torques_keep_a_machine_at_rest_in_mujoco(form: str, tmp_path: Path, mujoco: ModuleType) -> None:
     text, kind = FORMS[form]
     path = written(tmp_path, text, "machine.xml")
     whole = load_mechanism(path)
@@ -105,7 +105,7 @@ def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path,
     assert moves < 1e-3
 
 
-def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: ModuleType) -> None:
+def test_idly_spinning_legs_and_a_floating_platform_are_replaced(tmp_path: Path, mujoco: ModuleType) -> None:
     """The spin of a leg about its own axis is taken out."""
     path = written(tmp_path, stewart(), "machine.xml")
     whole = load_mechanism(path)
@@ -121,8 +121,8 @@ def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: 
     assert moves < 1e-3
 
 
-def test_a_plane_whose_axes_are_rounded_still_closes(tmp_path: Path, mujoco: ModuleType,
-                                                     caplog: pytest.LogCaptureFixture) -> None:
+def test_a_planar_chain_with_rounded_axes_closes(tmp_path: Path, mujoco: ModuleType,
+                                                 caplog: pytest.LogCaptureFixture) -> None:
     """As CAD programs write it: quaternions and places to a few digits, which no planar motion can close."""
     exact = FORMS["two connects are a pin"][0]
     model = mujoco.MjModel.from_xml_string(exact)
@@ -142,7 +142,7 @@ def test_a_plane_whose_axes_are_rounded_still_closes(tmp_path: Path, mujoco: Mod
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
-def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: float) -> None:
+def test_a_written_closed_chain_is_read_back_unchanged(name: str, far: float) -> None:
     whole = load_mechanism(name)
     driven, spec = driven_joints(whole), closed_spec(whole)
     read = driven_joints(natural_coordinates(spec, name, spec.option.gravity, {}))
@@ -159,12 +159,12 @@ def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: f
             np.testing.assert_allclose(there.get(load), here.get(load), rtol=1e-9, atol=1e-8 * size)
 
 
-def test_joints_without_a_name_are_called_as_their_bodies(tmp_path: Path) -> None:
+def test_joints_without_a_name_get_the_name_of_their_body(tmp_path: Path) -> None:
     text = four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>').replace('name="c" ', "").replace('name="r" ', "")
     assert load_mechanism(written(tmp_path, text, "machine.xml")).names == ("drive", "coupler", "rocker")
 
 
-def test_ranges_of_joints_are_written_too(tmp_path: Path) -> None:
+def test_joint_ranges_are_written(tmp_path: Path) -> None:
     """Of the text as well, where hinges could be in degrees."""
     whole = load_mechanism("three-loop-chain")
     whole = replace(whole, position=np.array([[-2.5, 1.5], *[[-3.0, 3.0]] * (whole.n - 1)]))
@@ -174,7 +174,7 @@ def test_ranges_of_joints_are_written_too(tmp_path: Path) -> None:
     assert driven_joints(read).position[0] == pytest.approx([-2.5, 1.5])
 
 
-def test_pins_that_are_held_twice_are_pins_again() -> None:
+def test_pins_written_as_two_constraints_are_read_as_pins() -> None:
     free = load_mechanism("gough-stewart")
     whole = _with_closure(free, kind="pin", axis=np.array([0.0, 0.6, 0.8]))
     spec = closed_spec(whole)
@@ -202,7 +202,7 @@ def test_tables_of_the_arm_file_name_the_drives(tmp_path: Path) -> None:
     assert load_mechanism(load_arm(tmp_path / "machine.xml")).names == ("drive",)
 
 
-def test_springs_in_a_closed_chain_are_left_out_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_names_ignored_springs_of_a_closed_chain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>', r=' stiffness="3"')
     with caplog.at_level(logging.WARNING):
         mechanism = load_mechanism(written(tmp_path, text, "machine.xml"))
@@ -236,7 +236,7 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
      f'<joint name="jb"/>{MASS}</body></body></worldbody><equality><connect body1="a" body2="b" anchor="0 0 0.1"/></equality>'
      '<actuator><motor joint="ja"/></actuator></mujoco>', "joint base is a floating joint"),
 ])
-def test_what_cannot_be_used_is_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
+def test_unusable_constraints_and_joints_are_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(StribeckError) as caught:
         mechanism_of(written(tmp_path, text, "machine.xml"), "machine", None)
     assert words in str(caught.value)

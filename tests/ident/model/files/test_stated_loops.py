@@ -57,7 +57,7 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", LOOPS)
-def test_torques_are_those_of_pinocchio(kind: str, tmp_path: Path, pin: ModuleType) -> None:
+def test_torques_agree_with_pinocchio(kind: str, tmp_path: Path, pin: ModuleType) -> None:
     """Points in axes of the links, to four digits: the loops are closed first."""
     mechanism = load_mechanism(machine(tmp_path, LOOPS[kind], kind))
     assert mechanism.names == ("drive",)
@@ -71,7 +71,7 @@ def test_torques_are_those_of_pinocchio(kind: str, tmp_path: Path, pin: ModuleTy
 
 
 @pytest.mark.parametrize("ground", ["base", "ground", "world"])
-def test_the_ground_is_called_by_its_link_or_as_everywhere(ground: str, tmp_path: Path) -> None:
+def test_the_ground_has_the_name_of_its_link_or_ground_or_world(ground: str, tmp_path: Path) -> None:
     """A four-bar as a chain of three, whose last link is tied to the ground."""
     links = "".join(LINK.format(name) for name in ("one", "two", "three"))
     joints = "".join(JOINT.format(name, "revolute", below, link, place, "0 0 0") for name, below, link, place in (
@@ -109,7 +109,7 @@ def turn(angle: float) -> np.ndarray:
     (LOOPS["pin"], "[joints.drive]\n[joints.r]\n", "the known joints drive, r cannot move independently"),
     (LOOPS["pin"].replace("0.1542", "2.1542"), None, "the loops do not close at q = 0"),
 ])
-def test_tables_that_do_not_fit_are_refused_by_name(loops: str, tables: str | None, words: str, tmp_path: Path) -> None:
+def test_loop_tables_that_do_not_fit_are_refused_by_name(loops: str, tables: str | None, words: str, tmp_path: Path) -> None:
     path = machine(tmp_path, loops) if tables is None else machine(tmp_path, loops, tables=tables)
     with pytest.raises(StribeckError) as caught:
         load_mechanism(path)
@@ -117,7 +117,7 @@ def test_tables_that_do_not_fit_are_refused_by_name(loops: str, tables: str | No
     assert tables is not None or str(path) in str(caught.value) or words.startswith("the loops")
 
 
-def test_a_mechanism_file_states_its_own(tmp_path: Path) -> None:
+def test_loops_in_the_arm_file_of_a_mechanism_file_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, 'schema = 1\nname = "m"\nmodel = "m.mechanism.toml"\n' + LOOPS["pin"], "m.toml")
     written(tmp_path, "", "m.mechanism.toml")
     with pytest.raises(StribeckError, match=r"m.toml: loops: the model is a mechanism file, which states its own loops; "
