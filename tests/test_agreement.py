@@ -1,4 +1,4 @@
-"""All joints at once give the friction that one joint at a time gives; the benchmark `agreement`, in small."""
+"""Friction measured with the whole arm agrees with friction measured joint by joint; a small benchmark `agreement`."""
 
 from collections.abc import Callable
 from dataclasses import replace

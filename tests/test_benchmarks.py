@@ -1,4 +1,4 @@
-"""The command that runs benchmarks; what they measure has tests of its own."""
+"""The command `python -m benchmarks`; the measurements have tests of their own."""
 
 import sys
 

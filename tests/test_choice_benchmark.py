@@ -15,7 +15,7 @@ SPEEDS = np.linspace(0.01, 1.0, 40)
 
 @pytest.mark.parametrize(("mix", "k"), FAMILIES, ids=[f"{mix.name}, {mix.families[k].name}" for mix, k in FAMILIES])
 def test_the_prior_is_the_density_of_the_draws(mix, k):
-    """It integrates to one over a box, and truths that are drawn have it."""
+    """The density integrates to one over a box, and drawn truths have this density."""
     family, rng, count = mix.families[k], np.random.default_rng(0), 400_000
     low, high = np.array([*family.box, LEVEL, *([(0.0, LEVEL[1] * family.drop[1])] if family.exponents else []),
                           (0.0, LEVEL[1] * family.growth[1])]).T
@@ -73,7 +73,7 @@ def test_intervals_of_the_oracle_cover_95_per_cent(mix):
 
 @pytest.mark.parametrize("kind", ["white", "drift", "AR(1)"])
 def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
-    """Coulomb and viscous friction: errors of many fits, linear and weighted by what is known."""
+    """Coulomb and viscous friction: errors of many linear fits, weighted by the known noise."""
     rng, truth, how, at = np.random.default_rng(4), FIRST.families[0].draw(np.random.default_rng(0)), Condition(
         12, 0.03, kind, "ascending"), FASTEST * np.array([0.01, 0.5, 1.0])
     errors = []

@@ -1,4 +1,4 @@
-"""An arm that a simulator of other hands drives along our exported plan; the benchmark `foreign`, in small."""
+"""An independent simulator drives an arm along our exported plan; a small benchmark `foreign`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ STROKE, WINDOW = 2.0, slice(300, 700)       # s of a stroke, and rows at constan
 
 
 def driven(arm, speed=0.3):
-    """The shoulder at constant speed after a ramp, all others held: log, and positions and speeds that were asked for."""
+    """Drive the shoulder at constant speed after a ramp, other joints held; return log and commanded positions and speeds."""
     pytest.importorskip("pinocchio")
     t = np.arange(round(STROKE * 400.0) + 1) / 400.0
     dq = np.zeros((len(t), JOINTS))
@@ -29,7 +29,7 @@ def driven(arm, speed=0.3):
 
 
 def inverse_dynamics(arm, log, dq):
-    """Torque that the model needs along a log, at constant speeds, with the sign that `loads` leaves out."""
+    """Signed model torque along a log at constant speeds; `loads` has the magnitude only."""
     import pinocchio as pin
 
     model = arm.model()
@@ -37,7 +37,7 @@ def inverse_dynamics(arm, log, dq):
 
 
 class TestPhysics:
-    """The simulator keeps its promises: at constant speed its torque is the model's and the true friction's."""
+    """Check of the simulator: at constant speed its torque is model torque plus true friction."""
 
     @pytest.mark.parametrize("name", ["ideal law", "LuGre, 1 mrad", "viscous power 0.6", "gear elasticity, 20 Hz",
                                       "asymmetry 20 %"])
@@ -77,7 +77,7 @@ class TestPhysics:
         assert np.ptp(log.q[WINDOW, 2]) < 1e-5
 
     def test_a_motor_turns_through_the_backlash_of_its_gear(self):
-        """The encoder sits on the motor: link and motor stand apart by half of the play on the side that carries."""
+        """The encoder is on the motor: link and motor differ by half of the backlash, on the loaded side."""
         arm = replace(BY_NAME["ideal law"].foreign_arm(), gear=Gear(40.0, 3e-3), torque_noise=0.0, encoder_step=1e-9)
         log, q, dq = driven(arm)
         carried = inverse_dynamics(arm, Log(log.t, q, log.tau), dq)[WINDOW, 1]
@@ -110,7 +110,7 @@ class TestTruth:
 
 
 class TestCampaigns:
-    """Exported, driven by other hands, imported, fitted; the truth of the case judges."""
+    """Plan, export, drive with the independent simulator, import and fit; the truth of the case judges the result."""
 
     @pytest.fixture(autouse=True)
     def _judge(self):
@@ -123,7 +123,7 @@ class TestCampaigns:
         joints = judge(arm, *fitted)
         assert [joint.joint for joint in joints] == list(arm.truths)
         assert max(joint.error for joint in joints) < 0.01
-        assert np.mean([joint.held for joint in joints]) >= 0.9         # bands hold each state, not yet all states at once
+        assert np.mean([joint.held for joint in joints]) >= 0.9         # bands cover single states, not all states simultaneously
         assert [(joint.false, joint.missed) for joint in joints] == [((), ())] * JOINTS
         assert all(joint.identified for joint in joints)
         others = {"turn": {"static": 0.0}, "shoulder": {"coulomb_coefficient": 0.0, "static_coefficient": 0.0},

@@ -39,7 +39,7 @@ def without_date(path: Path) -> str:
 
 
 def assert_good(figures):
-    """What the main job promises, for one campaign."""
+    """Requirements on one campaign of the main job."""
     assert max(figures["friction_error"].values()) < 0.03
     parameters = figures["parameters"]
     assert all(entry["verdict"] == "identified" for entry in parameters)
@@ -89,7 +89,7 @@ def test_replay_of_a_copy_without_the_truth_gives_the_same_digits(campaign, tmp_
 
 
 def test_drift_correction_can_be_disabled(campaign, tmp_path):
-    """Friction of an arm that warms up falls over the run; told beside the law, or in it."""
+    """Friction of a warming arm falls during the run; the drift is separate from the law, or part of it."""
     assert run(["fit", str(campaign), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
     page, taken = ((folder / "report.html").read_text(encoding="utf-8") for folder in (tmp_path / "in", campaign))
     assert "taken out; the parameters stand for the middle of the run" in taken
@@ -123,7 +123,7 @@ def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign)
     calibration = Calibration.load(campaign)
     without, with_law = (follow("lab6", calibration, friction, 0.05).rms for name, friction in told(calibration).items()
                          if name != "constant and viscous")
-    assert (without > 5e-3).all()           # a soft loop alone is 8 to 32 mrad off
+    assert (without > 5e-3).all()           # the tracking error of the soft loop alone is 8 to 32 mrad
     assert (with_law < 0.15 * without).all()
 
 
@@ -140,7 +140,7 @@ def test_report_is_one_page_with_every_joint(campaign):
 
 
 def test_golden_run_gives_the_golden_calibration(tmp_path):
-    """Guards against silent change: a run recorded once, and the calibration that it gave."""
+    """Protection against silent changes: a stored run, and its stored calibration."""
     assert run(["fit", str(ROOT / "data" / "golden" / "runs" / "constant-speed"), "--out", str(tmp_path / "out")]) == 0
     new, old = Calibration.load(tmp_path / "out"), Calibration.load(ROOT / "data" / "golden" / "calibration.toml")
     joint, golden = new.joints["hinge"], old.joints["hinge"]

@@ -1,4 +1,4 @@
-"""The manual: every command, snippet and link works, and prints what is shown."""
+"""The manual: every command, snippet and link works and prints the shown output."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ ARMS = DATA / "arms"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where "five minutes" has been worked through."""
+    """Folder in which the commands of the page "five minutes" have been run."""
     here = tmp_path_factory.mktemp("manual")
     run_page("five-minutes", here)
     return here
@@ -49,7 +49,7 @@ def test_five_minutes(folder: Path) -> None:
 
 
 def test_hardware(drives: None, tmp_path: Path) -> None:
-    """On a crowded computer once more: it prints how many cycles a second there were."""
+    """The page prints the cycles per second; on a busy computer it is tried again."""
     for left in reversed(range(TRIES)):
         try:
             (tmp_path / str(left)).mkdir()

@@ -1,4 +1,4 @@
-"""docs/mechanisms.md is what the code computes: its sections are computed again and compared."""
+"""The sections of docs/mechanisms.md agree with the results of the code, which are computed again."""
 
 import importlib.util
 import re
@@ -32,7 +32,7 @@ def test_the_code_on_the_page_prints_the_shown_output(page, tmp_path):
 
 
 def without_roundoff(text):
-    """The condition number of a singular matrix is roundoff: another machine has another."""
+    """Mask the condition number of a singular matrix: it is roundoff and differs between computers."""
     return re.sub(r"condition number \d\.\de\+1\d", "condition number huge", text)
 
 

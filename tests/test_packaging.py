@@ -1,4 +1,4 @@
-"""What is built from the tree, and that it stands in a user's environment and leaves it whole."""
+"""Wheel and sdist: their contents, and their installation in a user's environment."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ stribeck.load_mechanism("lab6").wings
 
 @dataclass(frozen=True)
 class Installation:
-    """An environment that knows the dependencies, and nothing of the source tree until a wheel is installed in it."""
+    """An environment with the dependencies but without the source tree; a wheel can be installed in it."""
 
     folder: Path
 
@@ -133,7 +133,7 @@ def without_links(tmp_path_factory) -> Path:
 
 
 def packaged_folders() -> set[str]:
-    """First folders of what the wheel includes beside the face of the package."""
+    """Top folders of the wheel besides the public package."""
     included = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
     return {path.split("/")[0] for path in included} - {"src"}
 
@@ -206,7 +206,7 @@ class TestInstalled:
         assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"
 
     def test_it_works_beside_user_folders_of_the_same_names(self, installed, tmp_path):
-        """Neither hides the other, in the current directory or on PYTHONPATH."""
+        """Neither package hides the other, in the current directory or on PYTHONPATH."""
         for name in ("experiments/ppo_run.py", "drivers/ur5.py", "ident/mine.py"):
             (tmp_path / name).parent.mkdir()
             (tmp_path / name).write_text(f"NAME = {name!r}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The face of the package: the names that other people's scripts rely on, and how soon they are there."""
+"""Public interface: the names that user scripts rely on, and the time of their import."""
 
 import ast
 import doctest
@@ -19,7 +19,7 @@ TREE = ast.parse((ROOT / "src" / "stribeck" / "__init__.py").read_text(encoding=
 
 
 def imported_for_types() -> dict[str, str]:
-    """Name and module of what type checkers see."""
+    """Name and module of each import that type checkers see."""
     (block,) = (node for node in TREE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     return {alias.name: node.module for node in block.body for alias in node.names}
 
@@ -85,7 +85,7 @@ def test_the_import_loads_nothing_heavy():
 
 
 def test_the_import_takes_little_longer_than_python():
-    """`python -m benchmarks startup` says how many seconds; this holds on a busy machine too."""
+    """`python -m benchmarks startup` measures seconds; this ratio also holds on a busy computer."""
     def fastest(code):
         seconds = []
         for _ in range(5):

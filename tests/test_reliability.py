@@ -1,4 +1,4 @@
-"""A handful of the fault campaign, and its judge: cases that are not as required are found out."""
+"""A few cases of the fault campaign, and its judge, which detects deviations."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ AT, OVER = 10.0, 14.0
 
 @pytest.fixture(scope="module")
 def cases():
-    """Three side by side: most of a case is waiting."""
+    """Run three cases in parallel: a case mostly waits."""
     wanted = [(protocol, fault, seed) for (protocol, fault), seed in FEW.items()]
     with ThreadPoolExecutor(3) as pool:
         return dict(zip(wanted, pool.map(lambda case: fail_and_judge(*case), wanted), strict=True))
@@ -28,7 +28,7 @@ def cases():
 
 @pytest.mark.parametrize(("protocol", "fault"), FEW)
 def test_a_fault_has_the_required_outcome(cases, protocol, fault):
-    """Alone once more where this computer stood still."""
+    """Repeat a case alone if this computer paused."""
     case = cases[protocol, fault, FEW[protocol, fault]]
     if case["breaches"] and stood_still():
         case = fail_and_judge(protocol, fault, FEW[protocol, fault])
@@ -43,7 +43,7 @@ def arm(tmp_path_factory):
 
 
 def trace(rest_after=0.3, ends=(0, 1), q=0.0, speed=1.0):
-    """Both joints powered from 8 s on, moving until so long after the fault."""
+    """Trace of both joints: powered from 8 s on, moving until the given time after the fault."""
     t = np.arange(8.0, 16.0, 0.002)
     row = np.zeros((len(t), 2, 3))
     row[:, :, 0] = 1
@@ -99,7 +99,7 @@ def test_the_judge_finds_each_breach(arm, tmp_path, changes, words):
     ("odrive", "host stopped", ("braked", "falls")), ("dynamixel", "cable out", ("held", "held")),
     ("damiao", "frames lost", ("braked", "held")), ("odrive", "drive reset", ("braked", "falls"))])
 def test_required_final_states_of_joints(protocol, fault, ends):
-    """With a brake and without; one that is struck while it does not move may have been told so before, or be told later."""
+    """Joints with and without brake; a faulty joint at rest may have been stopped before, or may be stopped later."""
     for unmoved in (False, True):
         for j, end in enumerate(ends):
             case = replace(CABLE_OUT, fault=fault, struck=j if fault in reliability.DRIVES else None)
@@ -126,7 +126,7 @@ def test_a_drive_reset_before_power_may_be_powered_again(arm, tmp_path):
 @pytest.mark.parametrize(("fault", "at", "may"), [
     ("drive reset", 8.2, True), ("drive reset", 8.5, False), ("host stopped", 8.2, False), ("host stopped", 7.5, True)])
 def test_a_fault_while_the_arm_is_enabled_may_be_harmless(arm, tmp_path, fault, at, may):
-    """It has power from 8 s on and moves from 8.4 s on."""
+    """The joint has power from 8 s on and moves from 8.4 s on."""
     rows = trace(rest_after=2.0)
     rows[rows[:, 0] < 8.4, 3::3] = 0.0
     found = judged(replace(CABLE_OUT, fault=fault, struck=1, at=at, over=12.5, code=3, trace=rows), arm, tmp_path)
@@ -138,7 +138,7 @@ def test_every_fault_is_implemented():
 
 
 def passed(fault, count=2000, begins=0.0, replies=True):
-    """Numbers that came out of one direction of a bus, in order."""
+    """Numbers that left one direction of a bus, in order."""
     way, out = Way(fault, lambda: begins, replies, lambda frame, _: -frame, 0), []
     for number in range(1, count + 1):
         way.put(number)

@@ -1,4 +1,4 @@
-"""Spoiled runs of the pair: what went wrong is named with its joint, and the friction of the others is left as it was."""
+"""Spoiled runs of the arm `pair`: each fault is named with its joint, and the friction of other joints is unchanged."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def unseen(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def unnamed(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Friction that is 5 % too great, and nobody to say so."""
+    """The judge detects friction that is 5 % too great without a finding."""
     return Spoiled(changed(run, tau=1.05 * run.signals["tau"]))
 
 

@@ -1,4 +1,4 @@
-"""How the benchmark of the wires counts cycles that were left out."""
+"""Counting of skipped cycles in the benchmark `wires`."""
 
 import numpy as np
 import pytest
