@@ -145,18 +145,19 @@ FAULTS: dict[str, Required] = {
     "replies damaged": Required("counted, or segment dropped and all joints stopped", rf"limit|the drive of|{TORN}",
                                 may_end=True),
     "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
-    "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
-    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
+    "drive silent": Required("segment dropped; this joint {alone}, other joints stopped", NOTHING_HEARD, unheard=True),
+    "drive reset": Required("segment dropped; this joint braked, or falls; other joints stopped",
                             r"was reset|outside its limits|watchdog expired|following error|position with stopping distance|"
                             rf"{TORN}", falls=True, harmless="motion"),
-    "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
+    "drive fault": Required("segment dropped; this joint braked, or falls; other joints stopped",
                             "{fault}", falls=True),
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
     "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed|cannot be opened"),
-    "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
+    "host stopped": Required("segment dropped; all joints {alone}, and stopped when the computer continues",
                              rf"watchdog expired|stood at|{TORN}", unheard=True, harmless="power"),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
-    SECOND: Required("tolerated, and refused where the first has power; of two that begin at once none may move, or go on",
+    SECOND: Required("refused if the first program has power; the first program continues; after simultaneous starts both "
+                     "may stop",
                      rf"reads back|was reset|{TAKEN}|{TORN}", tolerated=True, harmless="power"),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}

@@ -252,17 +252,17 @@ def one_way(run: Run, rng: np.random.Generator) -> Spoiled:
 
 SCENARIOS: dict[str, tuple[Callable[[Run, np.random.Generator], Spoiled], str]] = {
     "more noise": (nothing, "no finding"),
-    "strokes in which a joint stuck": (stuck, "named; the rest as it was"),
-    "torque clipped at its limit": (clipped, "named; the other joint as it was"),
-    "drive too weak (simulated)": (weak, "named; the other joint as it was"),
-    "torque of the wrong sign": (wrong_sign, "refused; the other joint as it was"),
-    "torque in amperes": (amperes, "named where gravity shows it"),
-    "samples that repeat": (repeated, "named; all as it was"),
-    "a sensor that stood": (frozen, "named; all as it was"),
-    "torque 5 to 20 ms late": (delayed, "the delay's interval holds it; all as it was"),
+    "strokes in which a joint stuck": (stuck, "named; the rest unchanged"),
+    "torque clipped at its limit": (clipped, "named; the other joint unchanged"),
+    "drive too weak (simulated)": (weak, "named; the other joint unchanged"),
+    "torque of the wrong sign": (wrong_sign, "refused; the other joint unchanged"),
+    "torque in amperes": (amperes, "named for joints with gravity torque"),
+    "samples that repeat": (repeated, "named; friction unchanged"),
+    "a sensor that stood": (frozen, "named; friction unchanged"),
+    "torque 5 to 20 ms late": (delayed, "the delay is within its interval; friction unchanged"),
     "torque 40 to 200 ms late": (behind, "named"),
-    "answers 40 to 200 ms late": (late, "named; all as it was"),
-    "gaps": (gaps, "counted; all as it was"),
+    "answers 40 to 200 ms late": (late, "named; friction unchanged"),
+    "gaps": (gaps, "counted; friction unchanged"),
     "one direction": (one_way, "refused"),
 }
 
@@ -281,16 +281,16 @@ def judge(name: str, folder: Path, seed: int) -> str:
         if joint in result.joints or reason not in told.get((joint, "not calibrated"), ""):
             return f"{joint} is not refused"
     if missing := case.said - set(told):
-        return f"not said: {missing}"
+        return f"missing findings: {missing}"
     blamed = {joint for joint, _ in case.said} | case.wrong
     if invented := [key for key in told if key not in before and key[0] not in blamed and key[1] not in HARMLESS]:
-        return f"invented: {invented}"
+        return f"unexpected findings: {invented}"
     for joint in set(JOINTS) - case.wrong:
         if joint not in result.joints:
             return f"{joint} is missing: {told.get((joint, 'not calibrated'))}"
         if (off := moved(clean, result, joint)) > 1.0:
-            return f"friction of {joint} is {off:.2f} half widths off"
-    return "" if case.holds(result) else "what it should tell is wrong"
+            return f"friction of {joint} is {off:.2f} half widths wrong"
+    return "" if case.holds(result) else "the required finding or value is wrong"
 
 
 def moved(clean: Identification, result: Identification, joint: str) -> float:

@@ -35,7 +35,7 @@ def unnamed(run: Run, rng: np.random.Generator) -> Spoiled:
     return Spoiled(changed(run, tau=1.05 * run.signals["tau"]))
 
 
-@pytest.mark.parametrize(("spoil", "wrong"), [(unseen, "not said"), (unnamed, "half widths off")])
+@pytest.mark.parametrize(("spoil", "wrong"), [(unseen, "missing findings"), (unnamed, "half widths wrong")])
 def test_the_judge_can_fail(spoil, wrong: str, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCENARIOS, "a test", (spoil, ""))
     assert wrong in judge("a test", recorded, 0)
