@@ -14,41 +14,45 @@ from stribeck.ident.versions import versions_of
 BENCHMARKS = {
     "main_job": "accuracy, coverage and verdicts of `stribeck calibrate` over seeds and arms, and its wall time",
     "robot_time": "robot time until friction is known within 5 %: the paper's sweep, one joint at a time, the whole arm",
-    "agreement": "friction by the whole arm at once against that by one joint at a time, whatever spoils the torques",
-    "live": "how late a loop in real time is that shows nothing, a progress bar, or every joint (`--live`)",
-    "loop": "the simulated loop (physics, supervisor, recorder) against real time",
-    "fit": "run folder to calibration for 600,000 rows of six joints: time and memory",
-    "dynamics": "joint wrenches of a batch of motion against Pinocchio and MuJoCo in a loop",
+    "agreement": "friction measured with the whole arm against friction measured joint by joint, under disturbed torques",
+    "live": "lateness of a real-time loop without display, with a progress bar, and with `--live`",
+    "loop": "speed of the simulated loop (physics, supervisor, recorder) relative to real time",
+    "fit": "time and memory from run folder to calibration for 600,000 rows of six joints",
+    "dynamics": "speed of joint wrenches for a batch of motion, compared with Pinocchio and MuJoCo in a loop",
     "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
     "flexible_parallel": "P3's parallel robot with elastic joints and links: torques and deviation by speed and stiffness",
-    "plans": "plans of random arms: whether any leaves limits or workspace box, and how many are refused",
-    "machines": "parallel machines: friction after `stribeck calibrate`, and how near random plans come to singular postures",
-    "parallel": "the planar 3-PRR with wrong masses and rubbing pins: friction of sliders and pins, base parameters",
-    "elastic": "what a rigid model identifies where joint or link are softer and softer, beside the reference experiment",
-    "feedforward": "one sample of friction feed-forward for six joints, with every kind of load",
-    "compensation": "tracking error of slow motion under a torque controller, by what it is told of friction",
-    "choice": "which law is chosen among rivals: errors against those of the best candidate, claims, intervals against an oracle",
+    "plans": "plans of random arms: violations of limits or of the workspace box, and refused plans",
+    "machines": "parallel machines: friction error of `stribeck calibrate`, and distance of random plans to singular postures",
+    "parallel": "the planar 3-PRR with wrong masses and pin friction: errors of slider friction, pin friction and base "
+                "parameters",
+    "elastic": "errors of a rigid model that identifies an elastic joint or a flexible link, compared with the reference "
+               "experiment",
+    "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
+    "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
+    "choice": "choice among rival laws: errors against the best candidate, claims, and intervals against an oracle",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
-    "foreign": "an arm that a simulator of other hands drives along our plan, with friction of many kinds: errors, bands, claims",
-    "inertia": "arms whose models are up to 30 % wrong: friction, load parts and base parameters from general motion",
-    "closed_loop": "one joint in a closed loop: false alarms of bias by its noise, power, and intervals before and after",
-    "arm_closed_loop": "arms in closed loops: bias of the links' base parameters, false alarms, and intervals before and after",
-    "transmissions": "wrists whose motors move several joints: the motors' friction told from that of the joints",
-    "excitation": "periodic excitation against other motion of the same time, and beside figaroh's: intervals reached, foretold",
-    "real": "real logs side by side: what stribeck finds, what was published, and how well others do on them",
-    "lack_of_fit": "how often a right law is called wrong, a wrong one is found out, and the widened band holds the truth",
+    "foreign": "an independent simulator drives an arm along our plan, with many kinds of friction: errors, bands, claims",
+    "inertia": "arms with models up to 30 % wrong: friction, load parts and base parameters from general motion",
+    "closed_loop": "one joint in a closed loop: false alarms and power of the bias test, and intervals before and after "
+                   "correction",
+    "arm_closed_loop": "arms in closed loops: bias of base parameters, false alarms, and intervals before and after correction",
+    "transmissions": "wrists whose motors move several joints: separation of motor friction and joint friction",
+    "excitation": "periodic excitation against other motions of the same time, figaroh's included: reached and expected "
+                  "intervals",
+    "real": "real logs: results of stribeck, published results, and results of other methods",
+    "lack_of_fit": "detection of wrong laws: false alarms, detected misfits, and coverage of the widened band",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
-    "reliability": "what the joints truly do when bus, drives or computer fail at random instants",
-    "wires": "the main job over the wire against the same in process, and the punctuality of its cycles",
-    "arms": "`stribeck init` and `stribeck calibrate` on public arms: which run through in simulation, and how near the truth",
-    "startup": "`stribeck --help` and `import stribeck`, which both must take less than 0.3 s",
+    "reliability": "motion of the joints after bus, drives or computer fail at random times",
+    "wires": "the main job over the wire against the same job in process, and the punctuality of its cycles",
+    "arms": "`stribeck init` and `stribeck calibrate` on public arms: success in simulation, and friction error",
+    "startup": "time of `stribeck --help` and `import stribeck`, which must each take less than 0.3 s",
 }
-PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # in docs/, where they are not benchmarks/NAME.md
+PAGES = {"accuracy": "accuracy.md", "robot_time": "robot-time.md",         # pages in docs/ instead of docs/benchmarks/NAME.md
          "reliability": "reliability.md"}
 
 
 def main() -> None:
-    """Parse, run, print, write ``benchmarks/results/NAME.json`` and the table ``docs/benchmarks/NAME.md`` (see `PAGES`)."""
+    """Run a benchmark, print its table, write ``benchmarks/results/NAME.json`` and ``docs/benchmarks/NAME.md`` (see `PAGES`)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Figures that docs and README quote.")
     names = parser.add_subparsers(dest="name", required=True)
     for name, text in BENCHMARKS.items():

@@ -17,19 +17,19 @@ import pandas as pd
 from benchmarks import spoiled
 from stribeck import FitResult
 
-WHITE, SCATTER, RIPPLE = 0.02, 0.03, 0.03       # of Coulomb friction: each point, each round trip, along the position
+WHITE, SCATTER, RIPPLE = 0.02, 0.03, 0.03       # noise of points, of round trips, and along position, per Coulomb friction
 BINS = 6
 KINDS = ("as above", "no ripple", "grows with friction", "heavy tails", "correlated round trips")
 SCENARIOS = ("no low speeds", "load hardly varies", "one direction", "both directions", "no Stribeck drop",
              "viscous friction bends at high speed", "two speeds", "torque of the wrong sign")
 SPEEDS = {"as commanded, the same throughout a round trip": 0.0, "as measured, with 2 % of scatter": 0.02}
-DROPS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)      # of friction with speed, in standard errors of a fit that knows the law
+DROPS = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)      # drop of friction with speed, in standard errors of a fit that knows the law
 PARAMETERS = ("coulomb", "viscous", "static", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One joint whose truth is known: points, the truth, and the covariance of their noise."""
+    """One joint with known truth: points, true friction, and the covariance of the noise."""
 
     w: np.ndarray
     tau: np.ndarray
@@ -41,17 +41,19 @@ class Case:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--truths", type=int, default=2000, help="of the efficiency")
-    parser.add_argument("--cases", type=int, default=4000, help="of coverage, power and restraint")
-    parser.add_argument("--others", type=int, default=400, help="of coverage with each small drop and each other noise")
-    parser.add_argument("--trials", type=int, default=200, help="of each scenario")
-    parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; choose others to see fresh ones")
-    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="only these, and the page stays as it is")
+    parser.add_argument("--truths", type=int, default=2000, help="number of truths for the efficiency")
+    parser.add_argument("--cases", type=int, default=4000, help="cases of coverage, power and false claims")
+    parser.add_argument("--others", type=int, default=400, help="cases of coverage for each small drop and each other kind "
+                                                                "of noise")
+    parser.add_argument("--trials", type=int, default=200, help="number of trials of each scenario")
+    parser.add_argument("--first", type=int, default=100_000_000, help="seed of the first case; another seed gives new cases")
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), help="compute only these parts and leave the page "
+                                                                         "unchanged")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """All parts, or those that are asked for; the cases in parallel."""
+    """Run all parts, or the requested parts, with cases in parallel."""
     figures, parts = {}, [_noise_text()]
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in options.parts or PARTS:
@@ -121,7 +123,7 @@ def _table(pool: Executor, one: Callable[[Any], list[dict[str, Any]]], cases: It
 
 
 def friction(w: np.ndarray, load: np.ndarray, truth: dict[str, float]) -> np.ndarray:
-    """The truth, written out here and not taken from the package (P0, Eq. 52)."""
+    """True friction (P0, Eq. 52), computed here and not by the package."""
     dry = truth["coulomb"] + truth.get("coulomb_coefficient", 0.0) * load
     if "static" in truth:
         excess = truth["static"] + truth.get("static_coefficient", 0.0) * load - dry
@@ -131,7 +133,7 @@ def friction(w: np.ndarray, load: np.ndarray, truth: dict[str, float]) -> np.nda
 
 def random_case(seed: int, stribeck: bool, loaded: bool, few: bool = False, drop: float | None = None,
                 kind: str = "as above") -> Case:
-    """Round trips over speeds and postures of a random joint, with noise of a kind."""
+    """Round trips of a random joint over speeds and postures, with a given kind of noise."""
     rng = np.random.default_rng(seed)
     fastest = rng.uniform(0.8, 2.0)
     slowest = fastest / rng.uniform(60.0, 150.0)
@@ -152,7 +154,7 @@ def random_case(seed: int, stribeck: bool, loaded: bool, few: bool = False, drop
 
 
 def measured(rng: np.random.Generator, trips: list[tuple[float, float]], truth: dict[str, float], kind: str = "as above") -> Case:
-    """Points of round trips, each a speed and a load, with noise of a kind and its covariance."""
+    """Points of round trips, one speed and load each, with a given kind of noise and its covariance."""
     w, load = np.repeat(np.array(trips), BINS, axis=0).T
     group = np.repeat(np.arange(len(trips)), BINS)
     clean, size = friction(w, load, truth), truth["coulomb"]
@@ -177,7 +179,7 @@ def measured(rng: np.random.Generator, trips: list[tuple[float, float]], truth: 
 
 
 def scenario(name: str, seed: int) -> tuple[Case, Callable[[FitResult], bool] | None]:
-    """A case whose data cannot show everything, and what is right to say of it; None where a refusal is."""
+    """Make a case whose data cannot show everything; return the case and the right result, None for a refusal."""
     rng = np.random.default_rng(2_000_000 + seed)
     coulomb, fastest = rng.uniform(1.0, 10.0), rng.uniform(0.8, 2.0)
     speeds, drop, velocity = np.geomspace(0.01 * fastest, fastest, 12), rng.uniform(0.2, 0.6), rng.uniform(0.03, 0.08) * fastest
@@ -228,7 +230,7 @@ def _no_stribeck(fit: FitResult) -> bool:
 
 
 def _trial(of: tuple[str, int]) -> list[dict[str, Any]]:
-    """Whether the estimator says the right thing of a scenario."""
+    """Return True if the estimator gives the right result for a scenario."""
     from stribeck import fit_friction
     from stribeck.ident.errors import FitError
 
@@ -241,7 +243,7 @@ def _trial(of: tuple[str, int]) -> list[dict[str, Any]]:
 
 
 def bounds(case: Case) -> dict[str, float]:
-    """Cramér-Rao bound of each parameter's standard deviation, from the true covariance of the noise."""
+    """Cramér-Rao bound of the standard deviation of each parameter, from the true covariance of the noise."""
     names = list(case.truth)
     columns = []
     for name in names:
@@ -253,7 +255,7 @@ def bounds(case: Case) -> dict[str, float]:
 
 
 def _efficiency(seed: int) -> list[dict[str, Any]]:
-    """Errors of a fit whose law and load are known, in units of the truth, beside their bounds."""
+    """Relative errors of a fit with known law and load, and their Cramér-Rao bounds."""
     from stribeck.ident.fit.law_fit import fit_law
     from stribeck.ident.fit.points import FitPoints
     from stribeck.ident.laws.law_table import LAWS
@@ -269,7 +271,7 @@ def _efficiency(seed: int) -> list[dict[str, Any]]:
 
 
 def _auto(seed: int, kind: str = "as above") -> list[dict[str, Any]]:
-    """What a fit that chooses by itself says of a random joint, parameter by parameter."""
+    """Result of an automatic fit for a random joint, parameter by parameter."""
     from stribeck import fit_friction
 
     rng = np.random.default_rng(10_000_000 + seed)
@@ -294,7 +296,7 @@ def _auto(seed: int, kind: str = "as above") -> list[dict[str, Any]]:
 
 
 def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
-    """What a fit that chooses by itself says of Coulomb friction, where the drop is so many standard errors."""
+    """Result of an automatic fit for Coulomb friction, with a drop of the given number of standard errors."""
     from stribeck import fit_friction
 
     few, drop, seed = of
@@ -408,7 +410,7 @@ def _trials_table(trials: pd.DataFrame) -> str:
 
 
 def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str, list[float]]:
-    """One joint, six parameters with intervals, against SciPy's least squares with a numerical Jacobian, in turn."""
+    """Time `fit_law` for one joint with six parameters, and SciPy's least squares with a numerical Jacobian, in turn."""
     from scipy.optimize import least_squares
 
     from stribeck.ident.fit.law_fit import fit_law

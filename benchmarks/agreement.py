@@ -1,4 +1,4 @@
-"""Whether the whole arm at once finds the friction that one joint at a time finds, whatever spoils the torques."""
+"""Comparison of friction measured with the whole arm and friction measured joint by joint, under disturbed torques."""
 
 import argparse
 import tempfile
@@ -35,12 +35,12 @@ METHODS = ("single", "whole-arm")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
-    parser.add_argument("--seeds", type=int, default=2, help="seeds 1 ... N of each arm and condition")
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
+    parser.add_argument("--seeds", type=int, default=2, help="number N of seeds (1 ... N) for each arm and condition")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measure both ways, compare, tabulate."""
+    """Measure with both methods, compare the results, and return the table."""
     cases = [(arm, knobs, seed) for knobs in SPOILT for arm in options.arms for seed in range(1, options.seeds + 1)]
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = pd.concat(list(pool.map(compare, *zip(*cases, strict=True))), ignore_index=True)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def compare(name: str, condition: str, seed: int) -> pd.DataFrame:
-    """A row a joint: the difference of friction over the band of the difference, and what became of load coefficients."""
+    """Return a row for each joint: difference of friction relative to its band, and verdicts on load coefficients."""
     arm = spoilt(load_arm(name), SPOILT[condition])
     found, truth, rows = {method: measured(arm, method, seed) for method in METHODS}, SimulatedArm(arm), []
     for joint in found["single"][0].joints:
@@ -65,14 +65,14 @@ def compare(name: str, condition: str, seed: int) -> pd.DataFrame:
 
 
 def spoilt(arm: ArmFile, knobs: dict[str, Any]) -> ArmFile:
-    """The arm with knobs turned; those without a value by a factor."""
+    """Return the arm with changed knobs; a knob without a new value is multiplied by a factor."""
     turned = {knob: knobs.get("factor", 1.0) * arm.simulation[knob] if value is None else value
               for knob, value in knobs.items() if knob != "factor"}
     return replace(arm, simulation={**arm.simulation, **turned})
 
 
 def measured(arm: ArmFile, method: str, seed: int) -> tuple[Identification, list[Verdict]]:
-    """A campaign by one of the methods, judged against the truth."""
+    """Run a campaign with one of the methods and judge it against the truth."""
     with tempfile.TemporaryDirectory() as folder:
         run = load_run(drive_plan(arm, plan_method(method, arm, None, seed), Path(folder), seed))
         result = identify([run])
@@ -80,9 +80,10 @@ def measured(arm: ArmFile, method: str, seed: int) -> tuple[Identification, list
 
 
 def difference(fits: list[JointFit], cold: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Friction of the second over the first less 1, and the band of that, at points of the second that the first has too.
+    """Return friction of the second fit divided by friction of the first fit, minus 1, and the band of this difference.
 
-    Each for the middle of its own run, in which the arm is colder than warm by `cold`; that is taken out.
+    The points are those of the second fit that the first fit also covers. Friction of each fit holds for the middle of its own
+    run. `cold` is the ratio of friction there to friction of the warm arm; friction is divided by this ratio.
     """
     points, known = fits[1].points, fits[0].points
     points = points[points["speed"].between(known["speed"].min(), known["speed"].max())]
@@ -95,11 +96,12 @@ def difference(fits: list[JointFit], cold: list[float]) -> tuple[np.ndarray, np.
 
 def _table(rows: pd.DataFrame) -> str:
     lines = ["Friction of every joint by `--method whole-arm` against `--method single`, at the speeds and loads that both "
-             "measured: how far apart (rms, median over joints, and most), the share of points at which the difference lies "
-             "within both 95 % bands together (runs of 4 and of 19 minutes find the arm at unlike warmth, which is taken out), "
-             "and load coefficients called identified whose interval lacks the truth.", "",
-             "| what spoils the torques | joints | apart, median | most | within the bands | load coefficients identified | "
-             "of these wrong |", "|---|---|---|---|---|---|---|"]
+             "methods measured. The difference is the rms over these points: median over joints, and largest. A point is "
+             "within the bands if the difference lies within the two 95 % bands combined. The runs take 4 and 19 minutes and "
+             "find the arm at different temperatures; this effect is removed. Load coefficients are wrong if they are "
+             "`identified` and their interval misses the truth.", "",
+             "| disturbance | joints | difference, median | largest | within the bands | load coefficients identified | of "
+             "these wrong |", "|---|---|---|---|---|---|---|"]
     for condition, own in rows.groupby("condition", sort=False):
         lines.append(f"| {condition} | {len(own)} | {100.0 * own['apart'].median():.2f} % | {100.0 * own['apart'].max():.2f} % | "
                      f"{100.0 * own['within'].mean():.1f} % | {int(own['claimed'].sum())} | {int(own['wrong'].sum())} |")

@@ -1,4 +1,4 @@
-"""Arms in closed loops: how often bias of base parameters is named that is none or that matters, and intervals then."""
+"""Arms in closed loops: false alarms and power of the bias test for base parameters, and intervals after correction."""
 
 import argparse
 import json
@@ -18,20 +18,20 @@ from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.model.regressor import inertial_parameters
 
-_NORMAL, _FAR = 1.96, 2.0       # half width of an interval in standard errors; half widths off, from which bias should be named
+_NORMAL, _FAR = 1.96, 2.0       # half width in standard errors; error in half widths from which bias should be reported
 _LAB6, _UR5 = (WrongModel(arm, 0, noise=0.02) for arm in ("lab6", "ur5"))
 
 
 @dataclass(frozen=True)
 class ArmRow:
-    """A line of the table: what it is, and the loop, whose seed is that of the log."""
+    """One row of the table: its name and its loop; the seed of the loop is the seed of the log."""
 
     name: str
     loop: ArmLoop
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything goes round the loop but the resolution of the encoder."""
+        """Return True if the loop has a disturbance besides the resolution of the encoder."""
         return self.loop.push > 0.0 or self.loop.jitter > 0.0
 
 
@@ -48,10 +48,10 @@ ROWS = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=14, help="of each ordinary loop")
-    parser.add_argument("--disturbed", type=int, default=7, help="logs of each of the others")
+    parser.add_argument("--logs", type=int, default=14, help="number of logs of each undisturbed loop")
+    parser.add_argument("--disturbed", type=int, default=7, help="number of logs of each disturbed loop")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines to which found logs are added, and which are not judged again")
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged logs; stored logs are not judged again")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judged(of: tuple[ArmRow, int]) -> dict[str, Any]:
-    """What least squares and instruments say of the links of a log."""
+    """Results of least squares and of instruments for the links of a log."""
     row, seed = of
     loop = replace(row.loop, case=replace(row.loop.case, seed=seed))
     model, true = loop.case.model, inertial_parameters(loop.case.truth)
@@ -99,13 +99,14 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(figures: list[dict[str, Any]]) -> str:
-    """A row a loop."""
-    lines = ["Masses, centres of mass and inertias are up to 30 % off what the model states. MuJoCo moves the true arm along "
-             "four sines for 40 s, each joint under a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s); pushed by "
-             "torque below 20 Hz, a part of Coulomb friction; torques have noise of 2 %. Base parameters as by `--inertia fit`; "
-             "level of the test: 1 % for all of them. Error: root mean square in standard errors.", "",
-             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares over two half widths "
-             "off: named | least squares: covered %, error | what is calibrated |", "|" + "---|" * 8]
+    """Return the table with one row for each loop."""
+    lines = ["Masses, centres of mass and inertias deviate by up to 30 % from the model. MuJoCo moves the true arm along "
+             "four sines for 40 s. Each joint has a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s). \"Pushed\": "
+             "an unknown torque below 20 Hz acts on each joint; its size is in per cent of Coulomb friction. Torques have "
+             "noise of 2 %. Base parameters are fitted with `--inertia fit`. The test has a level of 1 % for all base "
+             "parameters together. Error: root mean square in standard errors.", "",
+             "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least squares wrong by over two "
+             "half widths: reported | least squares: covered %, error | calibration: covered %, error |", "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])
         corrected = 100.0 * row["corrected"] / row["logs"]

@@ -1,4 +1,4 @@
-"""Arms whose models are wrong, each joint under a sampled PD controller that sees noisy positions; MuJoCo moves the true arm."""
+"""Arms with wrong models in closed loops: MuJoCo moves the true arm, and sampled PD controllers get noisy positions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,29 +13,29 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 
-_STEPS = 8              # of the physics from sample to sample
-_ROTOR, _VISCOUS, _OFFSET = 0.1, 0.6, 0.05          # per Coulomb friction: armature, viscous friction, offset of the torque
+_STEPS = 8              # physics steps in one sample period
+_ROTOR, _VISCOUS, _OFFSET = 0.1, 0.6, 0.05          # armature, viscous friction and torque offset per Coulomb friction
 _DAMPING = 0.7
-_QUICK = 20.0           # Hz, below which an arm is pushed
+_QUICK = 20.0           # Hz; upper limit of the frequency of the unknown torque
 
 
 @dataclass(frozen=True)
 class ArmLoop:
-    """An arm whose model is wrong, its controllers and what disturbs them.
+    """An arm with a wrong model, its controllers and their disturbances.
 
     Attributes
     ----------
     case : WrongModel
         The arm, and noise of its torques.
     bandwidth : float
-        Angular frequency of the controllers [rad/s]: stiffness is its square times the inertia that a joint
-        moves, the others being free.
+        Angular frequency of the controllers [rad/s]. Stiffness is its square times the inertia that a joint
+        moves while the other joints are free.
     encoder, jitter : float
         Step of the positions, and deviation of their white noise [rad].
     push : float
-        Deviation of torque that acts on each joint and that nobody knows of, below 20 Hz, as a part of Coulomb friction.
+        Standard deviation of the unknown torque below 20 Hz on each joint, as a fraction of Coulomb friction.
     seconds : float
-        Of the log.
+        Length of the log [s].
     """
 
     case: WrongModel

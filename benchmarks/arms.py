@@ -1,8 +1,8 @@
-"""Public arms, `stribeck init` and `stribeck calibrate`: which run through in simulation, how long it takes, how near the truth.
+"""Public arms with `stribeck init` and `stribeck calibrate`: success in simulation, computing time, and friction error.
 
-Every arm comes from a package that anybody can install. The ready posture is the maker's where one is usual, and nothing else is
-touched: what `init` marks as needed `calibrate` assumes. Each arm has the friction that `init` guesses, with noise and a scatter
-from stroke to stroke: once so, once without the rotors' inertia, once with the noise alone.
+Every arm comes from a public package. The only change to the arm file is the maker's usual ready posture, if there is one.
+`calibrate` assumes the values that `init` marks as needed. Each arm has the friction that `init` guesses, with noise and
+scatter between strokes. There are three truths: with rotor inertia and scatter, without rotor inertia, and with noise only.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 from stribeck.ident.model.loads import JointLoads, joint_loads
 
-_SPEEDS, _LOADS, _MET = 50, 20, 2000     # of the measure of error; and places of a run that are looked at for its loads
-_PATIENCE = 600.0       # s that a command may take
+_SPEEDS, _LOADS, _MET = 50, 20, 2000     # speeds and loads of the error measure; positions of a run whose loads are computed
+_PATIENCE = 600.0       # s; timeout of a command
 _UR = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 _ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 _EXAMPLES, _GYMNASIUM, _ROBOSUITE = "example-robot-data", "gymnasium", "robosuite"
@@ -38,9 +38,9 @@ _EXAMPLES, _GYMNASIUM, _ROBOSUITE = "example-robot-data", "gymnasium", "robosuit
 
 @dataclass(frozen=True)
 class PublicArm:
-    """A model of a package, the joints that are the arm's, and a ready posture where one is usual.
+    """A model of a package, the joints of the arm, and its usual ready posture, if there is one.
 
-    `joints` is a word that their names begin with, or all names; empty: every joint of the model.
+    `joints` is the common beginning of the joint names, or a list of names; if empty, all joints of the model belong to the arm.
     """
 
     package: str
@@ -50,7 +50,7 @@ class PublicArm:
 
     @property
     def path(self) -> Path | None:
-        """Where the model lies; None where its package is not installed."""
+        """Return the path of the model; None if its package is not installed."""
         if self.package == _EXAMPLES:
             try:
                 return Path(str(distribution(self.package).locate_file(_ROBOTS))) / self.file
@@ -110,13 +110,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--truths", nargs="+", default=list(TRUTHS), choices=TRUTHS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", default="3min", help="robot time of each campaign")
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
-    parser.add_argument("--keep", type=Path, help="folder to keep the campaigns in")
-    parser.add_argument("--parts", action="store_true", help="print only; the page stays as it is")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
+    parser.add_argument("--keep", type=Path, help="folder that keeps the campaigns")
+    parser.add_argument("--parts", action="store_true", help="print only and leave the page unchanged")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Calibrate every arm that is installed, judge, tabulate."""
+    """Calibrate every installed arm, judge the results, and return the table."""
     cases = [(name, truth) for name in options.arms for truth in options.truths]
 
     def one(case: tuple[str, str]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def init_and_calibrate(name: str, truth: str, folder: Path, seed: int, budget: str) -> dict[str, Any]:
-    """What becomes of one arm: `ok`, what was said, seconds of each command, and the friction error of every joint."""
+    """Result for one arm: `ok`, last output, seconds of each command, and the friction error of every joint."""
     arm, found = ARMS[name], {"arm": name, "truth": truth, "ok": False}
     if arm.path is None or not arm.path.is_file():
         return found | {"said": f"{arm.package} is not installed"}
@@ -153,7 +153,7 @@ def init_and_calibrate(name: str, truth: str, folder: Path, seed: int, budget: s
 
 
 def judge(out: Path) -> dict[str, Any]:
-    """Friction error of every joint (DESIGN's measure), and which joints were left out."""
+    """Friction error of every joint (rms of predicted minus true friction over rms friction), and the joints left out."""
     runs = [load_run(path) for path in find_runs(out)]
     calibration, truth = identify(runs).calibration, SimulatedArm(runs[0].arm)
     met = np.vstack([run.signals["q"] for run in runs])
@@ -166,7 +166,7 @@ def judge(out: Path) -> dict[str, Any]:
 
 
 def intervals_that_cover(calibration: Calibration, truth: SimulatedArm) -> tuple[int, int]:
-    """How many parameters that the truth has, too, are identified, and how many of their intervals hold it."""
+    """Number of identified parameters that the truth also has, and number of their intervals that contain the truth."""
     entries = [(joint.parameters.get(name), float(truth.truth.column(name)[truth.names.index(joint_name)]))
                for joint_name, joint in calibration.joints.items() for name in _PARAMETERS]
     found = [low <= true <= high for entry, true in entries if entry is not None and entry.verdict == "identified"
@@ -175,7 +175,7 @@ def intervals_that_cover(calibration: Calibration, truth: SimulatedArm) -> tuple
 
 
 def friction_within(calibration: Calibration, truth: SimulatedArm, met: np.ndarray) -> tuple[dict[str, float], dict[str, float]]:
-    """Rms of predicted minus true friction over rms friction, and the share of states whose band holds it, joint by joint.
+    """Relative rms error of predicted friction, and the share of states whose band contains the truth, joint by joint.
 
     Over 50 speeds, even in the logarithm over the tested range, 20 loads from the least to the greatest at the positions `met`,
     shape (N, n), and both directions.
@@ -201,7 +201,7 @@ def _of_joint(loads: JointLoads, joint: int, kind: str) -> np.ndarray:
 
 
 def change(file: Path, arm: PublicArm, truth: str) -> None:
-    """The ready posture that is usual, rotors without inertia or strokes without scatter where the truth has none; no more."""
+    """Change the arm file: the usual ready posture; no rotor inertia or no scatter of strokes if the truth has none."""
     table = tomlkit.parse(file.read_text(encoding="utf-8"))
     if truth == TRUTHS[1]:
         for rotor in table["simulation"]["joints"].values():
@@ -214,13 +214,13 @@ def change(file: Path, arm: PublicArm, truth: str) -> None:
 
 
 def _command(*words: object) -> tuple[int, str, float]:
-    """Exit code, last words and seconds of a command in a process of its own."""
+    """Run a command in a process of its own; return exit code, last output and seconds."""
     began = time.perf_counter()
     try:
         done = subprocess.run([sys.executable, "-m", "stribeck", *map(str, words)], capture_output=True, text=True,
                               timeout=_PATIENCE, check=False)
     except subprocess.TimeoutExpired:
-        return -1, f"no end after {_PATIENCE:g} s", _PATIENCE
+        return -1, f"not finished after {_PATIENCE:g} s", _PATIENCE
     said = " ".join(done.stderr.split()) or " ".join(done.stdout.split())
     return done.returncode, said, round(time.perf_counter() - began, 1)
 
@@ -231,11 +231,11 @@ def _least(one: dict[str, Any]) -> str:
 
 
 def _table(results: list[dict[str, Any]]) -> str:
-    """An arm a row, a truth a group of columns; what was said where it did not run through."""
+    """Return the table with a row for each arm and truth, and the output of failed campaigns."""
     there = [one for one in results if "init_s" in one]
     absent = sorted({one["arm"] for one in results} - {one["arm"] for one in there})
-    rows = ["| arm | model | truth | ran through | wall time s | robot time s | friction error, worst joint | states whose "
-            "band holds, least joint | identified intervals that cover | left out |", "|" + "---|" * 10]
+    rows = ["| arm | model | truth | succeeded | wall time s | robot time s | friction error, worst joint | states with the "
+            "truth in the band, worst joint | identified intervals that cover | joints left out |", "|" + "---|" * 10]
     for one in there:
         arm, error = ARMS[one["arm"]], one.get("error", {})
         worst = max(error, key=error.get, default=None)
@@ -247,18 +247,19 @@ def _table(results: list[dict[str, Any]]) -> str:
     ran = [one for one in there if one["ok"]]
     names = {one["arm"] for one in there}
     errors = [100.0 * max(one["error"].values()) for one in ran] or [0.0]
-    rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms ran through; friction error of the worst joint: "
-             f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Models stand alone: meshes that lie "
-             "elsewhere in their packages take no part in checks for collision."]
+    rows += ["", f"{len(ran)} of {len(there)} campaigns of {len(names)} arms succeeded. Friction error of the worst joint: "
+                 f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Each model file is copied without "
+                 "its package, so collision checks ignore its meshes."]
     for truth in TRUTHS:
         own = [one for one in ran if one["truth"] == truth]
         identified, covered = (sum(one[key] for one in own) for key in ("identified", "covered"))
         bands = [value for one in own for value in one["held"].values()]
         if own:
             share, full = covered / max(1, identified), sum(value == 1.0 for value in bands)
-            rows += ["", f"{truth}: {covered} of {identified} identified intervals of parameters cover ({share:.1%}); bands hold "
-                         f"{float(np.mean(bands)):.1%} of the states, all of them for {full} of {len(bands)} joints."]
+            rows += ["", f"{truth}: {covered} of {identified} intervals of identified parameters cover the truth "
+                         f"({share:.1%}). Bands contain the truth in {float(np.mean(bands)):.1%} of the states, and in all "
+                         f"states for {full} of {len(bands)} joints."]
     if absent:
         rows += ["", f"Not installed here: {', '.join(absent)}."]
     refused = [f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]]
-    return "\n".join([*rows, *(["", "What was said of the others:", "", *refused] if refused else [])])
+    return "\n".join([*rows, *(["", "Messages of the failed campaigns:", "", *refused] if refused else [])])

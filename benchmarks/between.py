@@ -1,4 +1,4 @@
-"""Between computer and drives: a bus or a line that loses, delays, doubles, swaps or damages what it should carry."""
+"""Disturbed connection between computer and drives: a bus or serial line loses, delays, doubles, swaps or damages frames."""
 
 import heapq
 import time
@@ -16,32 +16,32 @@ from stribeck.drivers.emulators import dynamixel
 from stribeck.drivers.emulators.servo_line import TcpLine
 
 LOST = 0.01                 # part of the frames that is lost,
-DELAYED = 0.05              # delayed, with all that follow them,
-DOUBLED = 0.05              # doubled,
-SWAPPED = 0.05              # overtaken by the next,
-DAMAGED = 0.01              # of the replies that is damaged
+DELAYED = 0.05              # delayed, together with all later frames,
+DOUBLED = 0.05              # sent twice,
+SWAPPED = 0.05              # overtaken by the next frame;
+DAMAGED = 0.01              # fraction of the replies that is damaged
 DELAY = 0.008               # s, the longest delay
-_OVERTAKEN = 0.005          # s after which a frame that nothing overtakes goes on
-_POLL = 0.001               # s between two looks at frames that wait
+_OVERTAKEN = 0.005          # s; a held frame is sent after this time even if no other frame overtakes it
+_POLL = 0.001               # s; interval at which waiting frames are checked
 
 WIRES = ("frames lost", "frames delayed", "frames doubled", "frames swapped", "replies damaged", "cable out")
 
 
 class Way:
-    """One direction of a bus: frames go in, and come out when it is time.
+    """Queue of one direction of a bus: frames enter, and leave at their delivery time.
 
     Parameters
     ----------
     fault : str
-        One of `WIRES`; any other leaves frames alone.
+        One of `WIRES`; any other fault leaves frames unchanged.
     begins : callable
-        When it begins, by `time.monotonic`.
+        Returns the start time of the fault, by `time.monotonic`.
     replies : bool
-        Whether these are frames of the drives.
+        True for frames from the drives.
     damage : callable
-        A damaged copy of a frame.
+        Returns a damaged copy of a frame.
     seed : int
-        Of the chance that decides which frames.
+        Seed of the random choice of frames.
     """
 
     def __init__(self, fault: str, begins: Callable[[], float], replies: bool, damage: Callable[[Any, np.random.Generator], Any],
@@ -50,11 +50,11 @@ class Way:
         self._rng = np.random.default_rng(seed)
         self._waiting: list[tuple[float, int, Any]] = []
         self._held: tuple[float, Any] | None = None
-        self._last = 0.0            # when the last one that keeps its place comes out
+        self._last = 0.0            # delivery time of the last frame that keeps its order
         self._number = 0
 
     def put(self, frame: Any) -> None:
-        """A frame goes in."""
+        """Put a frame into the queue."""
         now = time.monotonic()
         fault, chance = self._fault if now >= self._begins() else "", self._rng.random()
         if fault == "cable out" or (fault == "frames lost" and chance < LOST):
@@ -77,13 +77,13 @@ class Way:
         heapq.heappush(self._waiting, (due, self._number, frame))
 
     def _let_go(self, now: float) -> None:
-        """The frame that was overtaken follows."""
+        """Release the overtaken frame."""
         if self._held is not None:
             self._wait(now, self._held[1])
             self._held = None
 
     def due(self) -> Any | None:
-        """The next frame that comes out now."""
+        """Return the next frame that is due now."""
         now = time.monotonic()
         if self._held is not None and self._held[0] <= now:
             self._let_go(now)
@@ -93,7 +93,7 @@ class Way:
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
-    """Another length, or other bits."""
+    """Return the data with another length or with changed bits."""
     if rng.random() < 0.3:
         return rng.bytes(int(rng.integers(0, len(data) + 2)))
     spoiled = bytearray(data)
@@ -103,13 +103,13 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def damaged_message(message: can.Message, rng: np.random.Generator) -> can.Message:
-    """The same identifier with damaged data."""
+    """Return a frame with the same identifier and damaged data."""
     return can.Message(arbitration_id=message.arbitration_id, data=damaged(bytes(message.data), rng)[:8],
                        is_extended_id=message.is_extended_id)
 
 
 class SpoiledBus(UdpMulticastBus):
-    """The drives' end of a bus on which frames are spoiled. Its attributes are set by `spoil_frames`."""
+    """Drive side of a bus with disturbed frames; `spoil_frames` sets its attributes."""
 
     fault: ClassVar[str] = ""
     begins: ClassVar[Callable[[], float]]
@@ -141,7 +141,7 @@ class SpoiledBus(UdpMulticastBus):
 
 
 class BrokenBus(UdpMulticastBus):
-    """The computer's end of a bus whose adapter fails. Its attribute is set by `break_bus`."""
+    """Computer side of a bus whose adapter fails; `break_bus` sets its attribute."""
 
     begins: ClassVar[Callable[[], float]]
 
@@ -159,17 +159,17 @@ class BrokenBus(UdpMulticastBus):
         return super()._recv_internal(timeout)
 
 
-_HEADER = b"\xff\xff\xfd\x00"         # of a Dynamixel packet
+_HEADER = b"\xff\xff\xfd\x00"         # header of a Dynamixel packet
 
 
 def packets(data: bytes) -> list[bytes]:
-    """What one write brings, packet by packet."""
+    """Split the bytes of one write into packets."""
     first, *others = data.split(_HEADER)
     return [part for part in (first, *(_HEADER + other for other in others)) if part]
 
 
 class SpoiledLine(TcpLine):
-    """The servos' end of a line on which packets are spoiled. Its attributes are set by `spoil_frames`."""
+    """Servo side of a serial line with disturbed packets; `spoil_frames` sets its attributes."""
 
     fault: ClassVar[str] = ""
     begins: ClassVar[Callable[[], float]]
@@ -187,7 +187,7 @@ class SpoiledLine(TcpLine):
         return damaged(packet, rng)
 
     def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
-        """What comes out now, both ways."""
+        """Deliver the packets that are due now, in both directions."""
         self._deliver()
         for buffer, self._answer in super().receive(timeout):
             for packet in packets(bytes(buffer)):
@@ -209,7 +209,7 @@ class SpoiledLine(TcpLine):
 
 
 class BrokenLine(protocol_socket.Serial):
-    """The computer's end of a line whose adapter fails. Its attribute is set by `break_bus`."""
+    """Computer side of a serial line whose adapter fails; `break_bus` sets its attribute."""
 
     begins: ClassVar[Callable[[], float]]
 
@@ -229,7 +229,7 @@ class BrokenLine(protocol_socket.Serial):
 
 
 def spoil_frames(fault: str, begins: Callable[[], float], seed: int) -> None:
-    """From now on buses and lines that this process opens as drives do spoil frames."""
+    """Disturb the frames of all buses and lines that this process opens as drives from now on."""
     for end in (SpoiledBus, SpoiledLine):
         end.fault, end.begins, end.seed = fault, staticmethod(begins), seed
     BACKENDS["udp_multicast"] = (__name__, "SpoiledBus")
@@ -237,7 +237,7 @@ def spoil_frames(fault: str, begins: Callable[[], float], seed: int) -> None:
 
 
 def break_bus(begins: Callable[[], float]) -> None:
-    """From now on buses and lines that this process opens fail when it is time."""
+    """Let all buses and lines that this process opens from now on fail at the given time."""
     BrokenBus.begins = BrokenLine.begins = staticmethod(begins)
     BACKENDS["udp_multicast"] = (__name__, "BrokenBus")
     protocol_socket.Serial = BrokenLine

@@ -1,4 +1,4 @@
-"""Which law the estimator chooses for one joint, what it predicts and claims, and how wide its intervals are: known truths."""
+"""Choice of the law of one joint with known truth: errors of predictions, claims, and widths of intervals."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -10,16 +10,16 @@ from benchmarks.choice_judge import TRUTHS, Case, judge
 from benchmarks.choice_tables import page
 from benchmarks.choice_truths import MIXES, Condition, conditions
 
-CLAIMED = Condition(36, 0.01, "white", "random")        # of rows about claims
+CLAIMED = Condition(36, 0.01, "white", "random")        # condition of the rows about claims
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=4, help="of each kind of truth, number of speeds, noise and order")
-    parser.add_argument("--claims", type=int, default=60, help="of each truth about whose Stribeck effect there are goals")
-    parser.add_argument("--first", type=int, default=1_000_000, help="seed of the first case; choose others to see fresh ones")
+    parser.add_argument("--cases", type=int, default=4, help="cases of each kind of truth, number of speeds, noise and order")
+    parser.add_argument("--claims", type=int, default=60, help="cases of each truth that has a goal for Stribeck claims")
+    parser.add_argument("--first", type=int, default=1_000_000, help="seed of the first case; another seed gives new cases")
     parser.add_argument("--mixes", dest="parts", nargs="+", choices=tuple(MIXES),
-                        help="only these, which leaves page and results as they are")
+                        help="compute only these parts and leave page and results unchanged")
     parser.add_argument("--jobs", type=int, default=2)
 
 

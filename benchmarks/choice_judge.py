@@ -1,4 +1,4 @@
-"""One joint of the benchmark `choice`: measured, fitted with default options, and judged against its truth."""
+"""One joint of the benchmark `choice`: measurement, fit with default options, and comparison with the truth."""
 
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -18,16 +18,16 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.model.mechanism import Mechanism
 
-JOINT = "j4"            # of lab6; only its name and kind matter
-REFERENCES = 5          # speeds at which friction's band is judged
-TRUTHS = {              # of rows about claims
+JOINT = "j4"            # a joint of lab6; only its name and type matter
+REFERENCES = 5          # number of speeds at which the band of friction is judged
+TRUTHS = {              # truths of the rows about claims
     **{f"drop 20 %, ratio 0.8, exponent {exponent:g}": drop_of(0.2, 0.8, exponent) for exponent in (2.0, 1.0, 0.6)},
     **{f"kink at {knee:g}": kink_at(knee) for knee in (0.2, 0.4, 0.6, 0.8)}}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One joint to be judged: a family of a mix by its place, or one of `TRUTHS`, and how it is measured."""
+    """One joint to judge: its truth (number of a family in a mix, or one of `TRUTHS`) and its measurement condition."""
 
     mix: str
     family: int
@@ -47,7 +47,7 @@ def _mechanism() -> Mechanism:
 
 
 def judge(case: Case) -> dict[str, Any]:
-    """What the estimator says of the joint, against its truth."""
+    """Result of the estimator for the joint, compared with the truth."""
     mix, how = MIXES[case.mix], case.how
     rng = np.random.default_rng([case.seed, case.family, *(case.mix + case.truth).encode(), how.speeds, round(1e4 * how.noise),
                                  *(how.kind + how.order).encode()])
@@ -82,17 +82,17 @@ def judge(case: Case) -> dict[str, Any]:
 
 
 def _tested(slowest: float, count: int) -> np.ndarray:
-    """Speeds even in the logarithm over the tested range [rad/s]."""
+    """Speeds spaced evenly in the logarithm over the tested range [rad/s]."""
     return np.asarray(FASTEST * np.geomspace(slowest, 1.0, count))
 
 
 def _relative(predicted: np.ndarray, true: np.ndarray) -> float:
-    """Root mean square of predicted less true friction, over that of friction."""
+    """Root mean square of predicted minus true friction, divided by the root mean square of friction."""
     return float(np.sqrt(np.mean((predicted - true) ** 2) / np.mean(true**2)))
 
 
 def _candidates(data: FitPoints, speed: np.ndarray) -> dict[str, np.ndarray]:
-    """What every law that competes predicts by itself."""
+    """Predictions of each competing law."""
     predicted = {}
     for name in laws_on_offer():
         law = law_named(name)
@@ -103,7 +103,7 @@ def _candidates(data: FitPoints, speed: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def table_of(measured: Measured) -> pd.DataFrame:
-    """Points of one joint as a reduction of a run makes them, a round trip each."""
+    """Points of one joint, one for each round trip, in the form that the reduction of a run gives."""
     count = len(measured.w)
     alike = {"joint": JOINT, "posture": 0, "position": 0.0, "even": 0.0, "gravity": 0.0, "gravity_rate": 0.0, "torque": 10.0,
              "bending": 10.0, "radial": 10.0, "axial": 10.0, "normal": np.nan, "n": 100, "std": 0.1, "temperature": np.nan,
@@ -113,7 +113,7 @@ def table_of(measured: Measured) -> pd.DataFrame:
 
 
 def interval_score(low: ArrayLike, high: ArrayLike, true: ArrayLike, level: float = 0.95) -> np.ndarray:
-    """Width, and what lies outside times 2 / (1 - level) (Gneiting and Raftery, JASA 102 (2007) 359)."""
+    """Interval score (Gneiting and Raftery, JASA 102 (2007) 359): width + 2 / (1 - level) x distance of the truth outside."""
     below, above, value = (np.asarray(one, dtype=float) for one in (low, high, true))
     missed = np.maximum(0.0, below - value) + np.maximum(0.0, value - above)
     return np.asarray(above - below + 2.0 / (1.0 - level) * missed)

@@ -1,8 +1,8 @@
-"""What a statistician knows who is told how the benchmark `choice` draws its truths: a Bayes mixture, and Cramér-Rao bounds.
+"""Oracle of the benchmark `choice`, which knows the distribution of the truths: a Bayes mixture, and Cramér-Rao bounds.
 
-The mixture is integrated by importance sampling: shapes from a Sobol sequence, then, for each, parameters and the noise's
-variance from what least squares says of them (Student's distribution), weighted by the benchmark's own prior. Of the noise the
-oracle knows correlations and, where there is drift, its prior, but not the deviation.
+The mixture is integrated by importance sampling. Shapes come from a Sobol sequence. For each shape, parameters and noise
+variance are drawn from the result of least squares (Student's distribution) and weighted by the benchmark's prior. The oracle
+knows the correlation of the noise and the prior of the drift, but not the standard deviation of the noise.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from scipy.stats import qmc
 from benchmarks.choice_truths import DRIFT, FASTEST, Condition, Family, Measured, Mix, Truth, correlations
 
 SHAPES, DRAWS = 4096, 8
-_LIGHT = 1e-8           # of the greatest weight, below which draws are left out
+_LIGHT = 1e-8           # draws whose weight is below this fraction of the greatest weight are left out
 _RIDGE = 1e-12
 
 
@@ -26,13 +26,13 @@ class Posterior:
     Attributes
     ----------
     weight : ndarray, shape (n,)
-        Adds up to 1.
+        Weights; their sum is 1.
     coulomb, static : ndarray, shape (n,)
         C and C + D [N·m].
     friction : ndarray, shape (n, speeds)
-        At the speeds that were asked for [N·m].
+        Friction at the requested speeds [N·m].
     falls : ndarray of bool, shape (n,)
-        Whether there is an excess.
+        True if friction falls with speed somewhere, that is, has an excess.
     """
 
     weight: np.ndarray
@@ -43,11 +43,11 @@ class Posterior:
 
     @cached_property
     def draws(self) -> float:
-        """How many draws of equal weight these are worth."""
+        """Effective number of draws of equal weight."""
         return float(1.0 / np.sum(self.weight**2))
 
     def interval(self, values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-        """From the lower to the upper quantile."""
+        """Interval from the lower to the upper quantile."""
         order = np.argsort(values)
         below = np.cumsum(self.weight[order])
         low, high = np.searchsorted(below, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
@@ -55,7 +55,7 @@ class Posterior:
 
 
 def posterior(mix: Mix, how: Condition, measured: Measured, at: np.ndarray, rng: np.random.Generator) -> Posterior:
-    """The mixture; `at` are speeds [rad/s] at which friction is wanted."""
+    """Return the mixture; `at` are the speeds at which friction is computed [rad/s]."""
     parts = []
     for family in mix.families:
         for exponent in family.exponents or (None,):
@@ -69,7 +69,7 @@ def posterior(mix: Mix, how: Condition, measured: Measured, at: np.ndarray, rng:
 
 def _family(family: Family, exponent: float | None, how: Condition, measured: Measured, at: np.ndarray,
             rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Logarithm of weights, and C, C + D, friction, and whether it falls, of draws from one family."""
+    """Draws from one family: logarithm of weights, C, C + D, friction, and whether friction falls with speed."""
     shape, density = _shapes(family, rng)
     X = family.columns(measured.w / FASTEST, shape, exponent)
     p = X.shape[-1]
@@ -101,7 +101,7 @@ def _family(family: Family, exponent: float | None, how: Condition, measured: Me
 
 
 def _shapes(family: Family, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Shapes evenly over the box, the velocity of an excess in the logarithm, and the logarithm of their density."""
+    """Shapes spaced evenly over the box (the velocity of an excess in the logarithm), and the logarithm of their density."""
     if not family.box:
         return np.empty((SHAPES // 8, 0)), np.full(SHAPES // 8, np.log(SHAPES // 8))
     low, high = np.array(family.box).T
@@ -117,7 +117,7 @@ def _shapes(family: Family, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
 
 
 def bounds(truth: Truth, how: Condition, measured: Measured, at: np.ndarray) -> np.ndarray:
-    """Cramér-Rao bound of the deviation of friction at speeds, of a fit that knows the truth's family, shape (speeds,) [N·m]."""
+    """Cramér-Rao bound of the standard deviation of friction for a fit that knows the true family, shape (speeds,) [N·m]."""
     def friction(w: np.ndarray, k: int, step: float) -> np.ndarray:
         shape = truth.shape.copy()
         shape[k] *= np.exp(step)

@@ -8,13 +8,13 @@ import pandas as pd
 from benchmarks.choice_judge import TRUTHS, interval_score
 from benchmarks.choice_truths import DRIFT, KINDS, ORDERS, SERIAL
 
-MEDIAN, MOST = 1.1, 2.3                 # goals: error over that of the best candidate, median and 95 % quantile
-WIDTH, PARAMETERS = 1.3, 1.15           # bands in Cramér-Rao bands, intervals of parameters in those of the oracle
+MEDIAN, MOST = 1.1, 2.3                 # goals: error relative to the best candidate, median and 95 % quantile
+WIDTH, PARAMETERS = 1.3, 1.15           # goals: width of bands per Cramér-Rao bound, width of intervals per oracle's width
 _ROW = ["mix", "truth", "speeds", "noise"]
 
 
 def page(said: pd.DataFrame) -> tuple[dict[str, Any], str]:
-    """All figures, and the tables."""
+    """Return all figures and the tables."""
     drawn = said[~said["truth"].isin(list(TRUTHS))]
     random = drawn[drawn["order"] == "random"]
     errors, claims = _errors(drawn), _claims(said)
@@ -23,21 +23,23 @@ def page(said: pd.DataFrame) -> tuple[dict[str, Any], str]:
     figures = {"errors": errors.to_dict("records"), "claims": claims.to_dict("records"), "intervals": held,
                "intervals_by_truth": by_truth}
     return figures, "\n\n".join([
-        _about(drawn), "## Error over that of the best candidate\n", _errors_table(errors, drawn), "## Claims\n",
+        _about(drawn), "## Error relative to the best candidate\n", _errors_table(errors, drawn), "## Claims\n",
         _claims_table(claims), "## Intervals\n", _held_about(random), _held_table(held, ["mix", "speeds", "noise", "kind"]),
-        "The same by kind of truth, all of the above together.", _held_table(by_truth, ["mix", "truth"])])
+        "The same by kind of truth, over all speeds, noise levels and orders.", _held_table(by_truth, ["mix", "truth"])])
 
 
 def _about(drawn: pd.DataFrame) -> str:
     cases = drawn.groupby([*_ROW, "kind", "order"]).size()
-    return (f"Joints with one round trip a speed, {cases.min()} cases of each kind of truth, number of speeds, noise (part of "
-            "Coulomb friction) and order. Drift: friction grows from the first to the last round trip by a part with standard "
-            f"deviation {DRIFT:g}. AR(1): noise of successive round trips correlates by {SERIAL:g}. First mix: Coulomb friction "
-            "2 to 8 N·m, friction rises by 0.5 to 1.5 of it up to the fastest speed; Stribeck: drop D 5 to 40 %, k_v w_s / D "
-            "0.2 to 1.5; viscous powers 0.6 to 1; kinks at 0.2 to 0.7 of the fastest speed, flat before; speeds even in the "
-            "logarithm from 1/120 of the fastest. Shifted mix: other growth, drops 10 to 60 % with exponents 0.8, 1.4 and 3, "
-            "also with a viscous part that bends, powers 0.5 to 1.8, a saturating viscous part, rounded kinks; speeds even in "
-            "the root, from 1/60 of the fastest. Fits have default options and know neither law, noise nor kind.")
+    return (f"Joints have one round trip for each speed. There are {cases.min()} cases of each kind of truth, number of "
+            "speeds, noise (fraction of Coulomb friction) and order. Drift: from the first to the last round trip friction "
+            f"grows by a random fraction with standard deviation {DRIFT:g}. AR(1): the noise of successive round trips has a "
+            f"correlation of {SERIAL:g}. First mix: Coulomb friction is 2 to 8 N·m, and friction rises by 0.5 to 1.5 of this "
+            "value up to the fastest speed. Stribeck: drop D of 5 to 40 %, k_v w_s / D of 0.2 to 1.5. Viscous powers are 0.6 "
+            "to 1. Kinks are at 0.2 to 0.7 of the fastest speed, with constant friction below. Speeds are spaced evenly in "
+            "the logarithm, from 1/120 of the fastest. Shifted mix: other growth; drops of 10 to 60 % with exponents 0.8, "
+            "1.4 and 3, also with a bent viscous part; powers 0.5 to 1.8; a saturating viscous part; rounded kinks; speeds "
+            "spaced evenly in the square root, from 1/60 of the fastest. Fits have default options and know neither law, "
+            "noise nor kind.")
 
 
 def _errors(drawn: pd.DataFrame) -> pd.DataFrame:
@@ -49,11 +51,12 @@ def _errors(drawn: pd.DataFrame) -> pd.DataFrame:
 def _errors_table(errors: pd.DataFrame, drawn: pd.DataFrame) -> str:
     cells = [(kind, order) for kind in KINDS for order in ORDERS]
     good = (errors["median"] <= MEDIAN), (errors["most"] <= MOST)
-    rows = ["Error: rms of predicted minus true friction over 50 speeds, over the rms of friction. Best candidate: the law "
-            "whose own fit has the least error in this case, known afterwards. Cells: median (95 % quantile); goals: at most "
-            f"{MEDIAN:g} ({MOST:g}) in every cell. Last columns: all kinds and orders of the row; those in random order; the "
-            "same by the mean of the oracle's mixture (below), which knows the truths; and the median error itself. Of "
-            f"{len(errors)} cells {good[0].sum()} keep the goal of the median, {good[1].sum()} that of the quantile.", "",
+    rows = ["Error: rms of predicted minus true friction over 50 speeds, divided by the rms of friction. Best candidate: the "
+            "law whose own fit has the least error in this case, which is known only afterwards. Cells: ratio of the error "
+            f"to the error of the best candidate, median (95 % quantile). Goals: at most {MEDIAN:g} ({MOST:g}) in every cell. "
+            "Last columns: all kinds and orders of the row; random order only; the same for the mean of the oracle's mixture "
+            f"(below), which knows the truths; and the median error itself. Of {len(errors)} cells, {good[0].sum()} reach the "
+            f"goal of the median and {good[1].sum()} the goal of the quantile.", "",
             "| mix, truth | speeds, noise | " + " | ".join(f"{kind}, {order}" for kind, order in cells)
             + " | all | random | oracle, random | error % |", "|---" * (len(cells) + 6) + "|"]
     for key, own in errors.groupby(_ROW, sort=False):
@@ -80,8 +83,8 @@ _GOALS = {"drop 20 %, ratio 0.8, exponent 2": "at least 95 %",
 
 
 def _claims_table(claims: pd.DataFrame) -> str:
-    rows = ["36 speeds, noise 1 %: single truths with white noise in random order, kinds of truth with all noise and orders. "
-            "Ratio: k_v w_s / D. Undecided: \"low-speed excess, shape undecided\".", "",
+    rows = ["36 speeds, noise of 1 %. Single truths have white noise and random order; kinds of truth have all noise and all "
+            "orders. Ratio: k_v w_s / D. Undecided: the result is \"low-speed excess, shape undecided\".", "",
             "| mix, truth | cases | Stribeck effect claimed | undecided | goal for claims |", "|---|---|---|---|---|"]
     for one in claims.to_dict("records"):
         rows.append(f"| {one['mix']}, {one['truth']} | {one['cases']} | {100 * one['claimed']:.1f} % "
@@ -90,12 +93,12 @@ def _claims_table(claims: pd.DataFrame) -> str:
 
 
 def _held(key: tuple[Any, ...], own: pd.DataFrame) -> dict[str, Any]:
-    """Coverage and widths of the cases of a row."""
+    """Coverage and widths for the cases of a row."""
     names = ["mix", "truth"] if len(key) == 2 else ["mix", "speeds", "noise", "kind"]
     off, band, bound, oracle, oracle_held = (np.array(own[name].tolist()) for name in (
         "off", "band", "bound", "oracle_band", "oracle_held"))
     held = np.abs(off) <= band
-    clustered = held.mean(axis=1)               # the references of a case stand and fall together
+    clustered = held.mean(axis=1)               # the references of a case are not independent
     half = 1.96 * clustered.std(ddof=1) / np.sqrt(len(own))
     row = {**dict(zip(names, key, strict=True)), "cases": len(own), "held": held.mean(), "half": half,
            "width": band.mean() / bound.mean(), "oracle_held": oracle_held.mean(), "oracle_width": oracle.mean() / bound.mean(),
@@ -116,18 +119,20 @@ def _held(key: tuple[Any, ...], own: pd.DataFrame) -> dict[str, Any]:
 
 
 def _held_about(random: pd.DataFrame) -> str:
-    return (f"{len(random)} cases, round trips in random order. Friction at five speeds, even in the logarithm over the tested "
-            "range: how often its 95 % interval holds it, with the 95 % interval of that (clustered by case), and its mean width "
-            f"over that of the Cramér-Rao bound for the truth's own family; goals: 95 % inside the interval, at most {WIDTH:g}. "
-            "The oracle is a Bayes mixture of all truths of the mix with the prior by which they are drawn "
-            "(`benchmarks/choice_oracle.py`). `coulomb` and `static`: how often the reported interval holds C and C + D, its "
-            f"mean width over the oracle's (goal: at most {PARAMETERS:g}), and the interval score over the oracle's (Gneiting "
-            "and Raftery). Where there is no excess, C + D is C; `static` is judged where it is reported.")
+    return (f"{len(random)} cases, round trips in random order. Friction is judged at five speeds, spaced evenly in the "
+            "logarithm over the tested range. Columns: share of 95 % intervals that contain the truth, with the 95 % "
+            "interval of this share (clustered by case); mean width of the intervals relative to the Cramér-Rao bound for "
+            f"the truth's own family. Goals: 95 % inside the interval, width at most {WIDTH:g}. The oracle is a Bayes mixture "
+            "of all truths of the mix, with the prior of the draws (`benchmarks/choice_oracle.py`). `coulomb` and `static`: "
+            "share of reported intervals that contain C and C + D; their mean width relative to the oracle's (goal: at most "
+            f"{PARAMETERS:g}); and their interval score relative to the oracle's (Gneiting and Raftery). Without an excess, C "
+            "+ D is C. `static` is judged only if it is reported.")
 
 
 def _held_table(held: list[dict[str, Any]], names: list[str]) -> str:
-    rows = ["| " + ", ".join(names) + " | cases | friction held % | width | interval score, in bounds | oracle: held %, width "
-            "| coulomb held %, width, score | static held %, width, score | of |", "|---" * 9 + "|"]
+    rows = ["| " + ", ".join(names) + " | cases | friction covered % | width | interval score, in bounds | oracle: covered "
+                                      "%, width | coulomb covered %, width, score | static covered %, width, score | cases "
+                                      "with static |", "|---" * 9 + "|"]
     for one in held:
         cells = []
         for name in ("coulomb", "static"):

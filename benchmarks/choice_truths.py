@@ -1,11 +1,11 @@
 """Truths of the benchmark `choice`: curves of friction over speed with their prior, speeds, orders and noise.
 
-Formulae stand here and are not taken from the package. Speeds are parts of the fastest one; a truth is
+The formulae are written here and do not use the package. Speeds are relative to the fastest speed. A truth is
 
     friction = C + D fade(speed) + K rise(speed)
 
-with the shapes `fade` and `rise` of a family, `rise` being 1 at the fastest speed. `Family.log_prior` is the density from which
-`Family.draw` draws, so that `choice_oracle` knows what the benchmark knows.
+with the shapes `fade` and `rise` of a family; `rise` is 1 at the fastest speed. `Family.log_prior` is the density from which
+`Family.draw` draws, so `choice_oracle` knows the distribution of the truths.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from itertools import product
 
 import numpy as np
 
-LEVEL = (2.0, 8.0)              # N·m, of Coulomb friction, even in the logarithm
+LEVEL = (2.0, 8.0)              # N·m; range of Coulomb friction, uniform in the logarithm
 FASTEST = 1.2                   # rad/s
 DRIFT = 0.03                    # standard deviation of friction's growth from the first to the last round trip
 SERIAL = 0.5                    # correlation of successive round trips
-SPEEDS, NOISES = (12, 36), (0.01, 0.03)         # noise as a part of Coulomb friction
+SPEEDS, NOISES = (12, 36), (0.01, 0.03)         # noise as a fraction of Coulomb friction
 KINDS, ORDERS = ("white", "drift", "AR(1)"), ("random", "ascending", "descending")
 
 
@@ -32,16 +32,16 @@ class Family:
     rise : callable
         ``rise(speed, shape)``: friction that grows with speed; shapes have as many columns as `box` has rows.
     box : tuple of (float, float)
-        Range of each number of the shape. All are even within it, but for the velocity at which an excess fades.
+        Range of each number of the shape. The prior is uniform, except for the velocity at which an excess fades.
     growth : tuple of float
-        Range of K / C, even.
+        Range of K / C; uniform prior.
     exponents : tuple of float
-        Of the excess's fading, each as likely as the others; without one there is no excess. The velocity is then the first
+        Exponents of the fading excess, with equal probability; an empty tuple means no excess. The velocity is then the first
         number of the shape.
     drop : tuple of float
-        Range of D / C, even.
+        Range of D / C; uniform prior.
     ratio : tuple of float, optional
-        Range of K w / D with the velocity w at which the excess fades, even; without it w is even in the logarithm within its
+        Range of K w / D with the velocity w at which the excess fades; uniform prior. Without it, log w is uniform within its
         box, and independent of K and D.
     """
 
@@ -54,7 +54,7 @@ class Family:
     ratio: tuple[float, float] | None = None
 
     def columns(self, speed: np.ndarray, shape: np.ndarray, exponent: float | None) -> np.ndarray:
-        """Of C, D where there is an excess, and K, at so many shapes: (n, N, p)."""
+        """Regression columns of C, of D if there is an excess, and of K, for n shapes: (n, N, p)."""
         rise = self.rise(speed, shape)
         parts = [np.ones_like(rise), rise]
         if exponent is not None:
@@ -81,7 +81,7 @@ class Family:
         return np.where(inside, log, -np.inf)
 
     def draw(self, rng: np.random.Generator) -> "Truth":
-        """One truth from the prior."""
+        """Draw one truth from the prior."""
         level, growth = np.exp(rng.uniform(*np.log(LEVEL))), rng.uniform(*self.growth)
         shape = np.array([rng.uniform(*part) for part in self.box])
         if not self.exponents:
@@ -93,7 +93,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Truth:
-    """A curve of a family: parameters C, D where there is an excess, and K [N·m], the shape, and the exponent of the excess."""
+    """A curve of a family: parameters C, D if there is an excess, and K [N·m]; the shape; and the exponent of the excess."""
 
     family: Family
     beta: np.ndarray
@@ -111,7 +111,7 @@ class Truth:
         return float(self.beta[:-1].sum())
 
     def friction(self, w: np.ndarray) -> np.ndarray:
-        """Without noise, at speeds [rad/s]."""
+        """Friction without noise at speeds [rad/s]."""
         return np.asarray(self.family.columns(w / FASTEST, self.shape[None], self.exponent)[0] @ self.beta)
 
 
@@ -131,7 +131,7 @@ def _kink(speed: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return np.maximum(0.0, speed - shape[:, :1]) / (1.0 - shape[:, :1])
 
 
-_ROUND = 0.08                   # of the fastest speed, within which a rounded kink turns
+_ROUND = 0.08                   # width of a rounded kink, as a fraction of the fastest speed
 
 
 def _rounded(speed: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ def _bent(speed: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Mix:
-    """Truths as likely as each other, and the speeds at which they are measured."""
+    """Families of truths with equal probability, and the speeds at which they are measured."""
 
     name: str
     families: tuple[Family, ...]
@@ -159,13 +159,13 @@ class Mix:
     orders: tuple[str, ...] = ORDERS
 
     def speeds(self, count: int) -> np.ndarray:
-        """Ascending, as parts of the fastest."""
+        """Ascending speeds relative to the fastest speed."""
         if self.even == "logarithm":
             return np.geomspace(self.slowest, 1.0, count)
         return np.linspace(np.sqrt(self.slowest), 1.0, count) ** 2
 
 
-_FADES = ((0.2 * 0.05 / 1.5, 1.5 * 0.4 / 0.5),)         # what drop, ratio and growth make of it
+_FADES = ((0.2 * 0.05 / 1.5, 1.5 * 0.4 / 0.5),)         # range that follows from drop, ratio and growth
 FIRST = Mix("first", (
     Family("Coulomb-viscous", _linear),
     *(Family(f"Stribeck, exponent {exponent:g}", _linear, _FADES, exponents=(exponent,), drop=(0.05, 0.4), ratio=(0.2, 1.5))
@@ -183,19 +183,19 @@ MIXES = {mix.name: mix for mix in (FIRST, SHIFTED)}
 
 
 def drop_of(part: float, ratio: float, exponent: float, growth: float = 0.72) -> Truth:
-    """Of the first mix, 5 N·m of Coulomb friction, with such a drop and ratio K w / D."""
+    """Truth of the first mix with 5 N·m of Coulomb friction, the given drop, and the given ratio K w / D."""
     family = next(one for one in FIRST.families if one.exponents == (exponent,))
     return Truth(family, 5.0 * np.array([1.0, part, growth]), np.array([ratio * part / growth]), exponent)
 
 
 def kink_at(knee: float, slope: float = 0.72) -> Truth:
-    """Of the first mix, 5 N·m up to a part of the fastest speed, and such a slope beyond it."""
+    """Truth of the first mix with 5 N·m up to a fraction of the fastest speed, and the given slope above this speed."""
     return Truth(FIRST.families[-1], 5.0 * np.array([1.0, slope * (1.0 - knee)]), np.array([knee]), None)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """How a truth is measured."""
+    """Measurement condition of a truth."""
 
     speeds: int
     noise: float
@@ -204,13 +204,13 @@ class Condition:
 
 
 def conditions(mix: Mix) -> list[Condition]:
-    """All that belong to a mix."""
+    """All conditions of a mix."""
     return [Condition(*one) for one in product(SPEEDS, NOISES, KINDS, mix.orders)]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Round trips in the order of time: speeds [rad/s], torques [N·m], and when, from -1/2 to 1/2."""
+    """Round trips in order of time: speeds [rad/s], torques [N·m], and times from -1/2 to 1/2."""
 
     w: np.ndarray
     tau: np.ndarray
@@ -218,7 +218,7 @@ class Measured:
 
 
 def measure(truth: Truth, mix: Mix, how: Condition, rng: np.random.Generator) -> Measured:
-    """One round trip a speed, with noise and drift."""
+    """Measure one round trip for each speed, with noise and drift."""
     w = FASTEST * mix.speeds(how.speeds)
     w = {"random": rng.permutation(w), "ascending": w, "descending": w[::-1]}[how.order]
     t = np.linspace(-0.5, 0.5, len(w))
@@ -228,6 +228,6 @@ def measure(truth: Truth, mix: Mix, how: Condition, rng: np.random.Generator) ->
 
 
 def correlations(kind: str, count: int) -> np.ndarray:
-    """Of the noise of successive round trips."""
+    """Correlation matrix of the noise of successive round trips."""
     apart = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
     return np.asarray(SERIAL**apart if kind == "AR(1)" else np.eye(count))

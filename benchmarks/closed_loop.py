@@ -1,4 +1,4 @@
-"""One joint in a closed loop: how often bias is named that is none or that matters, and whether intervals then hold the truth."""
+"""One joint in a closed loop: false alarms and power of the bias test, and coverage of intervals after correction."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -23,14 +23,14 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 
 ASKED = ("coulomb", "viscous", "inertia")
-_AT_ONCE = 50           # logs that are simulated together
-_FAR = 2.0              # half widths off, from which bias should be named
+_AT_ONCE = 50           # number of logs that are simulated together
+_FAR = 2.0              # error in half widths from which bias should be reported
 _G = 9.81
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: what it is, the loop, the law that is fitted, and a bandwidth [Hz] if it is not the log's own."""
+    """One row of the table: its name, the loop, the fitted law, and a bandwidth [Hz]; default is the bandwidth of the log."""
 
     name: str
     loop: Loop
@@ -57,7 +57,8 @@ DISTURBED = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=500, help="stiff and soft; a tenth of the other rows")
+    parser.add_argument("--logs", type=int, default=500, help="number of logs of the rows stiff and soft; other rows have a "
+                                                              "tenth")
     parser.add_argument("--jobs", type=int, default=2)
 
 
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judged(row: Row, seeds: range) -> list[dict[str, Any]]:
-    """What least squares and instruments say of each log."""
+    """Results of least squares and of instruments for each log."""
     found = []
     for run in logs_of(row.loop, seeds):
         log = filtered([run], [model(row.loop)], row.bandwidth)
@@ -82,7 +83,7 @@ def judged(row: Row, seeds: range) -> list[dict[str, Any]]:
         try:
             told = fit(reference=commanded(log))
             plain = told if told.loop is None or told.loop.verdict != BIASED else fit()
-        except FitError:                    # of a joint whose noise hides where it turns
+        except FitError:                    # the noise hides the reversals of the joint
             continue
         assert told.loop is not None
         found.append({"verdict": told.loop.verdict, "named": bool(told.loop.named), "before": _against(plain, row.loop),
@@ -91,7 +92,7 @@ def judged(row: Row, seeds: range) -> list[dict[str, Any]]:
 
 
 def model(loop: Loop) -> Mechanism:
-    """Turns about y, level at zero."""
+    """Model of a joint that turns about y; the link is horizontal at zero."""
     return Mechanism("joint", ("joint",), (-1,), prismatic=np.array([False]), axis=np.array([[0.0, 1.0, 0.0]]),
                      origin=np.zeros((1, 3)), mass=np.array([loop.gravity / _G]), com=np.array([[1.0, 0.0, 0.0]]),
                      inertia=np.zeros((1, 3, 3)), gravity=np.array([0.0, 0.0, -_G]), position=np.array([[-3.0, 3.0]]),
@@ -99,7 +100,7 @@ def model(loop: Loop) -> Mechanism:
 
 
 def logs_of(loop: Loop, seeds: range) -> list[Run]:
-    """A log for each seed."""
+    """Simulate one log for each seed."""
     t, q, tau, told = loop.recorded(seeds)
     arm = ArmFile(Path("joint.toml"), "joint", Path("joint.urdf"), (0.0, 0.0, -_G), "motor current", Tool(), Workspace(),
                   DriverTable(), {"joint": JointTable()}, {})
@@ -108,7 +109,7 @@ def logs_of(loop: Loop, seeds: range) -> list[Run]:
 
 
 def _against(joint: JointFit, loop: Loop) -> dict[str, tuple[float, bool]]:
-    """Error of each parameter in half widths of its interval, and whether that holds the truth."""
+    """Error of each parameter in half widths of its interval, and whether the interval contains the truth."""
     found = {}
     for name in ASKED:
         entry: Parameter | None = joint.fit.parameters.get(name, joint.gravity.get(name))
@@ -135,12 +136,13 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(figures: list[dict[str, Any]]) -> str:
-    """A row a loop."""
-    lines = ["One joint that turns, 40 s of four sines under a PD controller at 500 Hz, Coulomb friction of 2 N·m; "
-             "Coulomb-viscous law, `--motion joint`. Level of the test: 1 %. Errors are medians, in half widths of 95 % "
-             "intervals. Where encoders are coarse intervals miss the truth by what instruments share, too.", "",
-             "| loop | logs | bias named, % (95 % interval) | corrected, % | not tested | least squares more than two half "
-             "widths off: named | least squares: error, covered %: Coulomb; viscous; inertia | what is calibrated |",
+    """Return the table with one row for each loop."""
+    lines = ["One revolute joint follows four sines for 40 s under a PD controller at 500 Hz. Coulomb friction is 2 N·m. The "
+             "fit uses the Coulomb-viscous law and `--motion joint`. The test has a level of 1 %. \"Pushed\": an unknown "
+             "torque acts on the joint. Errors are medians, in half widths of 95 % intervals. With coarse encoders intervals "
+             "miss the truth also after correction, because the instruments have the same error.", "",
+             "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least squares wrong by over two "
+             "half widths: reported | least squares: error, covered %: Coulomb; viscous; inertia | calibration: the same |",
              "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["named"], row["logs"])

@@ -1,7 +1,8 @@
-"""Tracking error of slow motion under a torque controller: no friction in its feed-forward, a simulator's two numbers, the law.
+"""Tracking error of slow motion under a torque controller, with three kinds of friction feed-forward.
 
-All joints swing about home as sines, as slow as the Stribeck effect reaches, in torque mode: rigid-body torque of the
-wanted motion, a soft proportional-derivative loop, and what is told of friction at the wanted velocity.
+All joints follow sines about home in torque mode, at speeds in the range of the Stribeck effect. The torque is the sum of the
+rigid-body torque of the reference motion, a soft proportional-derivative loop, and the friction feed-forward at the reference
+velocity: none, constant and viscous friction as in a simulator, or the identified law.
 """
 
 import argparse
@@ -26,22 +27,22 @@ from stribeck.ident.model.dynamics import mass_matrix
 
 SPEEDS = (0.02, 0.05, 0.2)
 _AMPLITUDE = 0.1        # rad
-_SWINGS = 1.5           # of which the last is judged
-_LOOP = 3.0             # Hz, of the controller that sees the error
+_SWINGS = 1.5           # number of swings; the last full swing is judged
+_LOOP = 3.0             # Hz; bandwidth of the feedback controller
 
 Friction = Callable[[Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
 class Tracked:
-    """A motion that was followed.
+    """A recorded motion.
 
     Attributes
     ----------
     t : ndarray, shape (N,)
         Time [s].
     wanted, error : ndarray, shape (N, n)
-        Position that was wanted, and what was missing [rad].
+        Reference position, and tracking error [rad].
     """
 
     t: Array
@@ -50,7 +51,7 @@ class Tracked:
 
     @property
     def rms(self) -> Array:
-        """Of the error over the last swing, shape (n,) [rad]."""
+        """Root mean square of the error over the last swing, shape (n,) [rad]."""
         last = self.t >= self.t[-1] * (1.0 - 1.0 / _SWINGS)
         return np.asarray(np.sqrt(np.mean(self.error[last] ** 2, axis=0)))
 
@@ -84,7 +85,7 @@ def _table(arm: str, calibration: Calibration) -> tuple[dict[str, Any], str]:
 
 
 def told(calibration: Calibration) -> dict[str, Friction]:
-    """What a controller may be told of friction at (q, dq, ddq), each shape (n,)."""
+    """Kinds of friction feed-forward, each a function of (q, dq, ddq) with shape (n,)."""
     near = [approximate(joint) for joint in calibration.joints.values()]
     constant, viscous = np.array([(one.friction, one.damping) for one in near]).T
     return {"no friction": lambda q, dq, ddq: np.zeros(len(q)),
@@ -93,7 +94,7 @@ def told(calibration: Calibration) -> dict[str, Friction]:
 
 
 def follow(arm: str, calibration: Calibration, friction: Friction, speed: float, seed: int = 7) -> Tracked:
-    """Follow slow sines with all joints of a simulated arm, at most `speed` [rad/s]; a seed of its own noise."""
+    """Follow slow sines with all joints of a simulated arm; `speed` is the largest speed [rad/s], `seed` that of the noise."""
     file, mechanism = load_arm(arm), calibration.mechanism
     device, rigid = SimulatedArm(file, seed), Feedforward(mechanism, calibration).rigid
     home, n = np.array(file.home(mechanism)), mechanism.n
@@ -103,7 +104,7 @@ def follow(arm: str, calibration: Calibration, friction: Friction, speed: float,
     rate = speed / _AMPLITUDE
     t = np.arange(int(_SWINGS * 2.0 * np.pi / rate * device.rate)) / device.rate
     sine, cosine = np.sin(rate * t), np.cos(rate * t)
-    wanted = home + _AMPLITUDE * (1.0 - cosine)[:, None] * np.ones(n)       # begins at rest
+    wanted = home + _AMPLITUDE * (1.0 - cosine)[:, None] * np.ones(n)       # starts at rest
     error, torque_mode = np.empty_like(wanted), ("torque",) * n
     device.enable()
     sample = device.step(Command(np.zeros(n)))

@@ -1,4 +1,4 @@
-"""Rigid-body dynamics with all joint wrenches: batch code against Pinocchio and MuJoCo, sample by sample from Python."""
+"""Speed of rigid-body dynamics with all joint wrenches: batch code against Pinocchio and MuJoCo in a Python loop."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ import numpy as np
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIMIT_MB = 300
-_GOAL = 6               # times faster than Pinocchio's loop
+_GOAL = 6               # goal: speed relative to Pinocchio's loop
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Time all engines in turn in one process with one thread; memory of the batch code in a process of its own."""
+    """Measure the time of all engines in turn in one thread, and the memory of the batch code in a process of its own."""
     environment = os.environ | dict.fromkeys(_THREADS, "1")
     found: dict[str, Any] = {}
     for what in ("times", "memory"):
@@ -30,22 +30,23 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         found |= json.loads(done.stdout)
     per_sample = {name: 1e6 * np.array(values) / options.samples for name, values in found["s"].items()}
     ours = per_sample["stribeck"]
-    rows = ["| engine | µs a sample, median (least) | times as long as stribeck, median of rounds |", "|---|---|---|"]
+    rows = ["| engine | µs per sample, median (least) | time relative to stribeck, median of rounds |", "|---|---|---|"]
     rows += [f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | {np.median(values / ours):.1f} |"
              for name, values in per_sample.items()]
-    text = ("lab6, six joints, q, dq and ddq given, torques and wrenches of all joints kept; "
-            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` with its data, and the "
-            "forces either asked for by joint, `data.f[j].vector`, or through views that are made once; in joint axes. MuJoCo: "
-            "`mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and `mj_comVel`, on its own buffers; in "
-            "world axes about the centre of mass. stribeck: `joint_wrenches`, in base axes about the joint origins, and the "
-            f"moments along the axes. Largest difference of a torque from Pinocchio's: {found['difference']:.1e} N·m, from "
-            f"MuJoCo's: {found['difference_mujoco']:.1e} N·m. Peak memory of a process that does it with stribeck: "
-            f"{found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of which {found['before_mb']:.0f} MB before it began.")
+    text = ("lab6 has six joints. q, dq and ddq are given; torques and wrenches of all joints are stored. "
+            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` with its data; the "
+            "forces are read either joint by joint, `data.f[j].vector`, or through views that are created once; in joint "
+            "axes. MuJoCo: `mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and `mj_comVel`, on its "
+            "own buffers; in world axes about the centre of mass. stribeck: `joint_wrenches`, in base axes about the joint "
+            "origins, and the moments along the axes. Largest difference of a torque from Pinocchio: "
+            f"{found['difference']:.1e} N·m, from MuJoCo: {found['difference_mujoco']:.1e} N·m. Peak memory of a process that "
+            f"computes this with stribeck: {found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of which "
+            f"{found['before_mb']:.0f} MB were used before the computation.")
     return found, "\n".join([text, "", _verdict(per_sample, found["peak_mb"]), "", *rows])
 
 
 def _verdict(per_sample: dict[str, np.ndarray], peak_mb: float) -> str:
-    """The goal, and which of Pinocchio's loops it is met against."""
+    """Return the goal, and whether it is reached against each of Pinocchio's loops."""
     told = []
     for name, what in (("Pinocchio in a loop, forces by joint", "the loop as it is usually written"),
                        ("Pinocchio in a loop, forces through views", "views that are made once")):

@@ -1,8 +1,8 @@
-"""What a rigid model makes of the friction of an elastic joint or a flexible link: one link, softer and softer.
+"""Errors of a rigid model that identifies the friction of one elastic joint or flexible link, for falling stiffness.
 
-The drive follows three harmonics in torque mode, by a PD controller with the rigid model's torque fed forward. In velocity
-mode the arm's own loop answers the steps of its set-point within a cycle, and one torque a cycle is no mean of that; a torque
-command holds for the cycle, so that what is reported is what acted.
+The drive follows three harmonics in torque mode, with a PD controller and the torque of the rigid model as feed-forward. A torque
+command is constant during a cycle, so the recorded torque is the acting torque. In velocity mode the velocity loop of the arm
+responds within a cycle to each step of the set-point, and one recorded torque per cycle is not the mean of this response.
 """
 
 import argparse
@@ -27,17 +27,17 @@ Array = NDArray[np.float64]
 REFERENCE = Path(__file__).parent.parent / "data" / "reference" / "f_flexjoint.json"
 FREQUENCY = np.array([0.5, 1.0, 1.5])       # Hz
 AMPLITUDE = np.array([0.5, 0.2, 0.1])       # rad
-FADE = 2.0                                  # s in which the motion grows, a period; identification starts a period later
+FADE = 2.0                                  # s; the motion grows during this period, identification starts one period later
 KP, KD = 400.0, 20.0                        # N·m/rad, N·m·s/rad
 SLOWEST = 0.05                              # rad/s
-PARAMETERS = ("J", "mgc", "mu_r", "fv")     # names of the reference
-SPREAD = np.array([0.0, 0.7548776662466927, 0.5698402909980532])     # turns from motion to motion: even over the plane
-CLAMPED = 1.8751041**2                      # rad/s of a clamped beam's first mode per sqrt(E I / (m l^3))
+PARAMETERS = ("J", "mgc", "mu_r", "fv")     # names in the reference
+SPREAD = np.array([0.0, 0.7548776662466927, 0.5698402909980532])     # phase step in turns; fills the plane evenly
+CLAMPED = 1.8751041**2                      # frequency [rad/s] of a clamped beam's first mode per sqrt(E I / (m l^3))
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Drive position, velocity and torque, spring's deflection [rad] and bending of the link [m], each shape (N,)."""
+    """Drive position, velocity and torque, deflection of the spring [rad] and of the link's tip [m], each shape (N,)."""
 
     rate: float
     q: Array
@@ -49,8 +49,9 @@ class Recording:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--seconds", type=float, default=14.0, help="length of a recording, from 6 s")
-    parser.add_argument("--motions", type=int, default=16, help="phases of the harmonics, the reference's first")
+    parser.add_argument("--seconds", type=float, default=14.0, help="length of a recording [s], at least 6")
+    parser.add_argument("--motions", type=int, default=16, help="number of motions with different phases; the first is the "
+                                                                "reference's")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -66,8 +67,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         found = {what: [[job.result() for job in row] for row in rows] for what, rows in jobs.items()}
     locked = [np.sqrt(K / link_inertia(arm)) / (2.0 * np.pi) if K else np.inf for K in stiffnesses]
     text = ["## Along the reference's motion", "",
-            "All phases zero. Beside each bias, rms and twist in brackets: the reference's, whose amplitudes and phases are not "
-            "stated: the trend compares, the digits do not.", "",
+            "All phases are zero. Values in brackets are those of the reference, which states neither amplitudes nor phases: "
+            "compare the trends, not the digits.", "",
             "| K N·m/rad | locked Hz | J kg·m² | m g c N·m | mu_r m | bias | f_v N·m·s/rad | bias | rms N·m | twist rad |",
             "|---" * 10 + "|"]
     for K, hertz, (entry, *_), reference in zip(stiffnesses, locked, found["joint"], references, strict=True):
@@ -77,9 +78,10 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                     f"{entry['max_twist']:.4f} ({reference['max_twist']:.4f}) |")
     text += ["", f"True values: J {true['J']:.5f}, m g c {true['mgc']:.4f}, mu_r {true['mu_r']:.3f}, f_v {true['fv']:.2f}.", "",
              f"## Along {options.motions} motions", "",
-             "The same harmonics with phases spread evenly, the reference's among them. Bias over the motions: median (least ... "
-             "most), and root mean square. A joint with a spring, and a rigid joint whose link bends, a beam of four segments "
-             "with E I such that its first natural frequency behind the locked drive is the spring's.", "",
+             "The same harmonics with evenly spread phases, including zero phases. Bias over the motions: median (smallest "
+             "... largest), and root mean square. \"Spring\": a joint with a spring. \"Link\": a rigid joint whose link "
+             "bends, a beam of four segments. Its E I gives it the same first natural frequency behind the locked drive as "
+             "the spring.", "",
              "| locked Hz | spring: mu_r | rms | f_v | E I N·m² | link: mu_r | rms | f_v | tip bends by at most mm |",
              "|---" * 9 + "|"]
     bias = {(what, key): np.array([[entry[key] / true[key] - 1.0 for entry in row] for row in rows])
@@ -90,7 +92,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         spreads = {what: f"{_spread(bias[what, 'mu_r'][k])} | {100.0 * _rms(bias[what, 'mu_r'])[k]:.1f} % | "
                          f"{_spread(bias[what, 'fv'][k])}" for what in soft}
         text.append(f"| {hertz:.1f} | {spreads['joint']} | {EI:.4g} | {spreads['link']} | {bends:.1f} |")
-    text += ["", "How far it holds that the Coulomb bias grows as stiffness falls:", "",
+    text += ["", "Growth of the Coulomb bias with falling stiffness:", "",
              *(f"- {name}: {_holds(bias[what, 'mu_r'], locked)}" for what, name in (("joint", "spring"), ("link", "link")))]
     return {"truth": true, "stiffness": stiffnesses, "phases": phases(options.motions), "found": found}, "\n".join(text)
 
@@ -104,35 +106,35 @@ def _spread(biases: Array) -> str:
 
 
 def _rms(bias: Array) -> Array:
-    """Over the motions, shape (K,)."""
+    """Root mean square over the motions, shape (K,)."""
     return np.asarray(np.sqrt(np.mean(bias**2, axis=1)))
 
 
 def _holds(bias: Array, locked: Sequence[float]) -> str:
-    """What is true of the bias of each stiffness and motion, shape (K, motions), from rigid to soft."""
+    """Describe the trend of the bias of each stiffness and motion, shape (K, motions), from rigid to soft."""
     motions, falls = bias.shape[1], np.diff(bias, axis=0) < 0.0
     median = np.diff(np.median(bias, axis=1)) < 0.0
     since = next(k for k in range(len(locked)) if median[k:].all())
     always = ", ".join(f"{hertz:.1f}" for hertz, row in zip(locked[1:], bias[1:], strict=True) if (row < 0.0).all())
-    return (f"the root mean square over the motions {'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at every "
-            f"step. The median falls at every step from {locked[since]:.1f} Hz on; the bias itself does so along "
-            f"{int(falls[since:].all(axis=0).sum())} of {motions} motions, and from the rigid arm on along "
-            f"{int(falls.all(axis=0).sum())}. Along every motion Coulomb friction comes out too small at {always or 'no'} Hz, at "
+    return (f"the root mean square over the motions {'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at "
+            f"every step. The median falls at every step from {locked[since]:.1f} Hz on. The bias itself falls at every step "
+            f"from there along {int(falls[since:].all(axis=0).sum())} of {motions} motions, and from the rigid arm on along "
+            f"{int(falls.all(axis=0).sum())}. Coulomb friction is too small along all motions at {always or 'no'} Hz, and at "
             f"{locked[-1]:.1f} Hz along {int((bias[-1] < 0.0).sum())} of {motions}.")
 
 
 def phases(motions: int) -> list[tuple[float, ...]]:
-    """Phases of the harmonics [rad]; a shift in time is no other motion, so that the first is always 0."""
+    """Phases of the harmonics [rad]; the first phase is always 0, because a shift in time gives the same motion."""
     return [tuple(row) for row in (2.0 * np.pi * (np.arange(motions)[:, None] * SPREAD % 1.0)).tolist()]
 
 
 def spring(stiffness: float | None) -> dict[str, Any]:
-    """Knobs of a joint with stiffness K [N·m/rad] and damping 0.002 sqrt(K); None is a rigid one."""
+    """Knobs of a joint with stiffness K [N·m/rad] and damping 0.002 sqrt(K); None gives a rigid joint."""
     return {} if stiffness is None else {"stiffness": stiffness, "stiffness_damping": 0.002 * np.sqrt(stiffness)}
 
 
 def beam(arm: ArmFile, stiffness: float | None, segments: int = 4) -> dict[str, Any]:
-    """Knobs of a rigid joint whose link has the first natural frequency and damping that a spring would give it."""
+    """Knobs of a rigid joint with a flexible link of the same first natural frequency and damping as a spring."""
     if stiffness is None:
         return {}
     mechanism = load_mechanism(arm)
@@ -142,7 +144,7 @@ def beam(arm: ArmFile, stiffness: float | None, segments: int = 4) -> dict[str, 
 
 
 def truth(arm: ArmFile) -> dict[str, float]:
-    """What a rigid model should find."""
+    """True parameters of the rigid model."""
     mechanism, joint = load_mechanism(arm), arm.simulation["joints"]["shoulder"]
     link = inverse_dynamics(mechanism, [[0.0], [0.0]], ddq=[[0.0], [1.0]])[:, 0]
     return {"J": float(link[1] - link[0]) + arm.joint("shoulder").rotor_inertia, "mgc": float(link[0]),
@@ -150,20 +152,20 @@ def truth(arm: ArmFile) -> dict[str, float]:
 
 
 def link_inertia(arm: ArmFile) -> float:
-    """Of the rigid link about its joint [kg·m²]."""
+    """Inertia of the rigid link about its joint [kg·m²]."""
     return truth(arm)["J"] - arm.joint("shoulder").rotor_inertia
 
 
 def experiment(arm: ArmFile, knobs: dict[str, Any], phase: tuple[float, ...] = (0.0, 0.0, 0.0),
                seconds: float = 14.0) -> dict[str, Any]:
-    """Record one motion on a joint with these knobs and identify it; keys are those of the reference."""
+    """Record one motion of a joint with these knobs and identify the parameters; keys are those of the reference."""
     recording = record(arm, knobs, phase, seconds)
     return {**identify(arm, recording), "max_twist": float(np.abs(recording.twist).max()),
             "max_bending": float(recording.bending.max())}
 
 
 def record(arm: ArmFile, knobs: dict[str, Any], phase: tuple[float, ...], seconds: float) -> Recording:
-    """The drive follows the harmonics, on a joint with the arm's friction and these knobs."""
+    """Record the harmonics with the arm's friction and these knobs."""
     joint = {key: value for key, value in arm.simulation["joints"]["shoulder"].items() if not key.startswith("stiffness")} | knobs
     rate = arm.driver.rate
     q_ref, dq_ref, ddq_ref = motion(np.arange(round(seconds * rate)) / rate, phase)
@@ -196,7 +198,7 @@ def motion(t: Array, phase: tuple[float, ...]) -> tuple[Array, Array, Array]:
 def identify(arm: ArmFile, recording: Recording) -> dict[str, float]:
     """Least squares of tau = J ddq + mgc cos(q) + mu_r F(q, dq, ddq) sgn(dq) + fv dq, F the rigid model's radial force.
 
-    A torque acted for a whole cycle; the motion that belongs to it is the cycle's mean.
+    The torque is constant during a cycle, so the matching motion is the mean of the cycle.
     """
     q, dq = (recording.q[1:] + recording.q[:-1]) / 2.0, (recording.dq[1:] + recording.dq[:-1]) / 2.0
     ddq = np.diff(recording.dq) * recording.rate

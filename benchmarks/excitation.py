@@ -1,4 +1,4 @@
-"""Excitation against other motion of the same time: what is identified and what the design foretells, beside figaroh."""
+"""Excitation compared with other motions of the same time and with figaroh: reached and expected intervals."""
 
 import argparse
 import tempfile
@@ -30,28 +30,29 @@ from stribeck.ident.model.regressor import inertial_parameters
 
 ARMS = ("lab6", "ur5")
 _NORMAL = 1.96
-_PART = 0.3             # by which models of parallel machines are off
-FLOBAROID = ("FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) minimises the condition "
-             "number of the regressor over Fourier series by particle swarms. Its tutorial states torque errors on a Kuka LWR 4+ "
-             "(NRMS 0.19 % fitted, 0.23 % on another log); no condition number or interval of an optimised trajectory was found "
-             "in its documentation that could stand beside these.")
+_PART = 0.3             # largest relative error of the models of parallel machines
+FLOBAROID = ("FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) minimises the "
+             "condition number of the regressor over Fourier series by particle swarms. Its tutorial states torque errors on "
+             "a Kuka LWR 4+ (NRMS 0.19 % fitted, 0.23 % on another log). Its documentation states no condition number or "
+             "interval of an optimised trajectory that could be compared with these results.")
 Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]       # time, positions, velocities, accelerations
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=3, help="wrong models of each arm")
+    parser.add_argument("--cases", type=int, default=3, help="number of wrong models of each arm")
     parser.add_argument("--first", type=int, default=100, help="seed of the first case")
-    parser.add_argument("--seconds", type=float, default=40.0, help="of motion")
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each motion of an arm [s]")
     parser.add_argument("--arms", nargs="*", default=list(ARMS), choices=("lab6", *PUBLIC))
-    parser.add_argument("--machines", nargs="*", default=["planar-3-prr"], choices=MACHINES, help="parallel ones")
-    parser.add_argument("--machine-seconds", type=float, default=20.0, help="of motion of these")
-    parser.add_argument("--figaroh-turns", type=int, default=25, help="of IPOPT for each segment of figaroh's trajectory")
+    parser.add_argument("--machines", nargs="*", default=["planar-3-prr"], choices=MACHINES, help="parallel machines")
+    parser.add_argument("--machine-seconds", type=float, default=20.0, help="length of each motion of a machine [s]")
+    parser.add_argument("--figaroh-turns", type=int, default=25, help="iterations of IPOPT for each segment of figaroh's "
+                                                                      "trajectory")
 
 
 @dataclass(frozen=True)
 class Moved(WrongModel):
-    """An arm whose model is wrong, along a motion that is given instead of a random one."""
+    """An arm with a wrong model that follows a given motion instead of a random motion."""
 
     along: Motion | None = None
 
@@ -90,14 +91,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def arm_of(name: str) -> ArmFile:
-    """The arm file of an arm; of a public one with limits that are assumed where its URDF states none."""
+    """Return the arm file of an arm; for a public arm, limits that the URDF does not state are assumed."""
     if name == "lab6":
         return load_arm("lab6")
     return assumed_arm(WrongModel(name, 0).path, Path(tempfile.mkdtemp()))
 
 
 def designed(arm: ArmFile, design: Design, seconds: float) -> Motion:
-    """The excitation of an arm, as its plan states it."""
+    """Return the excitation of an arm in the form of its plan."""
     plan = plan_excitation(arm, time=seconds)
     start, segment = next(leg for leg in plan.legs() if leg[1].wave is not None)
     wave = motion_profile(start, segment, plan.names, design.limits)
@@ -109,7 +110,7 @@ def designed(arm: ArmFile, design: Design, seconds: float) -> Motion:
 
 def stated(arm: str, how: str, motion: Motion, information: MotionInformation, allowance: Allowance,
            seconds: float | None) -> dict[str, Any]:
-    """What a motion is worth before it is driven."""
+    """Expected information of a motion before it is driven."""
     t, q, dq, ddq = motion
     course = Course(q, dq, ddq, float(t[1] - t[0]))
     ahead = told(information, information.prior, course)
@@ -119,7 +120,7 @@ def stated(arm: str, how: str, motion: Motion, information: MotionInformation, a
 
 
 def judged(case: Moved, how: str, information: MotionInformation, motion: Motion) -> list[dict[str, Any]]:
-    """Friction and base parameters of one wrong model, intervals beside those that the design foretells for its noise."""
+    """Friction and base parameters of one wrong model, with reached intervals and intervals expected for its noise."""
     log = case.recorded(float(motion[0][-1]))
     result = identify([log], Options(law="coulomb-viscous", load=case.load, motion="model", inertia="fit"))
     inertia = result.calibration.model.inertia
@@ -150,7 +151,7 @@ def judged(case: Moved, how: str, information: MotionInformation, motion: Motion
 
 
 def foretold(case: Moved, information: MotionInformation, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
-    """95 % half widths of base parameters that the design foretells if it knows noise and friction; and those of the model."""
+    """Expected 95 % half widths of base parameters for known noise and friction, and half widths of the model alone."""
     true = tuple(replace(guess, coulomb=coulomb, static=1.05 * coulomb, viscous=0.6 * coulomb, coulomb_coefficient=case.growth,
                          within=case.noise * coulomb * np.sqrt(40.0 / RATE), level=1e-3 * coulomb)
                  for guess, coulomb in zip(information.guesses, case.coulomb, strict=True))
@@ -179,26 +180,27 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def of_machines(rows: list[dict[str, Any]]) -> list[str]:
-    """Parallel machines, and what the columns mean."""
+    """Return the table of parallel machines with an explanation of its columns."""
     return [] if not rows else [
-        "", "Parallel machines, moved by MuJoCo, the friction and noise of their arm files, one log each; the model's masses, "
-        f"centres of mass and inertias are off by up to {100.0 * _PART:.0f} %. Margin: reciprocal condition number over that at "
-        "home, every 0.02 s of the motion, by MuJoCo's equality constraints. Friction: rms error over speeds and loads, all "
-        "drives.", "",
+        "", "Parallel machines are moved by MuJoCo, with the friction and noise of their arm files; there is one log for "
+            f"each machine. The masses, centres of mass and inertias of the model are wrong by up to {100.0 * _PART:.0f} %. "
+            "Margin: reciprocal condition number relative to home, every 0.02 s of the motion, from MuJoCo's equality "
+            "constraints. Friction: rms error over speeds and loads, for all drives.", "",
         *machine_table(rows)]
 
 
 def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]:
-    """Motions, then what was fitted to them."""
-    text = ["Arms with the limits of their files, for public arms with assumed ones where the URDF states none, and the "
-            "workspace box of lab6. *Excitation* is `stribeck run ARM --experiment excitation`; *four sines* are the random "
-            "motion of the benchmark `inertia`, which keeps no limit but its own 1.3 rad/s; *figaroh* is its optimal "
-            "trajectory (least condition number of its base regressor, by IPOPT, splines from rest to rest stacked up to the "
-            "same time, limits of position, velocity and torque as those of plans; it has none of acceleration, and no box). "
-            "Condition number: base regressor, rows over the noise, columns of unit length, the same code for all. Parts of "
-            "limits: of what plans allow; above 1 the motion would be refused.", "",
-            "| arm | motion | robot time s | condition number | gain nat | nat/s | of position, velocity, acceleration, torque "
-            "allowed | design s |", "|---|---|---|---|---|---|---|---|"]
+    """Return the tables of motions and of the fits to their logs."""
+    text = ["Arms have the limits of their files; public arms have assumed limits if the URDF states none; lab6 has its "
+            "workspace box. *Excitation* is `stribeck run ARM --experiment excitation`. *Four sines* is the random motion of "
+            "the benchmark `inertia`, whose only limit is 1.3 rad/s. *figaroh* is the optimal trajectory of figaroh: IPOPT "
+            "minimises the condition number of its base regressor; splines from rest to rest are joined up to the same time; "
+            "limits of position, velocity and torque are those of plans; there is no acceleration limit and no box. "
+            "Condition number: base regressor with rows divided by the noise and columns of unit length, the same code for "
+            "all. The limit column has the used fraction of the limits of plans; a motion with a fraction above 1 would be "
+            "refused.", "",
+            "| arm | motion | robot time s | condition number | gain nat | nat/s | used fraction of position, velocity, "
+            "acceleration, torque limit | design s |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         shares = ", ".join(f"{row['shares'][kind]:.2f}" for kind in ("position", "velocity", "acceleration", "torque"))
         took = "-" if row["design_s"] is None else f"{row['design_s']:.0f}"
@@ -206,14 +208,16 @@ def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]
                     f"| {row['gain_per_s']:.2f} | {shares} | {took} |")
     if not any(row["motion"] == "figaroh" for row in rows):
         text += ["", figaroh_trajectory.ABSENT]
-    text += ["", "Then every motion is driven by true arms whose masses, centres of mass and inertias differ by up to 30 % from "
-             "the model (Pinocchio gives the torques; friction and noise as in the benchmark `inertia`), and fitted by "
-             "`--motion model --inertia fit`. Width of base parameters: geometric mean of half widths reached over those of "
-             "the model alone. Times root of s: what a motion is worth per second of robot time, since averaging makes widths "
-             "fall with that root. Reached over foretold: of base parameters that are told, with noise and friction known to "
-             "the design; median, and where 80 % lie. Goals: friction within 2 %, base parameters covered.", "",
+    text += ["", "Then true arms drive every motion. Their masses, centres of mass and inertias differ by up to 30 % from "
+                 "the model. Pinocchio computes the torques; friction and noise are as in the benchmark `inertia`. The logs "
+                 "are fitted with `--motion model --inertia fit`. Width of base parameters: geometric mean of the reached "
+                 "half widths relative to the half widths of the model alone. Width times root of s: the value of a motion "
+                 "per second of robot time, because averaging reduces widths with the square root of time. Reached / "
+                 "expected: half widths of determined base parameters, reached in the fit and expected by a design that "
+                 "knows noise and friction; median, and range of 80 %. Goals: friction within 2 %, base parameters covered.", "",
              "| arm | motion | friction error %, median (worst) | Coulomb, viscous half width % | friction covered % | base "
-             "covered % | base told | width of base % | times root of s | reached over foretold |",
+             "parameters covered % | base parameters determined | width of base parameters % | width times root of s | "
+             "reached / expected |",
              "|---|---|---|---|---|---|---|---|---|---|"]
     for row in fitted:
         low, high = row["ratio_80"]

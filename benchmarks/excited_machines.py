@@ -1,4 +1,4 @@
-"""Excitation of parallel machines: margin by MuJoCo's constraints, then friction and base parameters with a wrong model."""
+"""Excitation of parallel machines: margin computed by MuJoCo, and friction and base parameters with a wrong model."""
 
 import tempfile
 import time
@@ -21,11 +21,11 @@ from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.regressor import inertial_parameters
 
-_RATE = 250.0           # Hz to which logs are thinned
+_RATE = 250.0           # Hz; rate of the thinned logs
 
 
 def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, Any]:
-    """Figures of one machine, whose model's masses, centres of mass and inertias are off by up to a part."""
+    """Figures of one machine; masses, centres of mass and inertias of its model are wrong by up to a fraction."""
     arm = load_arm(name)
     mechanism, truth, began = load_mechanism(arm), SimulatedArm(arm).truth, time.process_time()
     plan = plan_excitation(arm, time=seconds)
@@ -50,14 +50,14 @@ def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, A
 
 
 def thinned(run: Run) -> Run:
-    """A log of fewer samples: the machine's own rate makes the fit long, and tells hardly more."""
+    """Return the log with fewer samples: the full rate makes the fit slow and adds little information."""
     every = max(1, round(run.arm.driver.rate / _RATE))
     return replace(run, t=run.t[::every], segment=run.segment[::every],
                    signals={key: values[::every] for key, values in run.signals.items()})
 
 
 def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
-    """The arm with a mechanism file whose bodies are off by up to a part."""
+    """Return the arm with a mechanism file in which bodies are wrong by up to a fraction."""
     rng, lines, heavier = np.random.default_rng(seed), list[str](), 1.0
     for line in arm.model.read_text(encoding="utf-8").splitlines():
         key, _, stated = line.partition(" = ")
@@ -73,8 +73,8 @@ def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
 
 def machine_table(rows: list[dict[str, Any]]) -> list[str]:
     """Rows as text."""
-    return ["| machine | robot time s | design, CPU s | margin asked for | nearest, by the judge | stated | gain nat "
-            "| friction error %, median (worst) | base covered % | base told (foretold) |",
+    return ["| machine | robot time s | design, CPU s | required margin | smallest margin, by the judge | by the plan | gain "
+            "nat | friction error %, median (worst) | base parameters covered % | determined (expected) |",
             "|---|---|---|---|---|---|---|---|---|---|",
             *(f"| {one['machine']} | {one['seconds']:.0f} | {one['design_s']:.0f} | {one['asked']:g} | {one['margin']:.3f} "
               f"| {one['stated']:.3f} | {one['gain']:.0f} | {one['error']:.2f} ({one['worst']:.2f}) "

@@ -1,4 +1,4 @@
-"""One sample of friction feed-forward for six joints, with every kind of load, against the batch code."""
+"""Computing time of one sample of friction feed-forward for six joints with every kind of load, and of the batch code."""
 
 import argparse
 import gc
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Time every call; states are random."""
+    """Measure the time of every call, at random states."""
     calibration = every_load("lab6")
     feedforward = Feedforward(calibration.mechanism, calibration)
     states = np.random.default_rng(options.seed).normal(size=(options.calls, 3, 6))
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "friction": (feedforward, states), "rigid-body torque": (feedforward.rigid, states),
         "friction by the batch code, N = 1": (calibration.friction, states[:options.calls // 20, :, None])}
     figures: dict[str, Any] = {"error": error}
-    rows = ["| one sample of lab6 | µs, median | 99 % below | worst | calls |", "|---|---|---|---|---|"]
+    rows = ["| one sample of lab6 | µs, median | 99th percentile | worst | calls |", "|---|---|---|---|---|"]
     for name, (function, samples) in cases.items():
         took = _seconds(function, samples) * 1e6
         figures[name] = {"median_us": float(np.median(took)), "p99_us": float(np.percentile(took, 99)), "worst_us": took.max(),
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def every_load(arm: str) -> Calibration:
-    """A calibration of a built-in arm in which every joint has a load of another kind, and one has no Stribeck effect."""
+    """A calibration of a built-in arm; every joint has another kind of load, and one joint has no Stribeck effect."""
     file = load_arm(arm)
     joints = {}
     for k, (name, load) in enumerate(zip(file.joints, (*LOADS, "none"), strict=True)):
@@ -66,7 +66,7 @@ def every_load(arm: str) -> Calibration:
 
 
 def _seconds(function: Callable[..., Any], samples: np.ndarray) -> np.ndarray:
-    """Time of every call, the collector at rest as in a control loop."""
+    """Time of every call, with the garbage collector disabled as in a control loop."""
     took = np.empty(len(samples))
     for state in samples[:100]:
         function(*state)

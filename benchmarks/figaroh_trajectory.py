@@ -1,4 +1,4 @@
-"""The optimal trajectory of figaroh (PyPI) for an arm and its limits, where it is installed with what it needs."""
+"""Optimal trajectory of figaroh (PyPI) for an arm and its limits, if figaroh and its dependencies are installed."""
 
 import contextlib
 import io
@@ -12,10 +12,10 @@ import numpy as np
 from stribeck.experiments.excitation.allowance import Allowance
 from tests.judges import Pinocchio
 
-ABSENT = ("figaroh is not installed here, so its trajectories are missing: `pip install --no-deps --target FOLDER figaroh "
-          "ndcurves cyipopt numdifftools meshcat`, and what these need, with FOLDER on PYTHONPATH.")
-_WAYPOINTS, _SECONDS = 5, 2.0       # its defaults: waypoints of a segment, and seconds between two of them
-_ATTEMPTS = 3                       # fresh starts for a segment that fails
+ABSENT = ("figaroh is not installed, so its trajectories are missing: `pip install --no-deps --target FOLDER figaroh "
+          "ndcurves cyipopt numdifftools meshcat`, and their dependencies, with FOLDER on PYTHONPATH.")
+_WAYPOINTS, _SECONDS = 5, 2.0       # defaults of figaroh: waypoints of a segment, and seconds between two waypoints
+_ATTEMPTS = 3                       # attempts for a segment whose optimisation fails
 _CONFIG = """
 robot: {{name: arm}}
 tasks:
@@ -34,9 +34,9 @@ tasks:
 
 def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float = 20.0,
                turns: int = 30) -> tuple[tuple[np.ndarray, ...] | None, float]:
-    """Time, positions, velocities and accelerations at a rate [Hz], and how long the design took [s]; None where it is missing.
+    """Return time, positions, velocities and accelerations at a rate [Hz], and the design time [s]; None without figaroh.
 
-    `samples` a second and `turns` of IPOPT are those of its optimisation.
+    `samples` (per second) and `turns` (iterations of IPOPT) are options of figaroh's optimisation.
     """
     try:
         import cyipopt  # noqa: F401
@@ -58,7 +58,7 @@ def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float
     config = Path(tempfile.mkdtemp()) / "figaroh.yaml"
     config.write_text(_CONFIG.format(names=list(mechanism.names), rate=samples, turns=turns, attempts=_ATTEMPTS,
                                      waypoints=_WAYPOINTS, seconds=_SECONDS), encoding="utf-8")
-    np.random.seed(0)           # noqa: NPY002 - what it draws from
+    np.random.seed(0)           # noqa: NPY002 - figaroh's random generator
     began = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         made = Trajectory(robot, list(mechanism.names), str(config))
@@ -70,7 +70,7 @@ def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float
 
 
 def _sampled(made: Any, found: dict[str, Any], n: int, rate: float) -> tuple[np.ndarray, ...]:
-    """Its splines at a rate: segments one after the other, at rest at every waypoint."""
+    """Sample figaroh's splines at a rate: segments in sequence, at rest at every waypoint."""
     still = np.zeros((n, _WAYPOINTS))
     parts: list[list[np.ndarray]] = []
     for t, q in zip(found["T_F"], found["P_F"], strict=True):

@@ -1,4 +1,4 @@
-"""Run folder to calibration for a long run: time and peak memory, in a process of its own."""
+"""Time and peak memory from run folder to calibration for a long run, in a process of its own."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Make a run of that many rows, fit it several times."""
+    """Make a run with the given number of rows and fit it several times."""
     import time
 
     with tempfile.TemporaryDirectory() as folder:
@@ -60,15 +60,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             whole.append(time.perf_counter() - began)
     seconds = float(np.median([entry["s"] for entry in inner]))
     peak = max(entry["peak_mb"] for entry in inner)
-    table = ("| rows | file MB | run folder to calibration s, median (most) | peak memory MB | `stribeck fit` with imports, "
-             "exports and report s, median |\n|---|---|---|---|---|\n"
-             f"| {options.rows:,} | {size:.0f} | {seconds:.2f} ({max(entry['s'] for entry in inner):.2f}) | {peak:.0f} | "
-             f"{np.median(whole):.1f} |")
+    table = ("| rows | file MB | run folder to calibration s, median (largest) | peak memory MB | `stribeck fit` with "
+             f"imports, exports and report s, median |\n|---|---|---|---|---|\n| {options.rows:,} | {size:.0f} | "
+             f"{seconds:.2f} ({max(entry['s'] for entry in inner):.2f}) | {peak:.0f} | {np.median(whole):.1f} |")
     return {"inner": inner, "whole_s": whole, "file_mb": size}, table
 
 
 def long_run(folder: Path, rows: int) -> Path:
-    """A lab6 campaign, repeated in time until it has that many rows."""
+    """A lab6 campaign, repeated in time until it has the given number of rows."""
     arm = load_arm("lab6")
     mechanism = load_mechanism(arm)
     plan = plan_constant_speed(arm, seed=1)

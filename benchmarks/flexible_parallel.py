@@ -1,4 +1,4 @@
-"""P3's robot: driving torques and the platform's deviation from its circle, by speed and stiffness; MuJoCo as judge."""
+"""P3's robot: driving torques and deviation of the platform from its circle, by speed and stiffness; MuJoCo as judge."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -21,21 +21,21 @@ from stribeck.ident.model.mechanism import Mechanism
 
 Array = np.ndarray
 NAME = "flexible-parallel"
-STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # of the springs behind the drives and of the flexible joints [N·m/rad]
-SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # on P3's circle [rad/s]; it prints 1.8 and 2
-DRAWN = 1200.0                                          # whose deviation along the circle is kept
+STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # N·m/rad; springs behind the drives and in the flexible joints
+SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # rad/s on P3's circle; P3 prints results for 1.8 and 2
+DRAWN = 1200.0                                          # N·m/rad; the deviation along the circle is stored for this stiffness
 PRINTED = {1.8: (3.21, 1.83, 0.97), 2.0: (3.62, 1.95, 1.06)}    # greatest driving torques [N·m]
 SOFTNESS = (5e-4, 2e-2), (5e-4, 5e-3), (2e-4, 1e-3)     # time step and time constant of MuJoCo's closures [s]
-_RADIUS, _RAMP, _TURNS, _ROWS = 0.1, 1.0, 1.0, 241      # m; s until full speed; turns that are measured; rows that are compared
-_STIFF = 1e8                                            # N·m/rad of what counts as rigid
+_RADIUS, _RAMP, _TURNS, _ROWS = 0.1, 1.0, 1.0, 241      # m; s until full speed; number of measured turns; of compared rows
+_STIFF = 1e8                                            # N·m/rad; this stiffness counts as rigid
 _TOLERANCE = 1e-7
-_LONGEST = 0.1                                          # s; between the points of longer steps energy would be less exact
+_LONGEST = 0.1                                          # s; longer steps would give a less accurate energy between their ends
 PARTS = {"all": "", "drives": "spring", "flexible joints": "flexure", "flexible links": "link"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--judged", type=float, default=1.0, help="seconds against MuJoCo; 0 leaves it out")
+    parser.add_argument("--judged", type=float, default=1.0, help="length of the comparison with MuJoCo [s]; 0 skips it")
     parser.add_argument("--processes", type=int, default=2)
 
 
@@ -60,18 +60,19 @@ def _page(figures: dict[str, Any]) -> str:
     rows = [f"| {K:g} | {' | '.join(map(told, row))} |" for K, row in zip(figures["stiffness"], figures["elastic"], strict=True)]
     energy = max(one["energy"] for row in figures["elastic"] for one in row)
     open_by = max(one["gap"] for row in figures["elastic"] for one in row)
-    lines = ["P3's circle of 0.1 m by the mechanism `flexible-parallel`, its drives moved as the rigid robot's would be. By "
-             "stiffness of the springs behind the drives and of the flexible joints, N·m/rad: greatest driving torque, N·m, "
-             "greatest deviation of the platform from the circle, mm, and from where it would rest at each place, mm.", "",
+    lines = ["The mechanism `flexible-parallel` follows P3's circle of 0.1 m. Its drives move like the drives of the rigid "
+             "robot. Rows: stiffness of the springs behind the drives and of the flexible joints, N·m/rad. Cells: greatest "
+             "driving torque, N·m; greatest deviation of the platform from the circle, mm; greatest deviation from its "
+             "equilibrium at each position, mm.", "",
              f"| stiffness | {speeds} |", f"|---|{'---|' * len(figures['speeds'])}", *rows,
              "| rigid | " + " | ".join(f"{max(torque):.2f}, 0, 0" for torque in figures["rigid"]) + " |", "",
-             f"Energy and work are in balance to {energy:.0e} of the greatest of them (tolerance {_TOLERANCE:g}); loops are "
-             f"closed to {open_by:.0e} m or rad.", "",
-             "How far the platform sags, drives at zero, by what is elastic (600 N·m/rad; links of 207 GPa), µm: "
+             f"Energy and work balance within {energy:.0e} of the largest energy or work (tolerance {_TOLERANCE:g}). The "
+             f"largest gap of the loops is {open_by:.0e} m or rad.", "",
+             "Sag of the platform with drives at zero, by elastic part (600 N·m/rad; links of 207 GPa), µm: "
              + ", ".join(f"{name} {1e6 * value:.4g}" for name, value in figures["sag"].items()) + ".", ""]
     if figures["mujoco"]:
-        lines += ["MuJoCo with `connect` constraints, drives pulled from the balance on: greatest difference of a joint's "
-                  "position, rad or m, by the constraints' time constant and the step: "
+        lines += ["MuJoCo with `connect` constraints, drives pulled out of equilibrium: greatest difference of a joint's "
+                  "position, rad or m, by time constant of the constraints and time step: "
                   + ", ".join(f"{error:.1e} ({constant * 1e3:g} ms, {step * 1e3:g} ms)" for (step, constant), error in
                               zip(figures["softness"], figures["mujoco"], strict=True)) + ".", ""]
     return "\n".join(lines).rstrip()
@@ -83,24 +84,24 @@ def told(one: dict[str, Any]) -> str:
 
 
 def stiffened(m: Mechanism, stiffness: float) -> Mechanism:
-    """The robot with other springs behind its drives and in its flexible joints, damped by a thousandth of a second."""
+    """The robot with other springs behind its drives and in its flexible joints, with a damping time of 1 ms."""
     changed = {j: Spring(stiffness, 1e-3 * stiffness) for j in m.springs if not m.names[j].startswith("link")}
     return replace(m, springs={**m.springs, **changed})
 
 
 def sag(m: Mechanism, part: str) -> float:
-    """How far the platform hangs below its place, drives at zero, where a part of the robot alone is elastic [m]."""
+    """Sag of the platform with drives at zero if only one part of the robot is elastic [m]."""
     springs = {j: spring if m.names[j].startswith(PARTS[part]) else Spring(_STIFF) for j, spring in m.springs.items()}
     return float(-equilibrium(replace(m, springs=springs), np.zeros(3))[m.names.index("platform.z")])
 
 
 def end(speed: float) -> float:
-    """Time at which the circle is closed [s]."""
+    """Time at the end of the circle [s]."""
     return _RAMP + _TURNS * 2.0 * np.pi / speed
 
 
 def circle(m: Mechanism, t: Array, speed: float) -> ClosedMotion:
-    """Motion of all joints of the rigid robot on P3's circle, reached from rest without a jerk."""
+    """Motion of all joints of the rigid robot on P3's circle, with a smooth start from rest."""
     part = np.clip(t / _RAMP, 0.0, 1.0)
     phase = speed * np.where(t < _RAMP, _RAMP * part**4 * (2.5 - 3.0 * part + part**2), t - 0.5 * _RAMP)
     rate = speed * (10.0 * part**3 - 15.0 * part**4 + 6.0 * part**5)
@@ -119,7 +120,7 @@ def rigid(m: Mechanism, speed: float) -> list[float]:
 
 
 def moved(m: Mechanism, speed: float, t: Array, tolerance: float = _TOLERANCE) -> ForwardMotion:
-    """Motion of the elastic robot whose drives move as the rigid one's do on the circle."""
+    """Motion of the elastic robot; its drives move like those of the rigid robot on the circle."""
     grid = np.linspace(0.0, end(speed), 1001)
     way = make_interp_spline(grid, circle(m, grid, speed).q[:, list(m.active)], 7)
     return prescribed_motion(m, lambda t: np.stack((way(t), way(t, 1), way(t, 2))), t, corners=np.arange(0.0, t[-1], _LONGEST),
@@ -127,7 +128,7 @@ def moved(m: Mechanism, speed: float, t: Array, tolerance: float = _TOLERANCE) -
 
 
 def elastic(stiffness: float, speed: float) -> dict[str, Any]:
-    """Greatest torque of each drive at full speed, the platform's deviation from the circle and from rest, energy, gaps."""
+    """Greatest torque of each drive at full speed, deviation from the circle and from equilibrium, energy balance, gaps."""
     m = stiffened(load_mechanism(NAME), stiffness)
     t = np.linspace(0.0, end(speed), _ROWS)
     motion, wanted = moved(m, speed, t), circle(m, t, speed)

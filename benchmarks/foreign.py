@@ -1,6 +1,6 @@
-"""Foreign physics: an arm that a simulator of other hands drives along our exported plan, through import and fit, case by case.
+"""Foreign physics: an independent simulator drives an arm along our exported plan; the logs are imported and fitted.
 
-A case knows its true friction as a function of speed, load, direction, position and time; nothing else judges.
+Each case knows its true friction as a function of speed, load, direction, position and time. Only this truth judges the result.
 """
 
 import argparse
@@ -29,14 +29,16 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import load_run
 
-BANDS = 0.90            # share of the states that bands shall hold, or a misfit is said
+BANDS = 0.90            # goal: bands contain the truth in this share of the states, or a misfit is reported
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", dest="parts", nargs="+",
-                        help="only those whose names begin so, which leaves page and results as they are; default all")
-    parser.add_argument("--seeds", type=int, default=2, help="seeds 1 ... N of each: postures, order and noise")
+                        help="run only cases whose names begin with these words and leave page and results unchanged; "
+                             "default: all cases")
+    parser.add_argument("--seeds", type=int, default=2, help="number N of seeds (1 ... N) of each case, for postures, order "
+                                                             "and noise")
     parser.add_argument("--jobs", type=int, default=2)
 
 
@@ -50,7 +52,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def run_case(case: Case, seed: int, plan: ConstantSpeed | None = None) -> dict[str, Any]:
-    """One campaign of a case, as plain data."""
+    """Run one campaign of a case and return its results as plain data."""
     began, arm = time.perf_counter(), case.foreign_arm()
     found: dict[str, Any] = {"case": case.name, "seed": seed}
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +67,7 @@ def run_case(case: Case, seed: int, plan: ConstantSpeed | None = None) -> dict[s
 
 def fitted_case(case: Case, arm: ForeignArm, seed: int, folder: Path,
                 options: ConstantSpeed | None = None) -> tuple[Path, pd.DataFrame, Motions]:
-    """Plan, export, drive by other hands, log in their units, import and fit: the calibration file, its points, their motions."""
+    """Plan, export, drive with the independent simulator, import and fit; return calibration file, points and motions."""
     file = load_arm(case.arm)
     exported, logged = folder / "plan.csv", folder / "log.csv"
     plan_writer(exported)(case.plan(seed, options), exported, file)
@@ -82,7 +84,7 @@ def fitted_case(case: Case, arm: ForeignArm, seed: int, folder: Path,
 
 
 def read_set_points(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Time, segment, positions and velocities of an exported plan, as a stranger reads them."""
+    """Read time, segment, positions and velocities of an exported plan, without code of the package."""
     header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
     values = np.loadtxt(path, delimiter=",", skiprows=1)
     q, dq = (values[:, [k for k, name in enumerate(header) if name.startswith(f"{signal}.")]] for signal in ("q", "dq"))
@@ -90,32 +92,34 @@ def read_set_points(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 
 
 def write_log(log: Log, path: Path, names: list[str]) -> None:
-    """A log of their own: milliseconds, degrees, semicolons."""
+    """Write a log in a foreign format: milliseconds, degrees, semicolons."""
     header = ";".join(["time_ms", *(f"{signal}_{name}" for signal in ("q", "tau") for name in names)])
     np.savetxt(path, np.column_stack((1e3 * log.t, np.rad2deg(log.q), log.tau)), delimiter=";", header=header, comments="",
                fmt="%.9g")
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    """A row a case."""
-    rows = ["| case | friction error %, worst joint: median (most) | of the mean of both directions | in place | states whose "
-            "band holds, of all joints: mean (least) | identified intervals that cover | claims | false, missed "
-            f"| says its misfit | silent: band below {100 * BANDS:g} % and no misfit said |", "|" + "---|" * 10]
+    """Return the table with one row for each case."""
+    rows = ["| case | friction error %, worst joint: median (largest) | of the mean of both directions | in place | states "
+            "with the truth in the band, all joints: mean (least) | identified intervals that cover | claims | false, missed "
+            f"| misfit reported | silent: band below {100 * BANDS:g} % and no misfit reported |", "|" + "---|" * 10]
     for name in dict.fromkeys(result["case"] for result in results):
         rows.append(_row(name, [result for result in results if result["case"] == name]))
     joints = [joint for result in results for joint in result["joints"]]
     silent = sum(map(_silent, joints))
     slowest = max(result["seconds"] for result in results)
     return "\n".join([
-        f"Physics and drive at {RATE:g} Hz with Pinocchio's M(q) and bias forces, driven along `stribeck plan -o plan.csv` or a "
-        "user's own campaign, logged, imported and fitted with default options. Friction error: rms of predicted minus true "
-        "friction over 50 speeds x 20 loads x both directions, over the rms of true friction, with the torque offset as part of "
-        "friction (`Calibration.with_offset()`) but for the mean of both directions. Where friction varies "
-        "with position or time, the truth is its mean over those tested, but for the column \"in place\". Bands are those of the "
-        "mean of both directions. Claims by joint: law, load, direction; in brackets how often, where not always. A false "
-        "claim is an effect (drop, load, direction) that the truth does not have. Says its misfit: joints whose result says that "
-        "its law does not fit; \"-\": results do not say it.", "",
-        f"{len(joints)} joints in {len(results)} campaigns; {silent} of them are silent failures. Slowest: {slowest:.0f} s.", "",
+        f"Physics and drive run at {RATE:g} Hz with Pinocchio's M(q) and bias forces. The arm is driven along `stribeck plan "
+        "-o plan.csv` or along a user's own campaign; the log is imported and fitted with default options. Friction error: "
+        "rms of predicted minus true friction over 50 speeds x 20 loads x both directions, divided by the rms of true "
+        "friction. The torque offset is part of friction (`Calibration.with_offset()`), except for the mean of both "
+        "directions. If friction varies with position or time, the truth is its mean over the tested positions and times; "
+        "column \"in place\" has the error at each position in the middle of the time. Bands are those of the mean of both "
+        "directions. Claims by joint: law, load, direction; the share of campaigns is in brackets if it is below 1. A false "
+        "claim is an effect (drop, load, direction) that the truth does not have. Misfit reported: joints whose result "
+        "reports that its law does not fit; \"-\": results report no misfits.", "",
+        f"{len(joints)} joints in {len(results)} campaigns; {silent} joints are silent failures. The slowest campaign took "
+        f"{slowest:.0f} s.", "",
         *rows])
 
 
@@ -145,7 +149,7 @@ def _silent(joint: dict[str, Any]) -> bool:
 
 
 def _claimed(joints: list[dict[str, Any]]) -> list[str]:
-    """Claims of each joint, with how often each where they differ."""
+    """Claims of each joint, with their frequencies if they differ between campaigns."""
     out = []
     for name in dict.fromkeys(joint["joint"] for joint in joints):
         claims = [joint["claims"] for joint in joints if joint["joint"] == name]

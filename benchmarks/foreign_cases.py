@@ -1,4 +1,4 @@
-"""Truths that a stranger's arm may have, and the campaigns that may be driven on it."""
+"""Truths and campaigns of the cases of the benchmark `foreign`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
 TRIO = str(Path(__file__).parent / "trio" / "trio.toml")
-_RIGHT = {      # the law that the estimator knows: by arm and joint
+_RIGHT = {      # truths that follow the law of the estimator, by arm and joint
     TRIO: {"turn": JointTruth(4.0, 6.0, 6.0, 0.06),
            "shoulder": JointTruth(3.0, 8.0, 4.5, 0.05, coulomb_coefficient=0.10, static_coefficient=0.14),
            "elbow": JointTruth(1.6, 2.5)},
@@ -24,32 +24,32 @@ _RIGHT = {      # the law that the estimator knows: by arm and joint
              "j2": JointTruth(6.5, 12.0, 9.0, 0.045, coulomb_coefficient=0.085, static_coefficient=0.13),
              "j3": JointTruth(4.5, 6.5, 6.5, 0.06, coulomb_coefficient=0.08, static_coefficient=0.11),
              "j4": JointTruth(1.9, 2.4), "j5": JointTruth(1.6, 1.7, 2.4, 0.08), "j6": JointTruth(1.1, 1.2, 1.7, 0.09)}}
-_GRAVITY = {"shoulder": 14.7, "elbow": 2.7}         # N·m at most, of the trio
+_GRAVITY = {"shoulder": 14.7, "elbow": 2.7}         # N·m; greatest gravity torque of the arm `trio`
 _NOISE = {TRIO: 0.05, "lab6": 0.1}
-_TURN, _TWICE, _TEETH = (1.0, 0.6), (2.0, 1.1), (200.0, 0.3)       # waves a turn of the joint, and phase
-_FIRST, _FASTEST = 0.02, 0.8    # of the velocity limit: the speeds of a user's own campaign
-_WAY, _STROKE_TIME = 1.0, 8.0   # rad, s: its longest stroke
-BRISTLE = 1e-3                  # rad of deflection before a joint slides
+_TURN, _TWICE, _TEETH = (1.0, 0.6), (2.0, 1.1), (200.0, 0.3)       # ripple: waves per turn of the joint, and phase
+_FIRST, _FASTEST = 0.02, 0.8    # slowest and fastest speed of a user's own campaign, per velocity limit
+_WAY, _STROKE_TIME = 1.0, 8.0   # rad, s; length and time of its longest stroke
+BRISTLE = 1e-3                  # rad; deflection of the bristles before a joint slides
 
 
 @dataclass(frozen=True)
 class Case:
-    """A truth, and how the arm is driven.
+    """A truth and a campaign.
 
     Attributes
     ----------
     name : str
-        In the table.
+        Name in the table.
     changed : callable
-        From the truth that the estimator knows to that of the case, for every joint.
+        Function from a truth that follows the estimator's law to the truth of the case, for every joint.
     arm : str
         Arm file, or name of a built-in arm.
     own_speeds : int
-        Driven by a user's own campaign of so many ascending speeds; 0 is along our plan.
+        Number of ascending speeds of a user's own campaign; 0 for our plan.
     gear, torque_scale, payload
-        See `ForeignArm`; the scale is that of all joints.
+        See `ForeignArm`; all joints have the same scale.
     viscous_growth : float
-        How much viscous friction grows from no load to the greatest that gravity puts on a joint, as a part of it.
+        Relative growth of viscous friction from zero load to the greatest gravity load of a joint.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Case:
     viscous_growth: float = 0.0
 
     def foreign_arm(self) -> ForeignArm:
-        """The arm that is driven."""
+        """Return the driven arm."""
         file = load_arm(self.arm)
         tables = [file.joint(name) for name in load_mechanism(file).names]
         armature = tuple((table.gear_ratio or 1.0) ** 2 * (table.rotor_inertia or 0.0) for table in tables)
@@ -72,13 +72,13 @@ class Case:
                           _NOISE[self.arm])
 
     def plan(self, seed: int, options: ConstantSpeed | None = None) -> Plan:
-        """What is driven; a smaller plan by `options`."""
+        """Return the driven motion; `options` give a smaller plan."""
         file = load_arm(self.arm)
         return own_campaign(file, self.own_speeds) if self.own_speeds else plan_whole_arm(file, None, seed, options or WHOLE_ARM)
 
 
 def own_campaign(arm: ArmFile, speeds: int) -> Plan:
-    """What a user drives without our plan: joint by joint from one posture, a round trip at each of several rising speeds."""
+    """A user's own campaign: joint by joint from one posture, one round trip at each of several ascending speeds."""
     mechanism = load_mechanism(arm)
     names, home = mechanism.names, np.array(arm.home(mechanism))
     segments: list[Segment] = []
@@ -94,7 +94,7 @@ def own_campaign(arm: ArmFile, speeds: int) -> Plan:
 
 
 def _greased(truth: JointTruth, viscous_power: float) -> JointTruth:
-    """No drop, and viscous friction that flattens."""
+    """Change a truth to one without drop and with viscous friction that flattens."""
     return replace(truth, static=0.0, static_coefficient=0.0, viscous_power=viscous_power)
 
 
@@ -103,7 +103,7 @@ def _bristled(truth: JointTruth) -> JointTruth:
 
 
 def _mixed(truth: JointTruth) -> JointTruth:
-    """A bit of everything, as arms have it."""
+    """Add a little of every effect, as in real arms."""
     return replace(_bristled(truth), stribeck_exponent=1.2, viscous_power=0.9, asymmetry=0.04, warm_up=0.06, warm_up_time=150.0,
                    ripples=(Ripple(0.03, *_TURN), Ripple(0.05, *_TEETH)), scatter=0.01)
 

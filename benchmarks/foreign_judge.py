@@ -1,8 +1,8 @@
-"""What a calibration says against the true friction of a foreign arm: errors, bands, intervals, claims, misfits that it names.
+"""Comparison of a calibration with the true friction of a foreign arm: errors, bands, intervals, claims, reported misfits.
 
-States are 50 speeds, even in the logarithm over the tested range, x 20 postures of the campaign, even over the loads that the
-joint met there, x both directions. Where friction varies with position or time, the truth is its mean over the positions and
-times tested, but for the error in place.
+States are 50 speeds (spaced evenly in the logarithm over the tested range) x 20 postures of the campaign (spaced evenly over the
+loads of the joint) x both directions. If friction varies with position or time, the truth is its mean over the tested positions
+and times, except for the error in place.
 """
 
 import tomllib
@@ -21,29 +21,29 @@ from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.model.loads import joint_loads
 
 SPEEDS, LOADS = 50, 20
-_PLACES = 20_001                # positions that a mean is taken over: many a wave of the finest ripple
+_PLACES = 20_001                # number of positions of a mean; each wave of the finest ripple has many of them
 _TURNS = (-1.0, 1.0)
 
 
 @dataclass(frozen=True)
 class JointJudgement:
-    """A joint against its truth.
+    """Result for a joint, compared with its truth.
 
     Attributes
     ----------
     error, odd_error, in_place_error : float
-        Rms error over rms true friction: of both directions, with the torque offset as a part of friction; of their mean; and at
-        the position and in the middle of the time.
+        Rms error relative to rms true friction: for both directions, with the torque offset as part of friction; for the mean of
+        both directions; and for single positions in the middle of the time.
     held : float
-        Share of the states whose band holds the true mean of both directions.
+        Share of the states whose band contains the true mean of both directions.
     identified, covered : tuple of str
-        Parameters that the truth has, too, called identified; and those of them whose interval holds it.
+        Identified parameters that the truth also has; and those of them whose interval contains the true value.
     claims : str
-        Law, load and, where there is one, direction.
+        Law, load and, if claimed, direction.
     false, missed : tuple of str
-        Effects that are claimed and not there, and the other way round.
+        Effects that are claimed but do not exist; effects that exist but are not claimed.
     says_misfit : bool, optional
-        Whether the result says that its law does not fit; None where results say nothing of it.
+        Whether the result reports that its law does not fit; None if results report no misfits.
     """
 
     joint: str
@@ -59,21 +59,21 @@ class JointJudgement:
     says_misfit: bool | None
 
     def table(self) -> dict[str, Any]:
-        """As plain data, rounded."""
+        """Return the result as plain data, rounded."""
         return {key: round(value, 5) if isinstance(value, float) else value for key, value in asdict(self).items()}
 
 
 def says_misfit(calibration: Path) -> dict[str, bool]:
-    """By joint, whether a calibration file says under ``fit.lack_of_fit`` that its law does not fit; empty where nothing is said.
+    """Return for each joint whether ``fit.lack_of_fit`` of a calibration file reports a misfit; empty without this key.
 
-    The one place that reads it. An entry is anything of a joint: false, empty or nothing is no misfit.
+    Only this function reads the key. A missing, empty or false entry of a joint means no misfit.
     """
     said = tomllib.loads(calibration.read_text(encoding="utf-8"))["fit"].get("lack_of_fit", {})
     return {name: bool(entry) for name, entry in said.items()}
 
 
 def judge(arm: ForeignArm, path: Path, points: pd.DataFrame, motions: Motions) -> list[JointJudgement]:
-    """Every calibrated joint.
+    """Judge every calibrated joint.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def judge(arm: ForeignArm, path: Path, points: pd.DataFrame, motions: Motions) -
     path : Path
         The calibration file.
     points : DataFrame
-        Points that were fitted.
+        Points of the fit.
     motions : dict of str to (ndarray, ndarray)
         Positions and velocities of all joints at each joint's points.
     """
@@ -138,17 +138,17 @@ class _States:
                    calibration.with_offset().friction(q, dq)[:, j].reshape(shape), joint.band(dq[:, j], own).reshape(shape), met)
 
     def errors(self) -> tuple[float, float, float]:
-        """Of both directions, of their mean, in place."""
+        """Errors for both directions, for their mean, and in place."""
         return (_relative(self.predicted, self.true), _relative(_odd(self.predicted), _odd(self.true)),
                 _relative(self.predicted, self.in_place))
 
     def held(self) -> float:
-        """Share of states whose band, which is one of the mean of both directions, holds the truth."""
+        """Share of states whose band (of the mean of both directions) contains the truth."""
         return float(np.mean(np.abs(_odd(self.predicted) - _odd(self.true)) <= self.band.mean(axis=-1)))
 
 
 def _odd(friction: Array) -> Array:
-    """The mean of both directions, forward."""
+    """Mean friction of both directions, with the sign of forward motion."""
     return np.asarray(friction[..., 1] - friction[..., 0]) / 2.0
 
 
@@ -157,7 +157,7 @@ def _relative(predicted: Array, true: Array) -> float:
 
 
 def unevenness(truth: JointTruth, points: pd.DataFrame) -> float:
-    """Dry friction over its mean around the joint, mean over the positions tested."""
+    """Dry friction relative to its mean over a turn, averaged over the tested positions."""
     half = points["width"] / 2.0
     tested = (points["position"] - half).min(), (points["position"] + half).max()
     places = np.linspace(*tested, _PLACES) if truth.ripples else np.zeros(1)
@@ -165,12 +165,12 @@ def unevenness(truth: JointTruth, points: pd.DataFrame) -> float:
 
 
 def coldness(truth: JointTruth, points: pd.DataFrame) -> float:
-    """Friction over that of the warm joint, mean over the points."""
+    """Friction relative to the warm joint, averaged over the points."""
     return float(np.mean([truth.coldness(t) for t in points["t"]]))
 
 
 def true_parameters(arm: ForeignArm, name: str, joint: JointCalibration, points: pd.DataFrame, met: Array) -> dict[str, float]:
-    """Parameters of the estimate that the truth has, in the torque that was reported and by the load that the estimate uses."""
+    """True values of the estimate's parameters, in the scale of the reported torque and for the load of the estimate."""
     truth = arm.truths[name]
     factor = arm.torque_scale.get(name, 1.0) * coldness(truth, points)
     uneven = factor * unevenness(truth, points)
@@ -198,7 +198,7 @@ def _holds(joint: JointCalibration, key: str, value: float) -> bool:
 
 
 def _claims(joint: JointCalibration, truth: JointTruth) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Effects that are claimed and not there, and that are there and not claimed."""
+    """Effects that are claimed but do not exist, and effects that exist but are not claimed."""
     claimed = {"drop": "static" in joint.values, "load": joint.load != "none", "direction": joint.directional != "none"}
     there = {"drop": truth.static > truth.coulomb, "load": bool(truth.coulomb_coefficient or truth.viscous_coefficient),
              "direction": False}

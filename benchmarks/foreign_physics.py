@@ -1,8 +1,8 @@
-"""An arm of other hands: Pinocchio's M(q) and bias forces, an integrator, a drive loop and friction that share no line with ours.
+"""Independent simulator of an arm: Pinocchio's M(q) and bias forces; integrator, drive loop and friction without our code.
 
-Every step of half a millisecond the drive answers with its torque, and velocities follow from impulses (Moreau's time stepping):
-dry friction takes whatever stops a joint, up to its level, joint after joint until all agree (Gauss-Seidel). Bristles (LuGre)
-deflect instead; between motor and link there may be a spring, and play.
+The drive updates its torque in every step of half a millisecond. Velocities follow from impulses (Moreau's time stepping). Dry
+friction is the impulse that stops a joint, limited by its level; Gauss-Seidel iteration over the joints makes the impulses
+consistent. Instead of dry friction there may be bristles (LuGre). Between motor and link there may be a spring with backlash.
 """
 
 import math
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 
 Array = NDArray[np.float64]
-RATE = 2000.0           # Hz of physics and drive
-_SWEEPS = 8             # of Gauss-Seidel, at most
-_AGREED = 1e-10         # rad/s or less changed by a sweep
-_SLOW = 2e-3            # rad/s below which a joint may turn round within a step
+RATE = 2000.0           # Hz; rate of physics and drive
+_SWEEPS = 8             # largest number of Gauss-Seidel iterations
+_AGREED = 1e-10         # rad/s; the iteration ends if velocities change by less
+_SLOW = 2e-3            # rad/s; below this speed a joint may reverse within a step
 _POSITION_GAIN = 12.0   # 1/s
 _VELOCITY_GAIN = 2.0 * math.pi * 20.0       # 1/s, times the inertia at the start
-_INTEGRAL_GAIN = 40.0   # 1/s, times that
-_DAMPING = 0.05         # of the lighter of link and rotor on the spring
-_STEP = 0.5             # rad of the fastest swing a step
+_INTEGRAL_GAIN = 40.0   # 1/s, times the velocity gain
+_DAMPING = 0.05         # damping ratio of the lighter of link and rotor on the spring
+_STEP = 0.5             # rad; phase of the fastest oscillation per step
 
 
 @dataclass(frozen=True)
 class Ripple:
-    """Friction that varies with position, as a part of its dry level: so many waves a turn of the joint."""
+    """Periodic variation of friction with position: relative amplitude, waves per turn of the joint, and phase."""
 
     part: float
     waves: float
@@ -42,23 +42,23 @@ class JointTruth:
     Attributes
     ----------
     coulomb, static, viscous : float
-        Levels [N·m]; torque at 1 rad/s. No `static` is no drop.
+        Coulomb and static level [N·m]; viscous torque at 1 rad/s. Without `static` there is no drop.
     stribeck_velocity, stribeck_exponent : float
-        Of the drop.
+        Velocity and exponent of the drop.
     viscous_power : float
         Viscous friction grows with this power of the speed.
     coulomb_coefficient, static_coefficient, viscous_coefficient : float
-        Growth with the rigid-body torque that the joint transmits; of viscous friction as a part of it a N·m.
+        Growth with the transmitted rigid-body torque; for viscous friction the relative growth per N·m.
     asymmetry : float
-        What Coulomb friction is more forward than backward, over their mean.
+        Difference of forward and backward Coulomb friction, relative to their mean.
     ripples : tuple of Ripple
         Variation with position.
     warm_up, warm_up_time : float
-        What it is more at the start, as a part of the warm one, and how soon that fades [s].
+        Excess of friction at the start relative to the warm joint, and time constant of its decay [s].
     bristle : float
-        Stiffness of bristles [N·m/rad]; 0 is dry friction that sticks.
+        Stiffness of the bristles [N·m/rad]; 0 means dry friction that sticks.
     scatter : float
-        Standard deviation of the level from segment to segment, as a part of it; no part of the truth, but of what is measured.
+        Relative standard deviation of the level between segments; it is not part of the truth.
     """
 
     coulomb: float
@@ -93,24 +93,24 @@ class JointTruth:
         return self.viscous * (1.0 + self.viscous_coefficient * load) * power * self.coldness(t)
 
     def unevenness(self, q: float) -> float:
-        """Dry friction over its mean around the joint."""
+        """Dry friction relative to its mean over a turn of the joint."""
         factor = 1.0
         for ripple in self.ripples:
             factor *= 1.0 + ripple.part * math.sin(ripple.waves * q + ripple.phase)
         return factor
 
     def coldness(self, t: float) -> float:
-        """Friction over that of the warm joint."""
+        """Friction relative to the warm joint."""
         return 1.0 + self.warm_up * math.exp(-t / self.warm_up_time) if self.warm_up else 1.0
 
     def friction(self, speed: float, load: float, direction: float, q: float, t: float) -> float:
-        """All of it, unsigned [N·m]."""
+        """Magnitude of the whole friction [N·m]."""
         return self.dry(speed, load, direction, q, t) + self.wet(speed, load, t)
 
 
 @dataclass(frozen=True)
 class Gear:
-    """What lies between motor and link, of every joint: how fast the rotor swings on it before a locked link [Hz], play [rad]."""
+    """Gear of every joint: natural frequency of the rotor before a locked link [Hz], and backlash [rad]."""
 
     frequency: float
     play: float = 0.0
@@ -118,24 +118,24 @@ class Gear:
 
 @dataclass(frozen=True)
 class ForeignArm:
-    """An arm that is driven by other software.
+    """An arm that independent software drives.
 
     Attributes
     ----------
     urdf : Path
-        Its model.
+        Model of the arm.
     armature : tuple of float
         Inertia of the rotors at the joints [kg·m²].
     truths : dict of str to JointTruth
         Friction by joint, in the order of the model.
     torque_scale : dict of str to float
-        What the reported torque is over the true one, where not 1: a torque constant that is wrong.
+        Ratio of reported to true torque, if not 1: a wrong torque constant.
     payload : tuple of float
-        Mass, and centre of mass on the last link [kg, m]; nobody knows of it.
+        Mass of an unknown payload and its centre of mass on the last link [kg, m].
     gear : Gear, optional
-        What is soft; default: nothing.
+        Elasticity of the gears; default is rigid.
     torque_noise, encoder_step : float
-        Of what is logged [N·m, rad].
+        Noise of the logged torque and step of the logged positions [N·m, rad].
     """
 
     urdf: Path
@@ -148,7 +148,7 @@ class ForeignArm:
     encoder_step: float = 1e-5
 
     def model(self) -> Any:
-        """Its links in Pinocchio, payload included, without rotors."""
+        """Pinocchio model of the links, with the payload and without rotors."""
         import pinocchio as pin
 
         model = pin.buildModelFromUrdf(str(self.urdf))
@@ -159,7 +159,7 @@ class ForeignArm:
         return model
 
     def loads(self, q: Array, dq: Array) -> Array:
-        """Rigid-body torque that every joint transmits at constant speeds, unsigned, shape (N, n) [N·m]."""
+        """Magnitude of the transmitted rigid-body torque of every joint at constant speeds, shape (N, n) [N·m]."""
         import pinocchio as pin
 
         model = self.model()
@@ -169,7 +169,7 @@ class ForeignArm:
 
 @dataclass(frozen=True)
 class Log:
-    """What its controller wrote down, a row a cycle of the set-points: shapes (N,), (N, n), (N, n)."""
+    """Log of the controller, one row for each set-point cycle: shapes (N,), (N, n), (N, n)."""
 
     t: Array
     q: Array
@@ -177,7 +177,7 @@ class Log:
 
 
 def drive(arm: ForeignArm, t: Array, segment: NDArray[np.int64], q: Array, dq: Array, seed: int) -> Log:
-    """Follow set-points (N, n) at times (N,) with a drive loop of its own, and log what the motors see."""
+    """Follow set-points (N, n) at times (N,) with an independent drive loop, and log the signals of the motors."""
     rng = np.random.default_rng(seed)
     every = round(RATE * float(t[1] - t[0]))
     fine = np.arange(every * (len(t) - 1) + 1) / RATE
@@ -200,7 +200,7 @@ def drive(arm: ForeignArm, t: Array, segment: NDArray[np.int64], q: Array, dq: A
 
 
 class _DriveLoop:
-    """Position over velocity over torque, as drives do it: P, then PI with the set-point's speed fed forward."""
+    """Cascade of position, velocity and torque loop as in drives: P, then PI with velocity feed-forward of the set-point."""
 
     def __init__(self, inertia: list[float], bias: list[float]) -> None:
         self.gain = [_VELOCITY_GAIN * J for J in inertia]
@@ -216,7 +216,7 @@ class _DriveLoop:
 
 
 class _Friction:
-    """Friction of all joints at a step: what is dry and sticks, within its levels, and what is given."""
+    """Friction of all joints in a step: dry friction, limited by its levels, and given torques."""
 
     def __init__(self, arm: ForeignArm, inertia: list[float]) -> None:
         self.truths = list(arm.truths.values())
@@ -225,7 +225,7 @@ class _Friction:
 
     def at(self, q: list[float], v: list[float], load: list[float], t: float, level: list[float],
            dt: float) -> tuple[list[float], list[tuple[float, float]]]:
-        """Torques that are given, signed, and between which dry friction may be."""
+        """Signed given torques, and the limits of dry friction."""
         given, between = [], []
         for j, truth in enumerate(self.truths):
             speed, sign = abs(v[j]), math.copysign(1.0, v[j])
@@ -241,7 +241,7 @@ class _Friction:
         return given, between
 
     def _bristle(self, j: int, truth: JointTruth, v: float, level: float, dt: float) -> float:
-        """LuGre: bristles deflect with the motion and slip at the level; their deflection is stepped implicitly."""
+        """LuGre: bristles deflect with the motion and slip at the level; an implicit step integrates their deflection."""
         before = self.bristles[j]
         after = (before + v * dt) / (1.0 + truth.bristle * abs(v) / level * dt)
         self.bristles[j] = after
@@ -249,7 +249,7 @@ class _Friction:
 
 
 class _Rigid:
-    """Motor and link as one."""
+    """Rigid connection of motor and link."""
 
     def __init__(self, arm: ForeignArm, q: Array) -> None:
         import pinocchio as pin
@@ -264,11 +264,11 @@ class _Rigid:
         self.friction = _Friction(arm, self.inertia)
 
     def step(self, tau: list[float], t: float, level: list[float]) -> None:
-        """One step of time."""
+        """Integrate one time step."""
         bias = self.pin.nle(self.model, self.data, self.q, self.v)
         inverse = self.pin.computeMinverse(self.model, self.data, self.q)
         given, between = self.friction.at(self.seen, self.speed, np.abs(bias).tolist(), t, level, 1.0 / RATE)
-        held = self.impulse         # friction of the step before: as good as right while a joint slides
+        held = self.impulse         # start with friction of the previous step, which is nearly right while a joint slides
         v = (self.v + inverse @ (np.array(tau) - bias - given - held) / RATE).tolist()
         rows = (inverse / RATE).tolist()
         for _ in range(_SWEEPS):
@@ -290,7 +290,7 @@ class _Rigid:
 
 
 class _Soft:
-    """A spring with play between motor, where friction acts and the encoder sits, and link."""
+    """A spring with backlash between motor and link; friction and encoder are at the motor."""
 
     def __init__(self, arm: ForeignArm, q: Array) -> None:
         assert arm.gear is not None
@@ -310,12 +310,12 @@ class _Soft:
         self.speed = [0.0] * len(q)
 
     def _fastest(self, stiffness: Array, q: Array) -> float:
-        """Highest frequency of the links on their springs [rad/s]."""
+        """Highest natural frequency of the links on their springs [rad/s]."""
         inverse = self.pin.computeMinverse(self.model, self.data, q)
         return float(np.sqrt(np.linalg.eigvals(inverse * stiffness).real.max()))
 
     def step(self, tau: list[float], t: float, level: list[float]) -> None:
-        """One step of time, in parts that are short for the springs."""
+        """Integrate one time step in substeps that are short for the springs."""
         for _ in range(self.parts):
             self._part(tau, t, level, 1.0 / RATE / self.parts)
 
@@ -333,7 +333,7 @@ class _Soft:
         self.v, self.q = v.tolist(), (q + dt * v).tolist()
 
     def _spring(self, j: int) -> float:
-        """Torque on the link; none within the play."""
+        """Torque on the link; zero within the backlash."""
         twist, half = self.seen[j] - self.q[j], 0.5 * self.gear.play
         if abs(twist) <= half:
             return 0.0

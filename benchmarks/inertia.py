@@ -1,4 +1,4 @@
-"""Arms whose models are up to 30 % wrong: friction, load parts and base parameters from one log of general motion each."""
+"""Arms with models up to 30 % wrong: friction, load parts and base parameters, each from one log of general motion."""
 
 import argparse
 import json
@@ -20,17 +20,17 @@ from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.regressor import inertial_parameters
 
 LOADS = ("torque", "bending")
-_CARRIES = 0.25         # growth times median load over Coulomb friction, from which a joint's coefficient counts
+_CARRIES = 0.25         # least growth x median load / Coulomb friction for which a joint's coefficient is judged
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=16, help="of each arm and load")
-    parser.add_argument("--first", type=int, default=100, help="seed of the first case; choose others to see fresh ones")
-    parser.add_argument("--seconds", type=float, default=40.0, help="of motion")
+    parser.add_argument("--cases", type=int, default=16, help="cases of each arm and load")
+    parser.add_argument("--first", type=int, default=100, help="seed of the first case; another seed gives new cases")
+    parser.add_argument("--seconds", type=float, default=40.0, help="length of each motion [s]")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines to which found cases are added, and which are not judged again: a "
-                        "long run may be stopped and taken up")
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged "
+                                                  "again, so a long run can be continued")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def kept(path: Path | None) -> dict[str, list[dict[str, Any]]]:
-    """Rows by case, of a file that a run before has left."""
+    """Rows by case, from the file of an earlier run."""
     if path is None or not path.is_file():
         return {}
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
@@ -59,12 +59,12 @@ def kept(path: Path | None) -> dict[str, list[dict[str, Any]]]:
 
 
 def _plain(value: np.generic) -> Any:
-    """A number as JSON can hold it."""
+    """Return a number in a form that JSON can store."""
     return value.item()
 
 
 def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
-    """What is found of each joint with inertia fitted, trusted, and with a right model."""
+    """Results for each joint with fitted inertia, trusted inertia, and a right model."""
     case, seconds = of
     right = replace(case, part=0.0)
     options = Options(law="coulomb-viscous", load=case.load, motion="model")
@@ -97,7 +97,7 @@ def _covers(entry: Parameter, value: float) -> bool:
 
 
 def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
-    """Of friction at the middle load of the joint: rms error over the speeds, over rms friction."""
+    """Relative rms error of friction over the speeds, at the middle load of the joint."""
     speed = np.geomspace(0.05, 1.2, 30)
     load = None if joint.load == "none" else np.full(30, float(np.mean(joint.load_range)))
     true = coulomb + 0.6 * coulomb * speed + (0.0 if load is None else case.growth * load)
@@ -105,7 +105,7 @@ def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
 
 
 def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
-    """Figures of each arm, load, and way to take inertia."""
+    """Figures for each arm, load, and treatment of inertia."""
     rows = []
     for (arm, load, how), own in found.groupby(["arm", "load", "how"], sort=False):
         error = 100.0 * own["error"]
@@ -125,16 +125,17 @@ def _share(entries: Iterable[tuple[float, bool, float]]) -> float:
 
 
 def table(rows: list[dict[str, Any]], logs: int) -> str:
-    """What is found, by arm and load."""
+    """Return the table by arm and load."""
     held = [(row["base_covered"], row["base"]) for row in rows if row["base_covered"] is not None]
     every = sum(count for _, count in held)
-    text = [f"{logs} logs. Of all base parameters, intervals hold {sum(share * count for share, count in held) / every:.1f} % "
-            f"of {every}.", "",
-            "Truth: masses, centres of mass and inertias of the model, each off by up to 30 %, moved by Pinocchio along sums of "
-            "four sines for 40 s; friction C + 0.1 load + 0.6 C w, rotors that the arm file does not state, 5 % of C as noise. "
-            "Fitted by `--motion model` with `--inertia fit`, beside `--inertia trust` on the same log, and on one of an arm "
-            "whose model is right. Friction: rms error over the speeds at the middle load, of all joints. Coefficients: of "
-            "joints whose load brings a quarter of Coulomb friction or more. Goals: friction within 2 %, intervals cover.", "",
+    text = [f"{logs} logs. Intervals contain {sum(share * count for share, count in held) / every:.1f} % of all {every} base "
+            "parameters.", "",
+            "Truth: masses, centres of mass and inertias differ from the model by up to 30 % each. Pinocchio moves the arm "
+            "along sums of four sines for 40 s. Friction is C + 0.1 load + 0.6 C w; the arm file does not state the rotors; "
+            "noise is 5 % of C. Logs are fitted with `--motion model` and `--inertia fit`, for comparison with `--inertia "
+            "trust` on the same log and on the log of an arm whose model is right. Friction: rms error over the speeds at "
+            "the middle load, for all joints. Coefficients: joints whose load adds at least a quarter of Coulomb friction. "
+            "Goals: friction within 2 %, intervals cover the truth.", "",
             "| arm | load | inertia | joints | friction error %, median (95 %, worst) | Coulomb, viscous covered % | "
             "coefficient covered %, half width %, rms error % | base parameters covered % |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:

@@ -1,4 +1,4 @@
-"""Logs of arms whose models are wrong: Pinocchio gives the torques of the true arm along a motion of many sines."""
+"""Logs of arms with wrong models: Pinocchio computes the torques of the true arm along a sum of sines."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,29 +12,29 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 
-PUBLIC = ("ur5", "kinova-j2s6s200", "xarm7")        # of the benchmark `arms`
+PUBLIC = ("ur5", "kinova-j2s6s200", "xarm7")        # names from the benchmark `arms`
 RATE, FASTEST = 250.0, 1.3          # Hz, rad/s
 HERTZ = np.array([0.11, 0.27, 0.43, 0.71])
 
 
 @dataclass(frozen=True)
 class WrongModel:
-    """An arm whose model is wrong.
+    """An arm with a wrong model.
 
     Attributes
     ----------
     arm : str
         "lab6", or one of `PUBLIC`.
     seed : int
-        Of masses and all else.
+        Seed of masses, noise and motion.
     part : float
-        By which masses, centres of mass and inertias of the model may be off.
+        Largest relative error of masses, centres of mass and inertias of the model.
     load : str
-        With which friction grows: "torque" or "bending".
+        Kind of load with which friction grows: "torque" or "bending".
     growth : float
         Friction per load.
     noise : float
-        Of the torque, as a part of Coulomb friction.
+        Torque noise as a fraction of Coulomb friction.
     """
 
     arm: str
@@ -50,17 +50,17 @@ class WrongModel:
         if self.arm == "lab6":
             return data_dir() / "arms" / "lab6" / "lab6.urdf"
         found = ARMS[self.arm].path
-        assert found is not None, "the package example-robot-data has the URDFs"
+        assert found is not None, "install the package example-robot-data, which has the URDFs"
         return found
 
     @property
     def model(self) -> Mechanism:
-        """As its file states it."""
+        """Mechanism of the model file."""
         return load_mechanism(self.path, gravity=(0.0, 0.0, -9.81))
 
     @property
     def truth(self) -> Mechanism:
-        """The arm as it is."""
+        """Mechanism of the true arm."""
         rng, model = np.random.default_rng(self.seed), self.model
         masses = 1.0 + self.part * rng.uniform(-1.0, 1.0, model.n)
         return replace(model, mass=model.mass * masses, com=model.com * (1.0 + self.part * rng.uniform(-1.0, 1.0, (model.n, 1))),
@@ -68,7 +68,7 @@ class WrongModel:
 
     @property
     def coulomb(self) -> np.ndarray:
-        """Of each joint: a twentieth of the greatest gravity torque that links of the model may need, at least 0.3 N·m."""
+        """Coulomb friction of each joint: a twentieth of the greatest gravity torque of the model's links, at least 0.3 N·m."""
         model = self.model
         reach = [sum(model.mass[k] * (np.linalg.norm(model.com[k]) + 0.1) for k in range(j, model.n)) for j in range(model.n)]
         return np.maximum(0.3, 9.81 / 20.0 * np.array(reach))
@@ -84,7 +84,7 @@ class WrongModel:
         return (t, *(np.sum(part, axis=-1) for part in (a * np.sin(turn), a * w * np.cos(turn), -a * w**2 * np.sin(turn))))
 
     def recorded(self, seconds: float = 40.0, seed: int | None = None, model: Path | None = None) -> Run:
-        """A log of the true arm, with the model, or another one, in its arm file."""
+        """Make a log of the true arm; its arm file has the wrong model or another given model."""
         import pinocchio as pin
 
         from tests.judges import Pinocchio
@@ -104,7 +104,7 @@ class WrongModel:
                    {"q": np.round(q / 1e-5) * 1e-5, "tau": tau}, f"{self} {seed} {seconds}")
 
     def _bending(self, moment: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Moments across the axes of the joints, of moments in base axes."""
+        """Moments normal to the joint axes, from moments in base axes."""
         from stribeck.ident.model.dynamics import kinematics
 
         axis = kinematics(self.model, q).axis

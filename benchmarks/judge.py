@@ -1,7 +1,7 @@
-"""Judging an estimate of the simulated arm against its truth.
+"""Comparison of an estimate with the truth of the simulated arm.
 
-The truth's loads are MuJoCo's reaction forces with bearings of their own; what a coefficient of the estimate
-should be follows from how the true load depends on the load that the estimate uses, over the states of the run.
+True loads are MuJoCo's reaction forces with the bearings of the truth. The true value of a coefficient of the estimate follows
+from the relation between the true load and the estimate's load over the states of the run.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SCALE_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity", "coulom
 
 @dataclass(frozen=True)
 class Verdict:
-    """One parameter of one joint against its truth."""
+    """One parameter of one joint, compared with its truth."""
 
     joint: str
     parameter: str
@@ -31,19 +31,19 @@ class Verdict:
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the truth."""
+        """True if the interval contains the truth."""
         return self.low is not None and self.high is not None and self.low <= self.truth <= self.high
 
     @property
     def relative_half_width(self) -> float:
-        """Half width of the interval over the value."""
+        """Half width of the interval divided by the value."""
         if self.low is None or self.high is None or not self.value:
             return np.inf
         return (self.high - self.low) / 2.0 / abs(self.value)
 
     @property
     def relative_error(self) -> float:
-        """Error over the truth."""
+        """Error divided by the true value."""
         return np.inf if self.value is None else self.value / self.truth - 1.0
 
 
@@ -53,7 +53,7 @@ def states(points: pd.DataFrame, joint: str) -> pd.DataFrame:
 
 
 def coldness(arm: SimulatedArm, j: int, points: pd.DataFrame) -> np.ndarray:
-    """True friction of a joint at its points over that of the warm arm, shape (N,)."""
+    """True friction of a joint at its points relative to the warm arm, shape (N,)."""
     size, time = (arm.truth.column(key)[j] for key in ("warm_up", "warm_up_time"))
     return np.asarray(1.0 + size * np.exp(-points["t"].to_numpy() / time))
 
@@ -62,7 +62,7 @@ Motions = dict[str, tuple[np.ndarray, np.ndarray]]      # joint -> positions and
 
 
 def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions) -> list[Verdict]:
-    """Every parameter that the truth has, against the estimate.
+    """Compare every parameter of the truth with the estimate.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions
 
 
 def friction_error(calibration: Calibration, arm: SimulatedArm, motions: Motions, points: pd.DataFrame) -> dict[str, float]:
-    """Rms error of `Calibration.friction` over rms true friction at the states of the run, joint by joint."""
+    """Rms error of `Calibration.friction` relative to rms true friction at the states of the run, joint by joint."""
     out = {}
     for name in calibration.joints:
         j = arm.names.index(name)

@@ -1,6 +1,6 @@
-"""How often a right law is called wrong, how often a wrong one is found out, and whether the widened band then holds the truth.
+"""Detection of wrong laws: false alarms, detected misfits, and coverage of the widened band.
 
-Truths and noise are written out here; nothing of them comes from the package.
+Truths and noise are computed here, without the package.
 """
 
 import argparse
@@ -21,24 +21,24 @@ from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 
 Curve = Callable[[np.ndarray], np.ndarray]
 SLOWEST, FASTEST = 0.02, 1.0            # rad/s
-PLACES = 4                              # points of a round trip
-FALSE, POWER, HELD = 0.01, 0.90, 0.85   # goals
+PLACES = 4                              # number of points of a round trip
+FALSE, POWER, HELD = 0.01, 0.90, 0.85   # goals for false alarms, detected misfits, and coverage
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table.
+    """One row of the table.
 
     Attributes
     ----------
     truth, law : str
-        Friction over speed, and the law that is fitted; "auto" chooses one.
+        True friction over speed, and the fitted law; "auto" lets the fit choose the law.
     trips : int
-        Round trips, each at a speed of its own.
+        Number of round trips, each at another speed.
     size : float
-        Rms of what the best fit leaves of the misfit at these speeds, in deviations of the levels; 0 is a right law.
+        Rms residual of the best fit at these speeds, relative to the scatter of the levels; 0 for a right law.
     wander : float
-        Correlation of levels from one to the next.
+        Correlation of successive levels.
     """
 
     truth: str
@@ -51,7 +51,7 @@ class Row:
 RIGHT: dict[str, Curve] = {
     "Coulomb-viscous": lambda w: 2.0 + 3.0 * w,
     "Stribeck": lambda w: 2.0 + 3.0 * w + np.exp(-((w / 0.1) ** 2))}
-WRONG: dict[str, tuple[str, Curve]] = {         # beside which right law, and the shape of what is added
+WRONG: dict[str, tuple[str, Curve]] = {         # right law, and the shape of the added misfit
     "viscous power 0.6": ("Coulomb-viscous", lambda w: w**0.6),
     "kink at 0.3": ("Coulomb-viscous", lambda w: np.maximum(0.0, w - 0.3)),
     "drop at 0.1": ("Coulomb-viscous", lambda w: np.exp(-((w / 0.1) ** 2))),
@@ -65,7 +65,8 @@ ROWS = (*(Row(truth, law, trips) for truth, trips in product(RIGHT, (16, 36)) fo
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--joints", type=int, default=1000, help="joints of each row with a right law, a fifth with a wrong one")
+    parser.add_argument("--joints", type=int, default=1000, help="joints of each row with a right law; rows with a wrong law "
+                                                                 "have a fifth")
     parser.add_argument("--jobs", type=int, default=2)
 
 
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judged(row: Row, seed: int) -> tuple[bool, float]:
-    """Whether the law of one joint is called wrong, and the share of speeds at which its band then holds the truth."""
+    """Whether the law of one joint is called wrong, and the share of states at which its band then contains the truth."""
     random = np.random.default_rng([seed, ROWS.index(row) if row in ROWS else len(ROWS)])
     truth = friction_of(row)
     data, position, load = points(row, truth, random)
@@ -92,11 +93,11 @@ def judged(row: Row, seed: int) -> tuple[bool, float]:
     return bool(found.lack_of_fit), held(found, truth, load)
 
 
-LEVEL, NOISE, LOAD = 0.03, 0.02, 0.1            # N·m, N·m, and Coulomb friction per load
+LEVEL, NOISE, LOAD = 0.03, 0.02, 0.1            # scatter of levels [N·m], noise [N·m], Coulomb friction per load
 
 
 def friction_of(row: Row) -> Curve:
-    """Friction without load over speed."""
+    """Friction over speed at zero load."""
     if not row.size:
         return RIGHT[row.truth]
     base, shape = WRONG[row.truth]
@@ -108,7 +109,7 @@ def friction_of(row: Row) -> Curve:
 
 
 def _columns(base: str, w: np.ndarray) -> Iterator[np.ndarray]:
-    """What a fit of the right law can follow by itself."""
+    """Regression columns of the right law."""
     yield from (np.ones_like(w), w)
     if base == "Stribeck":
         fall = np.exp(-((w / 0.1) ** 2))
@@ -116,7 +117,7 @@ def _columns(base: str, w: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def points(row: Row, truth: Curve, random: np.random.Generator) -> tuple[FitPoints, np.ndarray, np.ndarray]:
-    """Points of a joint whose speeds come in no order of time, their positions and loads."""
+    """Points of a joint with speeds in random order, with their positions and loads."""
     trips, group = row.trips, np.repeat(np.arange(row.trips), PLACES)
     level = random.standard_normal(trips)
     for k in range(1, trips):
@@ -129,21 +130,21 @@ def points(row: Row, truth: Curve, random: np.random.Generator) -> tuple[FitPoin
 
 
 def held(fit: FitResult, truth: Curve, load: np.ndarray) -> float:
-    """Share of speeds and loads at which the band holds the truth."""
+    """Share of speeds and loads at which the band contains the truth."""
     grid = np.meshgrid(np.geomspace(SLOWEST, FASTEST, 50), np.linspace(load.min(), load.max(), 20))
     speed, level = (values.ravel() for values in grid)
     return float(np.mean(np.abs(fit.predict(speed, level) - truth(speed) - LOAD * level) <= fit.band(speed, level)))
 
 
 def table(figures: list[dict[str, Any]]) -> str:
-    """A row a truth."""
-    lines = ["Points of single joints: Coulomb and viscous friction, growth with load, levels of round trips that scatter by "
-             f"{LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in no order of time. A misfit has the stated rms, in deviations of "
-             "the levels, behind the best fit of the wrong law. Goals: a right law is called wrong in at most "
-             f"{100 * FALSE:g} % of the joints, a misfit of one deviation is found in at least {100 * POWER:g} %, and after an "
-             f"alarm the band holds the truth at {100 * HELD:g} % of the speeds and loads or more.", "",
-             "| truth | law fitted | round trips | misfit | wandering | joints | called wrong (95 % interval) "
-             "| states in the band |",
+    """Return the table with one row for each truth."""
+    lines = ["Points of single joints: Coulomb and viscous friction, growth with load, levels of round trips with a scatter "
+             f"of {LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in random order. A misfit is the rms residual of the best fit "
+             "of the wrong law, relative to the scatter of the levels. Goals: a right law is called wrong for at most "
+             f"{100 * FALSE:g} % of the joints; a misfit of 1 is found for at least {100 * POWER:g} %; after an alarm the "
+             f"band contains the truth at {100 * HELD:g} % or more of the speeds and loads.", "",
+             "| truth | law fitted | round trips | misfit | correlation of levels | joints | called wrong (95 % interval) | "
+             "states in the band |",
              "|" + "---|" * 8]
     for row in figures:
         low, high = interval(row["alarms"], row["joints"])
@@ -154,6 +155,6 @@ def table(figures: list[dict[str, Any]]) -> str:
 
 
 def interval(count: int, of: int) -> tuple[float, float]:
-    """Of Clopper and Pearson, for a share."""
+    """Clopper-Pearson interval of a proportion."""
     return (float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0,
             float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0)

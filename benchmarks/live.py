@@ -1,4 +1,4 @@
-"""How late a loop in real time is that shows nothing, a bar, or every joint (`--live`), in the terminal or for Rerun, too."""
+"""Lateness of a real-time loop without display, with a progress bar, and with `--live` (terminal or Rerun)."""
 
 import argparse
 import tempfile
@@ -27,7 +27,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 class Paced(SimulatedArm):
-    """The simulated arm at the pace of a real one; keeps how late each cycle began."""
+    """The simulated arm in real time; it stores the lateness of each cycle."""
 
     late: list[float]
 
@@ -36,7 +36,7 @@ class Paced(SimulatedArm):
         self.late, self._due = [], time.monotonic()
 
     def step(self, command: Command) -> JointSample:
-        """Wait for the tick; a cycle that was missed is left out."""
+        """Wait for the next tick; missed cycles are skipped."""
         self._due = max(self._due + 1.0 / self.rate, time.monotonic() - 1.0 / self.rate)
         time.sleep(max(0.0, self._due - time.monotonic()))
         self.late.append(time.monotonic() - self._due)
@@ -49,15 +49,17 @@ WAYS = ("nothing", "progress bar", "--live", "--live --rerun")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arm", default="lab6")
-    parser.add_argument("--repeats", type=int, default=3, help="of each way, in turn: what else the computer does takes part")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind of display, in turn; other programs on the "
+                                                               "computer influence the result")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """The same short plan each way, several times in turn."""
+    """Run the same short plan with each kind of display, several times in turn."""
     arm = load_arm(options.arm)
     plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
     figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
-    rows = ["| late by, µs | median | 99 % below | 99.9 % below | worst of each run | cycles |", "|---|---|---|---|---|---|"]
+    rows = ["| lateness, µs | median | 99th percentile | 99.9th percentile | worst of each run | cycles |",
+            "|---|---|---|---|---|---|"]
     late: dict[str, list[np.ndarray]] = {shown: [] for shown in WAYS}
     for shown in WAYS * options.repeats:
         device = Paced(arm, seed=1)
@@ -76,7 +78,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 @contextmanager
 def _watch(shown: str, plan: Plan, mechanism: Mechanism) -> Iterator[Watch | None]:
-    """What is shown, drawn into a file as into a terminal."""
+    """Draw the display into a file as if it were a terminal."""
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "screen").open("w") as screen:
         if shown == "nothing":
             yield None

@@ -1,4 +1,4 @@
-"""The simulated loop - physics, supervisor, tracker, recorder - against real time."""
+"""Speed of the simulated loop (physics, supervisor, tracker, recorder) relative to real time."""
 
 import argparse
 import tempfile
@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Record a short campaign several times."""
     figures: dict[str, Any] = {}
-    rows = [f"| arm | robot time s | times real time, median (least) of {options.runs} | µs a cycle, median |",
+    rows = [f"| arm | robot time s | speed relative to real time, median (least) of {options.runs} | µs per cycle, median |",
             "|---|---|---|---|"]
     for name in options.arms:
         arm = load_arm(name)

@@ -1,38 +1,38 @@
-"""One joint under a sampled PD controller that sees noisy, coarse positions; many logs at once. Nothing of it is the package's.
+"""Simulation of one joint under a sampled PD controller with noisy, coarse positions; many logs together, without the package.
 
-Torque is held from sample to sample, and what is logged of it is the mean of both samples about a position. Between samples
-velocity goes in small steps, in which dry friction is implicit: it stops what it can stop.
+Torque is constant between samples; the logged torque is the mean of the torques before and after a position. Between samples the
+velocity is integrated in small steps with implicit dry friction, so friction can stop the joint.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-_STEPS = 4000.0         # a second, at least
+_STEPS = 4000.0         # least number of steps per second
 _HERTZ = np.array([0.11, 0.27, 0.43, 0.71])
 _PASSES = 500
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A joint, its controller and what disturbs both.
+    """A joint, its controller and their disturbances.
 
     Attributes
     ----------
     rate, seconds : float
-        Of the log and the controller [Hz, s].
+        Rate of log and controller, and length of the log [Hz, s].
     inertia, gravity, coulomb, viscous, offset : float
-        Of the joint; `gravity` is the greatest torque of gravity.
+        Parameters of the joint; `gravity` is the greatest gravity torque.
     stiffness, damping : float
-        Of the controller [N·m/rad, N·m·s/rad].
+        Gains of the controller [N·m/rad, N·m·s/rad].
     encoder, jitter : float
         Step of the positions, and deviation of their white noise [rad].
     torque_noise : float
-        Of the torque that is logged [N·m].
+        Noise of the logged torque [N·m].
     level, ripple : float
-        By which part friction scatters from pass to pass, and waves along the way.
+        Relative scatter of friction between passes, and relative ripple along the position.
     push : float
-        Deviation of torque that acts on the joint and that nobody knows of, below 20 Hz [N·m].
+        Standard deviation of the unknown torque below 20 Hz on the joint [N·m].
     """
 
     rate: float = 500.0
@@ -52,7 +52,7 @@ class Loop:
     push: float = 0.0
 
     def recorded(self, seeds: range) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Times (N,), and of each seed measured positions, torques and reference positions, shape (S, N)."""
+        """Times (N,), and measured positions, torques and reference positions for each seed, shape (S, N)."""
         t = np.arange(round(self.seconds * self.rate)) / self.rate
         random = [np.random.default_rng([seed, 11]) for seed in seeds]
         told, told_speed = np.swapaxes([_reference(t, own) for own in random], 0, 1)
@@ -91,7 +91,7 @@ def _reference(t: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, 
 
 
 def below(hertz: float, count: int, rate: float, random: np.random.Generator) -> np.ndarray:
-    """Noise below a frequency of deviation 1, shape (count,)."""
+    """Low-pass noise with standard deviation 1, shape (count,)."""
     spectrum = np.fft.rfft(random.standard_normal(count))
     spectrum[np.fft.rfftfreq(count, 1.0 / rate) > hertz] = 0.0
     values = np.fft.irfft(spectrum, count)

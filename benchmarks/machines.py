@@ -1,7 +1,8 @@
-"""Parallel machines: friction after `stribeck calibrate`, and how near plans come to singular postures.
+"""Parallel machines: friction error of `stribeck calibrate`, and distance of plans to singular postures.
 
-The judge of plans is apart from the planner and takes MuJoCo's equality constraints: it looks at many places of each way, closes
-the loops by their Jacobian, and takes the condition number of its columns of joints without a drive, in the planner's lengths.
+The judge of plans is independent of the planner and uses MuJoCo's equality constraints. At many positions of each path the judge
+closes the loops with the constraint Jacobian. The margin is the reciprocal condition number of the Jacobian's columns of passive
+joints, with the planner's characteristic length.
 """
 
 import argparse
@@ -29,15 +30,15 @@ from stribeck.ident.model.chains.closed_chain import branch_of
 
 MACHINES = ("planar-3-prr", "three-loop-chain", "gough-stewart")
 EXPERIMENTS = ("round-trips", "validation", "breakaway")
-_PLACES = 25            # of each way, at which the judge looks
-_EVERY = 0.02           # s of a wave
+_PLACES = 25            # number of judged positions of each path
+_EVERY = 0.02           # s; sampling interval of a periodic motion
 _SPEEDS, _LOADS = 50, 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--plans", type=int, default=1000, help="random plans, of all machines together")
-    parser.add_argument("--seeds", type=int, default=3, help="calibrations of each machine")
+    parser.add_argument("--plans", type=int, default=1000, help="total number of random plans of all machines")
+    parser.add_argument("--seeds", type=int, default=3, help="number of calibrations of each machine")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
 
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _plans(arm: ArmFile, seeds: range) -> dict[str, Any]:
-    """Margins of random plans by the judge, beside what the arm file asks for and what the plans say."""
+    """Margins of random plans: computed by the judge, required by the arm file, and stated in the plans."""
     judge, judged, stated, refused = Judge(arm), [], [], 0
     for seed in seeds:
         try:
@@ -66,7 +67,7 @@ def _plans(arm: ArmFile, seeds: range) -> dict[str, Any]:
 
 
 class Judge:
-    """Margins by MuJoCo's constraints."""
+    """Margins computed from MuJoCo's constraints."""
 
     def __init__(self, arm: ArmFile) -> None:
         whole = load_mechanism(arm).chain.whole         # type: ignore[union-attr]  # a closed chain
@@ -79,7 +80,7 @@ class Judge:
         self._home = self._condition(arm.home(load_mechanism(arm)))
 
     def margin(self, plan: Plan) -> float:
-        """The least of a plan."""
+        """Smallest margin of a plan."""
         return min(self._home / self._condition(q) for q in self._places(plan))
 
     def _places(self, plan: Plan) -> Iterator[np.ndarray]:
@@ -92,7 +93,7 @@ class Judge:
                 yield start + part * (np.array(segment.target) - start)
 
     def _condition(self, q: np.ndarray) -> float:
-        """In which all rows of the constraints are lengths: of two points that hold a pin's axis, too."""
+        """MuJoCo model in which all constraint rows are lengths; two points hold the axis of a pin."""
         loops = self._loops
         assert loops is not None
         loops.close(self._data, q)
@@ -102,7 +103,7 @@ class Judge:
 
 
 def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
-    """Errors of friction over speeds and loads (DESIGN, section 9), of every drive and seed, and wall time."""
+    """Friction errors over speeds and loads for every drive and seed, and wall time."""
     truth, errors, took = SimulatedArm(arm).truth, list[float](), []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +116,7 @@ def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
 
 
 def friction_errors(truth: Truth, names: tuple[str, ...], calibration: Calibration, points: pd.DataFrame) -> dict[str, float]:
-    """Of every drive over speeds and loads: rms error of friction over rms friction; nan where another load was found."""
+    """Relative rms error of friction of every drive over speeds and loads; nan if the fit found another load."""
     errors, everyone = {}, np.ones((1, len(names)))
     for j, name in enumerate(names):
         joint = calibration.joints[name]
@@ -129,10 +130,10 @@ def friction_errors(truth: Truth, names: tuple[str, ...], calibration: Calibrati
 
 
 def _table(figures: dict[str, dict[str, Any]]) -> str:
-    rows = ["Margin: reciprocal condition number over that at home, by the judge. Friction: rms error over 50 speeds, 20 "
-            "loads and both directions, relative to the rms of friction, of all drives and seeds.", "",
-            "| machine | plans | refused | margin asked for | nearest | plans that crossed it | statement off by at most "
-            "| calibrations | friction, worst | median | s each |",
+    rows = ["Margin: reciprocal condition number relative to home, computed by an independent judge. Friction: rms error "
+            "over 50 speeds, 20 loads and both directions, relative to the rms of friction, for all drives and seeds.", "",
+            "| machine | plans | refused | required margin | smallest margin | plans below it | largest error of the stated "
+            "margin | calibrations | friction error, worst | median | s each |",
             "|---|---|---|---|---|---|---|---|---|---|---|"]
     rows += [f"| {name} | {one['plans']} | {one['refused']} | {one['asked']:g} | {one['nearest']:.3f} "
              f"| {one['crossed']} | {one['statement off by']:.3f} | {one['calibrations']} "

@@ -29,9 +29,10 @@ WIDE = 0.10
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
-    parser.add_argument("--seeds", type=int, default=10, help="seeds 1 ... N of each arm")
+    parser.add_argument("--seeds", type=int, default=10, help="number N of seeds (1 ... N) for each arm")
     parser.add_argument("--method", default=DEFAULT, choices=METHODS)
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side; wall times are fair with 1 only")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns; wall times are meaningful only "
+                                                            "with 1")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str, Any]:
-    """One campaign through the command line, judged against the truth."""
+    """Run one campaign with the command line and judge it against the truth."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "campaign"
         began = time.perf_counter()
@@ -78,8 +79,8 @@ def motions_of_points(run: Run, points: pd.DataFrame) -> Motions:
 
 
 def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
-    rows = ["| arm | campaigns | wall time s, median (most) | friction error, worst joint, median (most) | parameters | covered "
-            "| identified | half width within 10 % | largest error |", "|---|---|---|---|---|---|---|---|---|"]
+    rows = ["| arm | campaigns | wall time s, median (largest) | friction error, worst joint, median (largest) | parameters "
+            "| covered | identified | half width within 10 % | largest error |", "|---|---|---|---|---|---|---|---|---|"]
     for arm in arms:
         own = [result for result in results if result["arm"] == arm]
         parameters = pd.DataFrame([entry for result in own for entry in result["parameters"]])
@@ -110,5 +111,5 @@ def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
 
 
 def _counted(words: pd.Series) -> str:
-    """Every text with how often it occurs."""
+    """Every text with its number of occurrences."""
     return "; ".join(f"{word} x{count}" for word, count in words.value_counts(sort=False).items())

@@ -1,4 +1,4 @@
-"""Closed chains in MuJoCo, whose loops are soft constraints, as judge of forward dynamics."""
+"""MuJoCo as judge of the forward dynamics of closed chains; its loops are soft constraints."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ _EVERY = 0.01           # s between compared postures
 def against_mujoco(chain: str | Mechanism, seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
     """Greatest difference of a joint's position [rad or m] from MuJoCo's, for each softness of its closures.
 
-    Constant forces pull on the drives, which have springs and viscous friction; legs without mass get some. Elastic joints start
-    in balance.
+    Constant forces pull on the drives, which have springs and viscous friction. Massless legs get a mass. Elastic joints start
+    in equilibrium.
     """
     m = judged(chain)
     t, tau, still = np.arange(0.0, seconds + _EVERY / 2.0, _EVERY), np.zeros(m.n), np.zeros(len(m.active))
@@ -42,9 +42,9 @@ def against_mujoco(chain: str | Mechanism, seconds: float, softness: tuple[tuple
 
 
 def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], ...] = SOFTNESS) -> list[float]:
-    """The same of the planar 3-PRR with its friction: MuJoCo's sliders have the law's level at their speed and load in each step.
+    """The same difference for the planar 3-PRR with friction; each step sets the friction level of MuJoCo's sliders by the law.
 
-    One slider sticks and breaks loose, the others turn back.
+    One slider sticks and breaks loose; the other sliders reverse.
     """
     m = load_mechanism("planar-3-prr")
     drives = list(m.active)
@@ -77,7 +77,7 @@ def rubbing_against_mujoco(seconds: float, softness: tuple[tuple[float, float], 
 
 
 def judged(chain: str | Mechanism) -> Mechanism:
-    """A chain, perhaps a built-in one, as MuJoCo can have it: viscous friction, springs, mass in every link at an end."""
+    """Return a chain in a form that MuJoCo supports: viscous friction, springs, and mass in every last link."""
     m = load_mechanism(chain) if isinstance(chain, str) else chain
     bare = (m.mass == 0.0) & ~m.inertia.any(axis=(1, 2))
     if m.springs:
@@ -90,7 +90,7 @@ def judged(chain: str | Mechanism) -> Mechanism:
 
 
 def mujoco_chain(m: Mechanism, timestep: float, time_constant: float) -> mujoco.MjModel:
-    """The chain in MuJoCo, its loops closed softly, with a time constant; springs and viscous friction as stated."""
+    """MuJoCo model of the chain with soft loops of a given time constant, and with its springs and viscous friction."""
     spec = closed_spec(m)
     spec.option.timestep, spec.option.tolerance = timestep, 1e-14
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
@@ -105,5 +105,5 @@ def mujoco_chain(m: Mechanism, timestep: float, time_constant: float) -> mujoco.
 
 
 def _order(m: Mechanism, model: mujoco.MjModel) -> list[int]:
-    """Where MuJoCo has each joint, which slides or turns."""
+    """Addresses of all joints in MuJoCo's positions; joints are slides or hinges."""
     return [int(model.joint(name).qposadr[0]) for name in m.names]

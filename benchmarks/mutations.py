@@ -1,6 +1,6 @@
-"""Damaged input: arm files, models, runs, calibrations and logs of every format, changed at random and given to the commands.
+"""Damaged input: randomly changed arm files, models, runs, calibrations and logs of every format, read by the commands.
 
-A case is told by its number: the file, the kind of damage and where it hits follow from it, so that any can be repeated.
+The number of a case determines the file, the kind of damage and its position, so each case can be repeated.
 """
 
 import argparse
@@ -31,12 +31,12 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.export.formats import export_formats
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 
-_RAM = Path("/dev/shm")     # where there is such a place, no case waits for a disk
+_RAM = Path("/dev/shm")     # memory file system, if there is one: cases do not wait for a disk
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 JOINT, ROWS = "hinge", 300
-SLOWER, OFTEN = "fit and report:", 6    # begins kinds that take long; how often others come meanwhile
-SLOW = 20.0             # s after which a case hangs; none should take a tenth of it
-BLOWN = 500.0           # MB by which a case may raise the memory of the process
+SLOWER, OFTEN = "fit and report:", 6    # slow kinds begin with these words; other kinds run this many times as often
+SLOW = 20.0             # s; a longer case counts as a hang; cases should take less than a tenth
+BLOWN = 500.0           # MB; largest allowed increase of memory in a case
 _CODES = (0, 1, 2, 3)
 _TEXTS = (b"nan", b"-1", b"1e999", b"-inf", b"99999999999999999999", b"0", b"", b"true", b"\"", b"[", b"]", b"{}", b"\0", b"=",
           b"../../secret", b"/etc/passwd", b"\xff\xfe", b"\n", b",", b"1e-320", b"[[[[[[[[", b"'''",
@@ -45,7 +45,7 @@ _WORDS = (b"\xff" * 8, b"\x00" * 8, b"\xff" * 7 + b"\x7f", b"\xff\xff\xff\x7f", 
 
 
 def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
-    """One good input of every kind: the file that is damaged, and the command that reads it, {out} yet to be filled in."""
+    """Make a valid input of every kind: the file to damage, and the command that reads it, with a placeholder {out}."""
     arm = folder / "arm"
     arm.mkdir(parents=True)
     for name in ("pendulum.toml", "pendulum.urdf"):
@@ -85,7 +85,7 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
 
 
 def schedule(cases: Iterable[str]) -> list[str]:
-    """Kinds by case number: those that take long come once while the others come several times."""
+    """Sequence of kinds by case number; slow kinds come less often."""
     kinds = sorted(cases)
     return [kind for kind in kinds if not kind.startswith(SLOWER)] * OFTEN + [kind for kind in kinds if kind.startswith(SLOWER)]
 
@@ -120,7 +120,7 @@ def _short_run(folder: Path) -> Path:
 
 
 def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """A log in every format: what is imported, and the file of it that is damaged."""
+    """Write a log in every format; return the path to import and the file to damage."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from mcap.writer import CompressionType, Writer
@@ -201,7 +201,7 @@ def joint_state(stamp: int, names: Iterable[str], position: Any, velocity: Any, 
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
-    """Bytes after one to four random changes."""
+    """Return the bytes after one to four random changes."""
     out = bytearray(data)
     for _ in range(int(rng.integers(1, 5))):
         if not out:
@@ -230,7 +230,7 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _change_word(out: bytearray, rng: np.random.Generator, whole: bool) -> None:
-    """Another text in place of a number or word, or two words exchanged."""
+    """Replace a number or word by another text, or swap two words."""
     words = list(re.finditer(rb"[\w.+-]+", bytes(out[:200_000])))
     if not words:
         return
@@ -242,7 +242,7 @@ def _change_word(out: bytearray, rng: np.random.Generator, whole: bool) -> None:
 
 
 def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str], root: Path) -> tuple[str, str]:
-    """Damage, run, restore: the kind of input, and what was wrong ("" if nothing)."""
+    """Damage a file, run the command, restore the file; return the kind of input and the fault ("" if none)."""
     from stribeck.experiments.cli.app import run
 
     kind = kinds[number % len(kinds)]
@@ -269,13 +269,13 @@ def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str
     for written in root.parent.glob("out*"):            # with the suffix of its format
         written.unlink()
     if _state(root.parent) != before:
-        fault = fault or "changed its input, or wrote beside it"
+        fault = fault or "changed its input, or wrote files beside the input"
     file.write_bytes(whole)
     return kind, fault
 
 
 def _state(root: Path) -> str:
-    """Digest of all files below a folder."""
+    """Return a digest of all files below a folder."""
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):
         digest.update(str(path).encode() + (path.read_bytes() if path.is_file() else b""))
@@ -298,7 +298,7 @@ def _work(numbers: range, root: Path, answers: Connection) -> None:
 
 
 def judged(numbers: range, show: Callable[[str], None] | None = None) -> tuple[Counter[str], list[str]]:
-    """Cases by kind, and the faults; each in a process that may die or hang without ending the others."""
+    """Run all cases in worker processes, which may die or hang independently; return cases by kind, and faults."""
     counts: Counter[str] = Counter()
     faults: list[str] = []
     while numbers:
@@ -314,7 +314,7 @@ def judged(numbers: range, show: Callable[[str], None] | None = None) -> tuple[C
 
 
 def _answers(numbers: range, root: Path) -> Iterator[tuple[int, str, str]]:
-    """What a worker says; its silence or death is an answer, too."""
+    """Return the answer of a worker; a timeout or the death of the worker also is an answer."""
     here, there = multiprocessing.Pipe(duplex=False)
     worker = multiprocessing.get_context("spawn").Process(target=_work, args=(numbers, root, there), daemon=True)
     worker.start()
@@ -338,8 +338,8 @@ def _answers(numbers: range, root: Path) -> Iterator[tuple[int, str, str]]:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case; with --cases 1 one is repeated")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case; --cases 1 repeats a single case")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of parallel processes")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -352,6 +352,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     took = time.perf_counter() - began
     rows = "\n".join(f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
                      for kind, count in sorted(counts.items()))
-    table = (f"{sum(counts.values())} damaged inputs in {took:.0f} s: {len(faults)} with a traceback, a crash, "
-             f"over {SLOW:.0f} s, over {BLOWN:.0f} MB or a changed input.\n\n| input | cases | faults |\n|---|---|---|\n{rows}")
+    table = (f"{sum(counts.values())} damaged inputs in {took:.0f} s. {len(faults)} of them caused a traceback, a crash, more "
+             f"than {SLOW:.0f} s, more than {BLOWN:.0f} MB, or a changed input.\n\n| input | cases | faults "
+             f"|\n|---|---|---|\n{rows}")
     return {"cases": dict(counts), "faults": faults, "s": took}, "\n".join((table, *(f"- {fault}" for fault in faults[:50])))

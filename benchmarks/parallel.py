@@ -1,4 +1,4 @@
-"""The planar 3-PRR with wrong masses and with pins that rub: friction of both, and base parameters, from one log each."""
+"""The planar 3-PRR with wrong masses and pin friction: slider friction, pin friction and base parameters from one log each."""
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
@@ -16,15 +16,15 @@ from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.regressor import inertial_parameters
 
-PIN = 0.002             # m
+PIN = 0.002             # m; friction arm of the pins
 TRUTH = {"coulomb_coefficient": 0.08, "static_coefficient": 0.12, "stribeck_velocity": 0.02, "viscous": 15.0}
-_SLOW = 0.0025          # m/s
+_SLOW = 0.0025          # m/s; slower rows are not judged
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=12, help="of each row")
-    parser.add_argument("--first", type=int, default=0, help="seed of the first case; choose others to see fresh ones")
+    parser.add_argument("--cases", type=int, default=12, help="number of cases of each row")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first case; another seed gives new cases")
     parser.add_argument("--jobs", type=int, default=2)
 
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judge(of: tuple[float, float, int]) -> list[dict[str, Any]]:
-    """What is found of each slider, of the pins, and of the base parameters."""
+    """Results for each slider, the pins, and the base parameters."""
     part, pin, seed = of
     case = WrongMachine(seed, part, pin)
     found = identify([case.recorded()], Options(law="tustin", load="normal", motion="model", inertia="auto" if part else "trust"))
@@ -63,7 +63,7 @@ def judge(of: tuple[float, float, int]) -> list[dict[str, Any]]:
 
 
 def friction_errors(found: Identification, case: WrongMachine) -> dict[str, float]:
-    """Of each slider along its motion, where it moves: rms error of friction over rms friction."""
+    """Relative rms error of friction of each slider along its motion, without rest."""
     t = np.arange(0.05, case.seconds - 0.05, 0.01)
     rubbing, q, dq, ddq = case.forces(t, Slider(pin=case.pin))
     free, *_ = case.forces(t, Slider(coulomb=0.0, static=0.0, viscous=0.0, pin=case.pin))
@@ -83,7 +83,7 @@ def _off(entry: Parameter, truth: float) -> tuple[float, bool, float]:
 
 
 def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
-    """Figures by how wrong masses are, and whether pins rub."""
+    """Figures by mass error and pin friction."""
     rows = []
     for (part, pin), own in found.groupby(["part", "pin"], sort=False):
         sliders, base = own[own["what"].str.startswith("slider")], own[own["what"] == "base"]
@@ -102,15 +102,17 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """What is found, by row."""
-    text = ["Truth: the planar 3-PRR by P2's equations (`benchmarks/three_prr.py`), P2's motion for 4 s at 1 kHz, 1 µm of "
-            "position noise, 0.1 N of force noise; sliders mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, f_v 15 N·s/m; pins 2 mm of "
-            "friction arm, or none. Masses of sliders, links and platform are right, or off by up to 3 % or 30 %. Fitted by "
-            "`--motion model --law tustin --load normal`, `--inertia auto` where masses are off. Friction: rms error along the "
-            "motion over rms friction, all sliders. Parameters: rms error, interval's half width, part of intervals that hold "
-            "the truth; mu_c and mu_s of those sliders whose friction was found to grow with the normal force.", "",
-            "| masses off by | pins | cases | friction error %, median (95 %, worst) | mu_c | mu_s | w_s | f_v | pins "
-            "| links fitted % | base parameters covered % |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+    """Return the table."""
+    text = ["Truth: the planar 3-PRR, computed by P2's equations (`benchmarks/three_prr.py`), follows P2's motion for 4 s at "
+            "1 kHz, with position noise of 1 µm and force noise of 0.1 N. Sliders have mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, "
+            "f_v 15 N·s/m. Pins have a friction arm of 2 mm, or no friction. Masses of sliders, links and platform are "
+            "right, or wrong by up to 3 % or 30 %. Logs are fitted with `--motion model --law tustin --load normal`, and "
+            "with `--inertia auto` if masses are wrong. Friction: rms error along the motion relative to rms friction, for "
+            "all sliders. Parameters: rms error, half width of the interval, share of intervals that contain the truth. The "
+            "columns mu_c and mu_s count sliders whose friction was found to grow with the normal force.", "",
+            "| mass error | pin friction | cases | friction error %, median (95 %, worst) | mu_c | mu_s | w_s | f_v | "
+            "friction arm of pins | links fitted % | base parameters covered % |",
+            "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
         told = [_told(row.get(key)) for key in (*TRUTH, "pins")]
         base = "-" if row["base_covered"] is None else f"{row['base_covered']:.0f} of {row['base']}"

@@ -1,4 +1,4 @@
-"""Logs of the planar 3-PRR, by its own equations, for a model whose masses may be wrong."""
+"""Logs of the planar 3-PRR, computed by independent equations; the masses of the model may be wrong."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,20 +16,20 @@ from stribeck.ident.model.regressor import with_bodies
 
 @dataclass(frozen=True)
 class WrongMachine:
-    """The planar 3-PRR, perhaps with other masses than its model's.
+    """The planar 3-PRR; its true masses may differ from the model.
 
     Attributes
     ----------
     seed : int
-        Of masses and noise.
+        Seed of masses and noise.
     part : float
-        By which masses and moments of inertia may differ from the model's.
+        Largest relative difference of masses and moments of inertia from the model.
     pin : float
         Friction coefficient times radius of the three lower pins [m].
     seconds : float
-        Of motion.
+        Length of the motion [s].
     rate : float
-        Samples a second [Hz].
+        Sampling rate [Hz].
     """
 
     seed: int
@@ -40,14 +40,14 @@ class WrongMachine:
 
     @cached_property
     def arm(self) -> ArmFile:
-        """The built-in machine; friction of its pins is sought where they have some."""
+        """Arm file of the built-in machine; pin friction is identified if the true pins have friction."""
         arm = load_arm("planar-3-prr")
         pins = PassiveTable(("link1", "link2", "link3"), "radial")
         return replace(arm, passive={"pins": pins} if self.pin else {}, simulation={})
 
     @cached_property
     def truth(self) -> ThreePRR:
-        """The machine as it is."""
+        """The true machine."""
         rng, model = np.random.default_rng(self.seed), ThreePRR()
         off = 1.0 + self.part * rng.uniform(-1.0, 1.0, 9)
         return replace(model, sliders=model.sliders * off[:3], links=model.links * off[3:6], platform=model.platform * off[6],
@@ -55,7 +55,7 @@ class WrongMachine:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The model of the arm, with the true links."""
+        """The model of the arm with the true link inertia."""
         model, truth = load_mechanism(self.arm), self.truth
         tree = model.link_tree
         mass, com, inertia = tree.mass.copy(), tree.com.copy(), tree.inertia.copy()
@@ -79,7 +79,7 @@ class WrongMachine:
         return force, x - self.truth.forces(middle[None], zero, zero, friction)[1], dx, ddx
 
     def recorded(self) -> Run:
-        """P2's motion, twice: 1 um of encoder noise, 0.1 N of force noise."""
+        """Log of P2's motion, driven twice, with 1 um of encoder noise and 0.1 N of force noise."""
         t, rng = np.arange(round(self.seconds * self.rate)) / self.rate, np.random.default_rng([self.seed, 7])
         force, q, *_ = self.forces(t, Slider(pin=self.pin))
         q = q + 1e-6 * rng.standard_normal(q.shape)

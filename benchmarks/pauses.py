@@ -1,5 +1,7 @@
-"""When this computer itself stood still, as seen by programs that only wait, one on each core and before all that is measured,
-and how much of its time went to other machines on the same hardware."""
+"""Pauses of this computer, and time that its host gave to other virtual machines.
+
+A program on each core, with higher priority than all measured programs, only watches the clock and so detects pauses.
+"""
 
 import multiprocessing
 import os
@@ -13,16 +15,16 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 
-_EVERY = 1e-3           # s between two looks at the clock
-_PAUSE = 1e-3           # s by which one that is late tells of a pause
-_PRIORITY = 20          # before drives and drivers (`realtime`)
-_STAT, _STOLEN = Path("/proc/stat"), 8       # where Linux counts ticks of all cores together, and the field of stolen ones
-_AFTER = 0.01           # s in which what has piled up is worked off
+_EVERY = 1e-3           # s; interval at which the clock is read
+_PAUSE = 1e-3           # s; a larger delay of a reading means a pause
+_PRIORITY = 20          # real-time priority above drives and drivers (`realtime`)
+_STAT, _STOLEN = Path("/proc/stat"), 8       # Linux counts ticks of all cores in this file; number of the field of stolen ticks
+_AFTER = 0.01           # s; time after a pause in which queued work delays samples
 
 
 @contextmanager
 def robbed() -> Iterator[dict[str, float]]:
-    """`stolen` is there when the block is left: the part of all cores' time that a host gave to other machines, 0 without one."""
+    """Result at the end of the block: `stolen` is the share of all cores' time that a host gave to other machines, or 0."""
     found: dict[str, float] = {}
     began, before = time.monotonic(), _stolen()
     yield found
@@ -39,7 +41,7 @@ def _stolen() -> float:
 
 @contextmanager
 def watched() -> Iterator[list[tuple[float, float]]]:
-    """Begins and ends of pauses [s since 1970], which are there when the block is left."""
+    """Yield a list that has the begins and ends of pauses [s since 1970] at the end of the block."""
     found: list[tuple[float, float]] = []
     context = multiprocessing.get_context("fork")
     over, said = context.Event(), context.Queue()
@@ -70,16 +72,16 @@ def _watch(core: int, over: Any, said: Any) -> None:
 
 
 def near(times: Array, pauses: list[tuple[float, float]], patience: float) -> np.ndarray:
-    """Which instants, shape (N,), lie in a pause, or so close before or after one that it may have held up what was due then.
+    """Return which instants, shape (N,), are in a pause, or so near to a pause that it may have delayed the reply.
 
     Parameters
     ----------
     times : ndarray, shape (N,)
-        Instants at which something was asked for [s since 1970].
+        Times of the requests [s since 1970].
     pauses : list of tuple of float
         See `watched`.
     patience : float
-        How long what was asked for was waited for [s].
+        Timeout of the replies [s].
     """
     held = np.zeros(len(times), dtype=bool)
     for begin, end in pauses:

@@ -1,8 +1,8 @@
-"""Random arms: whether any plan leaves limits, workspace box or lets shapes touch, judged apart from the planner.
+"""Random arms: whether plans keep limits and workspace box and keep shapes apart, with a judge independent of the planner.
 
-An arm is a random serial chain as URDF and arm file, and stands anywhere; one in ten has shapes. All that a campaign may hold is
-planned for it. The judge reads what the file allows, follows every segment in steps of time, takes speeds and accelerations as
-differences, and places of joints and distances of shapes from MuJoCo.
+An arm is a random serial chain with URDF and arm file in a random posture; one in ten arms has shapes. All motions of a
+campaign are planned for the arm. The judge reads the limits from the file and follows every segment in time steps. Speeds and
+accelerations are finite differences; positions of joints and distances of shapes come from MuJoCo.
 """
 
 import argparse
@@ -37,12 +37,12 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 
-INSIDE = 1.1e-4         # m; the planner's own promise for the box, see experiments/plans/clear/clearance.py
-APART = 0.005           # m; shapes that come no closer at home may not touch
-_STEPS, _PLACES = 300, 60   # of a segment, at which it is judged; and at which shapes are
-_SHAPES = 0.1           # part of the arms that have shapes
-_REFINED = 0.25         # part of the arms for which a plan is made of what an earlier one tells
-_TIME = 60.0            # s that it may take
+INSIDE = 1.1e-4         # m; tolerance of the planner for the box, see experiments/plans/clear/clearance.py
+APART = 0.005           # m; shapes with at least this distance at home must not touch
+_STEPS, _PLACES = 300, 60   # judged time steps of a segment, and judged steps for shapes
+_SHAPES = 0.1           # share of arms with shapes
+_REFINED = 0.25         # share of arms with a second plan that uses the result of the first plan
+_TIME = 60.0            # s; robot time of this plan
 _METHODS = {"whole-arm": plan_whole_arm, "single": plan_constant_speed}
 _BESIDE: dict[str, Callable[..., Plan]] = {"warm-up": plan_warm_up, "lowest speed": plan_lowest_speed,
                                            "breakaway": plan_breakaway, "validation": plan_validation}
@@ -57,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A random arm, how its plan is made, and where it stands."""
+    """A random arm, the options of its plan, and its posture."""
 
     arm: ArmFile
     table: dict[str, Any]
@@ -69,10 +69,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a case: why nothing was planned or moved, or by how much the worst limit was kept.
+    """Result of a case: the reason why nothing was planned or moved, or the distance to the limits.
 
-    `kept` has the least room to a position limit, to the box and between shapes (negative: outside, or inside each other), and
-    the greatest speed and acceleration over their limits; `beside` what else was planned.
+    `kept` has the smallest distance to a position limit, to the box and between shapes (negative: violated), and the greatest
+    speed and acceleration relative to their limits. `beside` has the further plans.
     """
 
     seed: int
@@ -84,14 +84,14 @@ class Judgement:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Limits that were left."""
+        """Violated limits."""
         bound = {"position": -1e-9, "box": -INSIDE, "shapes": 0.0}
         return tuple(name for name, value in self.kept.items()
                      if (value < bound[name] if name in bound else value > 1.0 + 1e-6))
 
 
 def random_case(seed: int, folder: Path, share: float = _SHAPES) -> Case:
-    """An arm with 1 to 7 turning and sliding joints, drawn from a seed, written into a folder; a share of them has shapes."""
+    """Write a random arm with 1 to 7 revolute and prismatic joints into a folder; a share of the arms has shapes."""
     rng, shapes = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     n = int(rng.integers(1, 8))
     bodied = shapes.random() < share
@@ -134,9 +134,9 @@ def random_case(seed: int, folder: Path, share: float = _SHAPES) -> Case:
 
 
 def judge_seed(seed: int, campaign: bool = True) -> Judgement:
-    """Plan for a random arm, and judge every way, that from where it stands included.
+    """Plan for a random arm and judge every path, with the path from its posture to the start.
 
-    All of a campaign for an arm that may have shapes, or round trips only for one without.
+    Arms that may have shapes get all motions of a campaign; other arms get round trips only.
     """
     with tempfile.TemporaryDirectory() as folder:
         case = random_case(seed, Path(folder), _SHAPES if campaign else 0.0)
@@ -154,7 +154,7 @@ def judge_seed(seed: int, campaign: bool = True) -> Judgement:
 
 
 def plans_beside(plan: Plan, case: Case, seed: int) -> dict[str, Plan]:
-    """What else a campaign may hold: name -> plan; what there is none of for this arm is left out."""
+    """Further motions of a campaign, name -> plan; motions that are impossible for this arm are left out."""
     ways: dict[str, Callable[[], Plan]] = {name: partial(make, case.arm, case.joints, seed) for name, make in _BESIDE.items()}
     if np.random.default_rng([seed, 2]).random() < _REFINED:
         design = Design.of(case.arm, case.joints, case.options)
@@ -169,13 +169,13 @@ def plans_beside(plan: Plan, case: Case, seed: int) -> dict[str, Plan]:
 
 
 def worst(kept: list[dict[str, float]]) -> dict[str, float]:
-    """The least room and the greatest speed and acceleration of several."""
+    """Smallest distances and greatest speed and acceleration of several plans."""
     return {key: (max if key in ("velocity", "acceleration") else min)(one[key] for one in kept)
             for key in (kept[0] if kept else ())}
 
 
 def judge(plan: Plan, case: Case, stands: np.ndarray | None) -> dict[str, float]:
-    """How well a plan keeps what the arm's file allows, on the way to its start, too, if the arm stands elsewhere."""
+    """Distance of a plan to the limits of the arm file, also on the path to its start."""
     joints, box = list(case.table["joints"].values()), case.table["workspace"].get("box")
     low, high = np.array([joint["position"] for joint in joints]).T
     fastest, strongest = (np.array([joint[key] for joint in joints]) for key in ("velocity", "acceleration"))
@@ -212,7 +212,7 @@ def _apart_at_home(model: "mujoco.MjModel", home: np.ndarray) -> list[tuple[int,
 
 
 def _least_distance(model: "mujoco.MjModel", q: np.ndarray, pairs: list[tuple[int, int]]) -> float:
-    """Between any of the pairs of shapes at any of the postures [m]; at most 1."""
+    """Smallest distance between the pairs of shapes over the postures [m]; at most 1."""
     data, least = mujoco.MjData(model), 1.0
     for posture in q:
         data.qpos[:] = posture
@@ -222,7 +222,7 @@ def _least_distance(model: "mujoco.MjModel", q: np.ndarray, pairs: list[tuple[in
 
 
 def _shape(rng: np.random.Generator) -> str:
-    """A body for a link."""
+    """Random collision shape of a link."""
     sizes = rng.uniform(0.02, 0.12, 3)
     shape = str(rng.choice([f'<box size="{_text(sizes)}"/>', f'<sphere radius="{sizes[0] / 2.0:.6g}"/>',
                             f'<cylinder radius="{sizes[0] / 2.0:.6g}" length="{sizes[1]:.6g}"/>']))
@@ -231,7 +231,7 @@ def _shape(rng: np.random.Generator) -> str:
 
 
 def _origins(model: "mujoco.MjModel", q: np.ndarray) -> np.ndarray:
-    """Origins of all joints, which slide with their links, and the last centre of mass, shape (N, n + 1, 3)."""
+    """Origins of all joints (of slides, on the moving link) and centre of mass of the last link, shape (N, n + 1, 3)."""
     data, out = mujoco.MjData(model), np.empty((len(q), model.njnt + 1, 3))
     for row, posture in enumerate(q):
         data.qpos[:] = posture
@@ -241,7 +241,7 @@ def _origins(model: "mujoco.MjModel", q: np.ndarray) -> np.ndarray:
 
 
 def _reason(text: str) -> str:
-    """A refusal without its numbers and names."""
+    """Message of a refusal without numbers and names."""
     for words in ("has no room for a stroke", "random postures leave room", "even the slowest stroke",
                   "strokes of", "out of the workspace box"):
         if words in text:
@@ -263,9 +263,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str]:
-    """Figures and table of many judgements."""
+    """Return figures and table of all judged cases."""
     broken = {one.seed: one.broken for one in found if one.broken}
-    rows = ["| arms | planned | no clear way to the start | no plan | left a limit or the box, or touched |",
+    rows = ["| arms | planned | no clear path to the start | no plan | exceeded a limit or the box, or shapes touched |",
             "|---|---|---|---|---|"]
     figures: dict[str, Any] = {"arms": len(found), "seconds": round(seconds, 1), "broken": broken, "refused": {}}
     groups = {"all": found, **{method: [one for one in found if one.method == method] for method in _METHODS},
@@ -278,12 +278,13 @@ def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str
     nearest = worst([one.kept for one in found if one.kept])
     beside = Counter(name for one in found for name in one.beside)
     figures |= {"worst": nearest, "beside": dict(beside)}
-    rows += ["", "Planned beside them and judged, too: " + ", ".join(f"{name} {count}" for name, count in beside.items())
+    rows += ["", "Further plans that were judged: " + ", ".join(f"{name} {count}" for name, count in beside.items())
              + f" (refined: a later pass, tried for {100.0 * _REFINED:g} %). "
-             f"{sum(one.kept.get('shapes', np.inf) < np.inf for one in found)} of the arms have shapes that may not touch.", "",
-             "Nearest to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in nearest.items())
-             + " (room in rad or m; speed and acceleration over their limits).", "",
-             "| why nothing was planned or moved | arms |", "|---|---|",
+               f"{sum(one.kept.get('shapes', np.inf) < np.inf for one in found)} of the arms have shapes that must not touch.",
+             "",
+             "Smallest distance to a limit: " + ", ".join(f"{key} {value:.4g}" for key, value in nearest.items())
+             + " (distance in rad or m; speed and acceleration relative to their limits).", "",
+             "| reason why nothing was planned or moved | arms |", "|---|---|",
              *(f"| {reason} | {count} |" for reason, count in figures["refused"].items())]
     return figures, "\n".join(rows)
 

@@ -1,4 +1,4 @@
-"""At which commit figures were made, for pages that hold those of several runs."""
+"""Commit at which figures were made, for pages with figures of several runs."""
 
 import subprocess
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ from functools import cache
 
 @cache
 def commit() -> str:
-    """Of the code that runs, in short."""
+    """Return the abbreviated commit of the running code."""
     return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def listed(commits: Iterable[str]) -> str:
-    """What a cell of a table says of where its figures come from."""
+    """Return the table cell that names the origin of figures."""
     return ", ".join(sorted(set(commits)))

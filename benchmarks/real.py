@@ -1,6 +1,6 @@
-"""Real logs side by side: what stribeck finds in each, what its authors published, and how well other tools do on it.
+"""Real logs: results of stribeck, published results, and results of other tools.
 
-The logs lie beside the project (see `real_logs`); those that are missing are said to be.
+The logs lie beside the project (see `real_logs`); the page names missing logs.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from stribeck.ident.log.run import Run
 
 @dataclass(frozen=True)
 class Published:
-    """What others found of a joint: Coulomb and viscous friction, and the error of their model's torque over the log."""
+    """Published results for a joint: Coulomb and viscous friction, and the torque error of the authors' model over the log."""
 
     coulomb: float
     viscous: float
     error: float | None = None
 
 
-# Janot, Gautier, Brunot 2019 (symmetric friction)
+# published by Janot, Gautier, Brunot 2019 (symmetric friction)
 EMPS = {"carriage": Published(20.3935, 203.5034)}
 # figaroh-examples at c0b5c7f: friction, and root mean square error of its model
 TX40 = {f"joint_{k}": Published(*figures) for k, figures in enumerate((
@@ -43,42 +43,44 @@ Z1 = {f"joint{k}": Published(*figures) for k, figures in enumerate((
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """None: there are as many logs as there are."""
+    """The benchmark has no options: it fits all available logs."""
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Fit all logs that are there."""
+    """Fit all available logs."""
     parts = [text for name, section in SECTIONS.items() for text in (
-        section() if (LOGS / name).is_dir() else [f"## {name}\n\nThe log is not there: it belongs into "
-                                                  f"`shared/data/{name}`, beside the project."])]
+        section() if (LOGS / name).is_dir() else [f"## {name}\n\nThe log is missing: it belongs into `shared/data/{name}`, "
+                                                  "beside the project."])]
     return {}, "\n\n".join(parts)
 
 
 def _emps() -> Iterator[str]:
-    yield ("## EMPS\n\nA prismatic drive in general motion at staged speeds (Janot, Gautier, Brunot 2019); force from the "
-           "motor's voltage. Its viscous friction differs between the directions, published 166.7 and 240.4 N·s/m.")
+    yield ("## EMPS\n\nA prismatic drive in general motion at staged speeds (Janot, Gautier, Brunot 2019); the force is "
+           "computed from the motor voltage. Its viscous friction differs between the directions: published are 166.7 and "
+           "240.4 N·s/m.")
     yield _compared(emps_run(), EMPS, "joint")
     halves = [_plain(emps_run(*ends), "joint").joints["carriage"].parameters["coulomb"] for ends in ((0.0, 12.4), (12.4, np.inf))]
     yield _loop(emps_run(), "joint")
-    yield "Coulomb friction of each half of the log alone, four passes each: " + " and ".join(map(_figure, halves)) + " N."
+    yield "Coulomb friction of each half of the log, with four passes each: " + " and ".join(map(_figure, halves)) + " N."
 
 
 def _tx40() -> Iterator[str]:
-    yield ("## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); published friction and error are of "
-           "one fit of all joints with inertia. Motor 6 moves with axis 5 (`[transmission]` joint_6 = { joint_5 = 1.0 }): its "
-           "friction stands beside that of the joints, and the published viscous friction of joints 5 and 6 holds it.")
+    yield ("## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); published friction and error "
+           "come from one fit of all joints with inertia. Motor 6 moves with axis 5 (`[transmission]` joint_6 = "
+           "{ joint_5 = 1.0 }). stribeck separates the friction of this motor from the friction of the joints; the published "
+           "viscous friction of joints 5 and 6 includes the friction of the motor.")
     yield _compared(tx40_run(), TX40, "model")
     motor = _plain(tx40_run(), "model").motors.motors["joint_6"].parameters
     yield ("Motor 6: " + ", ".join(f"{name} {_figure(motor[name])} {motor[name].unit} (published {value:g})"
                                    for name, value in TX40_MOTOR.items()) + ".")
-    yield ("The errors compare in their order only: stribeck's are of passes that were left out of the fit and of torque below "
-           "20 Hz, theirs of the whole log as they state it.")
+    yield ("Compare only the order of magnitude of the errors: errors of stribeck are those of held-out passes and of torque "
+           "below 20 Hz; published errors are those of the whole log.")
     yield from _tx40_by_least_squares()
     yield from _tx40_halves()
 
 
 def _tx40_by_least_squares() -> Iterator[str]:
-    """Which rows and columns move a straight line of friction over speed."""
+    """Influence of rows and regression columns on a straight line of friction over speed."""
     log = tx40_run()
     alone, delayed = Regressor.of(log), Regressor.of(log, delays=True)
     made = _plain(log, "model").joints
@@ -88,14 +90,15 @@ def _tx40_by_least_squares() -> Iterator[str]:
             "1 %, links of the URDF": friction(alone.fitted(trusted=True)),
             "1 %, links of the URDF, a delay of each joint": friction(delayed.fitted(trusted=True)),
             "stribeck, Coulomb-viscous": [(made[name].values["coulomb"], made[name].values["viscous"]) for name in TX40]}
-    yield ("The published figures are those of plain least squares (weighted by joint, links' base parameters free, Pinocchio's "
-           "regressor) over rows faster than a hundredth of a joint's greatest speed. Friction grows less than in proportion to "
-           "speed, and Coulomb friction of a straight line depends on which rows it is drawn through (N·m, N·m·s/rad):")
+    yield ("Plain least squares over rows faster than a hundredth of a joint's greatest speed nearly reproduces the "
+           "published values (weights by joint, free base parameters of the links, Pinocchio's regressor). Friction grows "
+           "less than in proportion to speed, so the Coulomb friction of a straight line depends on the rows in the fit "
+           "(N·m, N·m·s/rad):")
     yield _by_joint({name: [f"{coulomb:.3g}, {viscous:.3g}" for coulomb, viscous in row] for name, row in rows.items()})
 
 
 def _tx40_halves() -> Iterator[str]:
-    """Torque errors in the half that was not fitted."""
+    """Torque errors in the held-out half."""
     pairs = crossed(tx40_run())
 
     def judged(fit: Callable[[Run], Calibration]) -> list[list[float]]:
@@ -106,23 +109,23 @@ def _tx40_halves() -> Iterator[str]:
 
     errors = {"plain least squares": [errors_of_least_squares(*pair).tolist() for pair in pairs],
               "stribeck, Coulomb-viscous": judged(lambda half: _plain(half, "model")),
-              "stribeck, laws that it chooses": judged(chosen)}
-    yield ("Error of the torque below 20 Hz over the moving rows of the half that was not fitted, N·m: second half, first half. "
-           "Joint 4 has three passes in either half.")
+              "stribeck, automatic laws": judged(chosen)}
+    yield ("Error of the torque below 20 Hz over the moving rows of the held-out half, N·m: second half, first half. Joint 4 "
+           "has three passes in each half.")
     yield _by_joint({name: [f"{second:.2f}, {first:.2f}" for second, first in zip(*both, strict=True)]
                      for name, both in errors.items()})
 
 
 def _by_joint(rows: Mapping[str, list[str]]) -> str:
-    """A table of six joints."""
+    """Return a table of six joints."""
     return "\n".join(["| fit | " + " | ".join(f"J{k}" for k in range(1, 7)) + " |", "|---|" + 6 * "---|",
                       *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())])
 
 
 def _z1() -> Iterator[str]:
-    yield ("## Z1\n\nAn arm in a chirp of 23.5 s (simple-robot-identification-isaaclab); torques are what its controller "
-           "commanded. Published are parameters that made MuJoCo's motion most like the measured one. Links are the "
-           "authors' here, too (`--inertia trust`).")
+    yield ("## Z1\n\nAn arm follows a chirp of 23.5 s (simple-robot-identification-isaaclab). Torques are the commands of "
+           "its controller. The published parameters make MuJoCo's motion most similar to the measured motion. The fit uses "
+           "the link inertia of the authors (`--inertia trust`).")
     yield _compared(z1_run(), Z1, "model")
     yield _loop(z1_run(), "model")
     second = z1_run(slice(2350, None))
@@ -130,26 +133,26 @@ def _z1() -> Iterator[str]:
     *_, (_, *alone) = z1_position_errors(*(_plain(_by_least_squares(log), "model") for log in (z1_run(), second)))
     rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in (*found, ("the same, by least squares", *alone))]
     yield "Joint 2's published damping is the upper bound of its authors' search."
-    yield ("By motion: MuJoCo at 1 ms with the recorded set points and gains, root mean square error of the position, mean of "
-           "six joints. In the last column stribeck's friction and offset were fitted to the other half of the log. Masses and "
-           "rotors are the authors' in every row.")
+    yield ("Simulated motion: MuJoCo at 1 ms with the recorded set-points and gains; root mean square error of the position, "
+           "mean of six joints. In the last column friction and offset of stribeck were fitted to the other half of the log. "
+           "All rows have the masses and rotors of the authors.")
     yield "\n".join(["| model | whole log, mrad | first half, mrad |", "|---|---|---|", *rows])
 
 
 def _xl330() -> Iterator[str]:
-    yield ("## XL330\n\nA hobby servo with a pendulum (Rhoban/bam). Its logs have no torque, only the share of the supply's "
-           "voltage that the servo applied, from which stribeck does not fit friction.")
+    yield ("## XL330\n\nA hobby servo with a pendulum (Rhoban/bam). Its logs have no torque, only the duty cycle of the "
+           "supply voltage; stribeck does not fit friction from a duty cycle.")
 
 
 SECTIONS = {"emps": _emps, "tx40": _tx40, "z1": _z1, "xl330": _xl330}
 
 
 def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
-    """A row a joint: with the law of the published figures, and with the law that stribeck chooses."""
+    """Return a row for each joint: with the law of the publication, and with stribeck's automatic law."""
     plain, auto = _plain(log, motion), identify([log], Options(motion=motion, inertia="trust")).calibration
     unit = plain.joints[next(iter(published))].parameters["coulomb"].unit
-    rows = [f"| joint | published Coulomb, viscous | stribeck, same law | its verdict | held-out error | law it chooses | "
-            f"held-out error | their error, {unit} |", "|---|---|---|---|---|---|---|---|"]
+    rows = ["| joint | published Coulomb, viscous | stribeck, same law | verdict | held-out error | stribeck, automatic law "
+            f"| held-out error | published error, {unit} |", "|---|---|---|---|---|---|---|---|"]
     for name, theirs in published.items():
         one, chosen = plain.joints[name], auto.joints[name]
         rows.append(f"| {name} | {theirs.coulomb:.4g}, {theirs.viscous:.4g} | {_figure(one.parameters['coulomb'])}, "
@@ -160,10 +163,11 @@ def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
 
 
 def _loop(log: Run, motion: str) -> str:
-    """A row a joint: what instruments say of least squares, with the law of the published figures."""
+    """Return a row for each joint: test of least squares by instruments, with the law of the publication."""
     tests = _plain(log, motion).fit["closed_loop"]
-    rows = ["Least squares against instruments, which follow the recorded references (`closed loop`):", "",
-            "| joint | verdict | beyond chance and half an interval | Coulomb: least squares, instruments | viscous | inertia |",
+    rows = ["Least squares against instrumental variables, which are computed from the recorded references (`closed loop`):", "",
+            "| joint | verdict | significant differences above half an interval | Coulomb: least squares, instruments | "
+            "viscous | inertia |",
             "|---|---|---|---|---|---|"]
     for name, test in tests.items():
         cells = [f"{one['least_squares']:.4g}, {one['instruments']:.4g}" for key in ("coulomb", "viscous", "inertia")
@@ -173,7 +177,7 @@ def _loop(log: Run, motion: str) -> str:
 
 
 def _by_least_squares(log: Run) -> Run:
-    """Without its references, by which bias is found."""
+    """Return the run without position references, which the bias test needs."""
     return replace(log, signals={name: values for name, values in log.signals.items() if name != "q_cmd"})
 
 
@@ -194,6 +198,6 @@ def _verdict(made: Calibration, name: str) -> str:
 
 
 def _misfit(made: Calibration, name: str) -> str:
-    """Where the calibration says that the law does not fit."""
+    """Misfits of the law that the calibration reports."""
     found = made.fit.get("lack_of_fit", {}).get(name, ())
     return f"; misfit over {', '.join(one['over'] for one in found)}" if found else ""

@@ -1,6 +1,6 @@
-"""The TX40 by plain weighted least squares: Pinocchio's regressor, all joints at once, slow rows left out.
+"""The TX40 by plain weighted least squares: Pinocchio's regressor, all joints together, without slow rows.
 
-Nothing here is stribeck's but the model's file and the points at which torques are compared.
+Independent of stribeck, except for the model file and the points at which torques are compared.
 """
 
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.run import Run
 
-_CUTOFF, _EVERY = 100.0, 50         # Hz, of positions; samples to a row behind the filter of decimation
-_BORDER = 2                         # rows left out at either end
-_ROUNDS = 4                         # of weighing joints by what they leave
-LEAST = 0.01                        # part of a joint's greatest speed that its rows have at least
+_CUTOFF, _EVERY = 100.0, 50         # Hz, cut-off of the position filter; decimation factor of the rows
+_BORDER = 2                         # rows left out at each end
+_ROUNDS = 4                         # iterations of weighting joints by their residuals
+LEAST = 0.01                        # least speed of rows, as a fraction of the joint's greatest speed
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Regressor:
     Attributes
     ----------
     links, joints : ndarray, shape (N, 6, 60), (N, 6, p)
-        Columns of the links' inertial parameters; of rotors, viscous and Coulomb friction and offset of six joints each, of
-        inertia, viscous and Coulomb friction of the motor of joint 6, and of delays where they are asked for.
+        Regression columns of the links' inertial parameters; columns of rotor inertia, viscous friction, Coulomb friction and
+        offset of six joints, of inertia, viscous and Coulomb friction of the motor of joint 6, and of delays if requested.
     nominal : ndarray, shape (60,)
         The links' parameters as the URDF states them.
     dq, tau : ndarray, shape (N, 6)
@@ -44,7 +44,7 @@ class Regressor:
 
     @classmethod
     def of(cls, log: Run, delays: bool = False) -> "Regressor":
-        """Of a log, positions filtered forward and backward and differentiated."""
+        """Make the columns of a log; positions are filtered forward and backward and differentiated."""
         import pinocchio as pin
 
         dt = float(log.t[1] - log.t[0])
@@ -56,7 +56,7 @@ class Regressor:
         links = np.array([pin.computeJointTorqueRegressor(model, data, *row) for row in zip(q, dq, ddq, strict=True)])
         nominal = np.concatenate([one.toDynamicParameters() for one in model.inertias[1:]])
         own = [np.eye(6) * values[:, None] for values in (ddq, dq, np.sign(dq), np.ones_like(dq))]
-        motor = np.zeros((len(q), 6, 3))            # joints 5 and 6 have its inertia and viscous friction already
+        motor = np.zeros((len(q), 6, 3))            # columns of joints 5 and 6 already include its inertia and viscous friction
         motor[:, 4, :2], motor[:, 5, :2] = np.column_stack((ddq[:, 5], dq[:, 5])), np.column_stack((ddq[:, 4], dq[:, 4]))
         motor[:, 4:, 2] = np.sign(dq[:, 4] + dq[:, 5])[:, None]
         late = [-np.eye(6) * np.gradient(links @ nominal, dt, axis=0)[:, None]] if delays else []
@@ -65,7 +65,7 @@ class Regressor:
     def fitted(self, least: float = LEAST, trusted: bool = False) -> Array:
         """Parameters of links and joints by weighted least squares over rows faster than a part of the greatest speed.
 
-        `trusted`: the links' are the URDF's.
+        If `trusted`, the parameters of the links are those of the URDF.
         """
         filter_ = cheby1(8, 0.05, 0.8 / _EVERY, output="sos")
         columns, tau = (sosfiltfilt(filter_, values.reshape(len(values), -1), axis=0).reshape(values.shape)[::_EVERY]
@@ -93,7 +93,7 @@ def friction(parameters: Array) -> list[tuple[float, float]]:
 
 
 def crossed(log: Run) -> list[tuple[Run, Run]]:
-    """Each half of a log to be fitted, and the other one."""
+    """Return pairs of log halves: fitted half and held-out half."""
     middle = len(log.t) // 2
     first, second = (replace(log, path=Path(f"{log.path} {word} half"), t=log.t[rows], segment=log.segment[rows],
                              signals={name: values[rows] for name, values in log.signals.items()})
@@ -102,7 +102,7 @@ def crossed(log: Run) -> list[tuple[Run, Run]]:
 
 
 def errors_of_least_squares(fitted: Run, other: Run) -> Array:
-    """Error of the torque of a log that was not fitted, of six joints [N·m], at the points of general motion."""
+    """Torque error of six joints on a held-out log, at the points of general motion [N·m]."""
     regressor = Regressor.of(other)
     off = regressor.tau - regressor.torque(Regressor.of(fitted).fitted())
     return np.array([_seen_error(other, name, off[:, k]) for k, name in enumerate(other.names)])
@@ -116,7 +116,7 @@ def _seen_error(log: Run, name: str, off: Array) -> float:
 
 
 def _solved(A: Array, y: Array) -> Array:
-    """Least squares of which columns that depend on others have the least norm."""
+    """Least-squares solution of least norm, for linearly dependent columns."""
     scale = np.linalg.norm(A, axis=0)
     scale[scale < 1e-9 * scale.max()] = 1.0
     return np.asarray(np.linalg.lstsq(A / scale, y, rcond=1e-7)[0] / scale)

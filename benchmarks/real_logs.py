@@ -1,4 +1,4 @@
-"""Real logs with published results, as runs: they lie beside the project, with READMEs of their own, and are no part of it."""
+"""Real logs with published results, as runs; the logs have their own READMEs and lie beside the project, not in it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,14 +13,14 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.log.run import Run
 
 LOGS = Path(__file__).parent.parent.parent / "shared" / "data"
-_START = {"start": "2000-01-01T00:00:00+00:00"}       # which none of them states
-EMPS_FORCE = 35.1507    # N/V of the motor voltage
+_START = {"start": "2000-01-01T00:00:00+00:00"}       # placeholder: no log states its start
+EMPS_FORCE = 35.1507    # N/V; force per motor voltage
 TX40_RATIO = (32.0, 32.0, 45.0, -48.0, 45.0, 32.0)
 TX40_COUPLING = 32.0    # motor 6 moves with axis 5
 
 
 def emps_run(since: float = 0.0, until: float = np.inf) -> Run:
-    """The Electro-Mechanical Positioning System, whose force is its motor's voltage."""
+    """Log of the Electro-Mechanical Positioning System; the force is computed from the motor voltage."""
     log = loadmat(LOGS / "emps" / "DATA_EMPS.mat")
     t, q, told, volts = (log[name].ravel() for name in ("t", "qm", "qg", "vir"))
     rows = (t >= since) & (t < until)
@@ -29,7 +29,7 @@ def emps_run(since: float = 0.0, until: float = np.inf) -> Run:
 
 
 def tx40_run() -> Run:
-    """The Stäubli TX40 on its joints' side: its log has positions and torques of the motors, of which one moves two joints."""
+    """Log of the Stäubli TX40, converted from motors to joints; one of the motors moves two joints."""
     folder = LOGS / "tx40"
     at_motors, torques = (np.loadtxt(folder / f"{name}_data.csv", delimiter=",", skiprows=1) for name in ("pos_read", "curr"))
     to_motors = np.diag(TX40_RATIO)
@@ -41,20 +41,20 @@ def tx40_run() -> Run:
 
 
 def z1_log() -> Mapping[str, Array]:
-    """The Unitree Z1's log: positions, set points, commanded torques, gains."""
+    """Log of the Unitree Z1: positions, set-points, commanded torques, gains."""
     with np.load(LOGS / "z1" / "z1.npz") as log:
         return {name: log[name] for name in log.files}
 
 
 def z1_run(rows: slice = slice(None)) -> Run:
-    """The Unitree Z1 with the torques that its controller commanded."""
+    """Run of the Unitree Z1 with the commanded torques."""
     log = z1_log()
     return as_run(LOGS / "z1" / "z1.xml", log["time"][rows], log["dof_pos"][rows], log["des_dof_torque"][rows],
                   log["des_dof_pos"][rows])
 
 
 def as_run(model: Path, t: Array, q: Array, tau: Array, told: Array | None = None) -> Run:
-    """A log of which nothing is known but the arm's model, with position references where it has some."""
+    """Make a run of a log with the arm's model only, and with position references if the log has them."""
     names = load_mechanism(model).names
     arm = ArmFile(Path(f"{model.stem}.toml"), model.stem, model, (0.0, 0.0, -9.81), "as logged", Tool(), Workspace(),
                   DriverTable(), {name: JointTable() for name in names}, {})

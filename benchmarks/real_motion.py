@@ -1,6 +1,6 @@
-"""Motion of a real arm again in MuJoCo: with the friction of its authors, with stribeck's, and without.
+"""Simulation of a real arm's motion in MuJoCo: with published friction, with stribeck's friction, and without friction.
 
-The judge reads nothing of stribeck's but the numbers of a calibration.
+The judge uses only the numbers of a calibration from stribeck.
 """
 
 import xml.etree.ElementTree as ET
@@ -18,7 +18,7 @@ _JOINTS = 6             # the gripper is not judged
 
 
 def z1_position_errors(whole: Calibration, second_half: Calibration) -> Iterator[tuple[str, float, float]]:
-    """What was simulated, and root mean square errors over the whole log and its first half [mrad]."""
+    """Name of a simulation, and its root mean square errors over the whole log and its first half [mrad]."""
     yield "no friction", *_errors({})
     yield "authors' z1.xml", *_errors(None)
     pushed = [{name: offset for name, (_, _, offset) in _values(made).items()} for made in (whole, second_half)]
@@ -36,7 +36,7 @@ def _values(made: Calibration) -> dict[str, tuple[float, float, float]]:
 
 def _errors(friction: Mapping[str, tuple[float, float, float]] | None,
             offset: Mapping[str, float] | None = None) -> tuple[float, float]:
-    """Error over the log and over its first half; friction None leaves that of the model."""
+    """Error over the log and over its first half; None for friction keeps the friction of the model."""
     log = z1_log()
     q = _simulated(_model(friction), log, [offset[f"joint{k + 1}"] for k in range(_JOINTS)] if offset else None)
     off = (q - log["dof_pos"])[:, :_JOINTS]
@@ -45,7 +45,7 @@ def _errors(friction: Mapping[str, tuple[float, float, float]] | None,
 
 
 def _model(friction: Mapping[str, tuple[float, float, float]] | None) -> mujoco.MjModel:
-    """The authors' arm without its meshes, which are not at hand, and with other friction if any is given."""
+    """The authors' arm without meshes, which are not available, and with other friction if given."""
     root = ET.parse(LOGS / "z1" / "z1.xml").getroot()
     for parent in list(root.iter()):
         for child in list(parent):
@@ -62,7 +62,7 @@ def _model(friction: Mapping[str, tuple[float, float, float]] | None) -> mujoco.
 
 
 def _simulated(model: mujoco.MjModel, log: Mapping[str, Array], offset: list[float] | None) -> Array:
-    """Positions at the log's samples, driven by its set points and gains."""
+    """Simulated positions at the samples of the log, with its set-points and gains."""
     data = mujoco.MjData(model)
     n, t = model.nq, log["time"] - log["time"][0]
     data.qpos[:], data.qvel[:] = log["dof_pos"][0, :n], log["dof_vel"][0, :n]

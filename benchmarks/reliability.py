@@ -1,8 +1,8 @@
-"""The fault campaign: what the joints truly do when bus, drives or computer fail while a small arm moves, many times each.
+"""Fault campaign: motion of the joints after bus, drives or computer fail while a small arm moves.
 
-`stribeck run` drives two emulated drives on a loopback bus, each program a process of its own. Something fails at a random
-instant; a judge who knows neither driver nor protocol looks at the emulator's record of the joints (`Body.trace`), the exit
-code, what was said, and the run folder.
+`stribeck run` drives two emulated drives on a loopback bus; each program is a process of its own. A fault occurs at a random
+time. A judge that is independent of drivers and protocols reads the emulator's record of the joints (`Body.trace`), the exit
+code, the messages, and the run folder.
 """
 
 import argparse
@@ -41,28 +41,28 @@ from stribeck.ident.log.run import DONE, REPLIES, arm_sha256, load_run
 from tests.drivers.wires import PAIR, as_of_another_computer, free_port, merged, processes, with_port
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
-STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # sweeps between, at the column's speed [rad/s], how many
+STRIKES, SPEED, PASSES = ((-0.4, 0.8), (0.4, 1.3)), 1.2, 4             # ends [rad], speed of the column [rad/s], number
 PACES = SPEED, SPEED * abs(STRIKES[1][1] - STRIKES[0][1]) / abs(STRIKES[1][0] - STRIKES[0][0])          # of both [rad/s]
-ROOM = 0.005            # rad beyond the way that a joint may run on for
+ROOM = 0.005            # rad; margin of the position limits beyond the stopping distance from the ends of the sweeps
 CHANGES: dict[str, Any] = {     # the boom hangs, so that friction holds it until it is powered; it has no brake
     "workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 1.2]},
     "driver": {"watchdog": 0.2},
     "joints": {"turn": {"stop": "brake"}, "lift": {}}}
-MOVING = 0.02           # rad/s from which a joint moves,
-STILL = 0.005           # rad that it may give all the same where it has to stand
-SLACK = 0.1             # s that physics and a busy computer may take beyond watchdog and braking
-SET_UP = 0.2            # part of the cases in which something fails before joints have power, or a little later
-BEGINNING = 1.5         # s from starting the program to power, about
-FIRST = 0.2             # part of the cases in which something fails while joints go their first way, slowly,
-SLOWLY = 3.0            # s that this takes, about
-ENDING = 0.8            # s from the last sweep to the end of the program, about
-STOPPED = 0.8           # s that a stopped computer stands
-WATCHED = 0.6           # s that joints are watched after the program's end
-STOOD = 0.025           # s from which a pause of this computer may be what an arm is stopped for
-AGAIN = 2               # times that such a case is tried again,
-EXCUSED = ("not tolerated", "not said", "moved under power")       # if all that was not as required was that
-COUNTED = 2.0           # s in which one of a hundred frames lost has to be noticed
-PATIENCE = 300.0        # s after which a program hangs; a crowded computer may take a minute to start one
+MOVING = 0.02           # rad/s; a faster joint counts as moving
+STILL = 0.005           # rad; allowed displacement of a joint that must not move
+SLACK = 0.1             # s; allowance for physics and a busy computer, beyond watchdog and braking time
+SET_UP = 0.2            # share of cases with a fault before the joints have power, or shortly after
+BEGINNING = 1.5         # s; approximate time from program start to power
+FIRST = 0.2             # share of cases with a fault during the slow first motion
+SLOWLY = 3.0            # s; approximate duration of the slow first motion
+ENDING = 0.8            # s; approximate time from the last sweep to the end of the program
+STOPPED = 0.8           # s; duration of the pause of a stopped computer
+WATCHED = 0.6           # s; time for which joints are recorded after the end of the program
+STOOD = 0.025           # s; a longer pause of this computer may be the reason for a stop of the arm
+AGAIN = 2               # largest number of repetitions of such a case,
+EXCUSED = ("not tolerated", "not said", "moved under power")       # if the case deviates in these points only
+COUNTED = 2.0           # s; a loss of 1 % of the frames must be noticed within this time
+PATIENCE = 300.0        # s; timeout of a program; a busy computer may need a minute to start a program
 NOTHING_HEARD = r"has not replied|does not reply|no drive replies|does not answer"
 SECOND, TAKEN = "second program", r"follows another program|cannot be opened"
 TORN = rf"{NOTHING_HEARD}|stopped by itself|the bus failed|this computer sent nothing|is 'fault' after|does not hold it"
@@ -72,22 +72,22 @@ LET_GO = "without power by their drives' watchdogs: braked, or falling"
 
 @dataclass(frozen=True)
 class Nature:
-    """What drives of a protocol do by themselves.
+    """Behaviour of the drives of a protocol without the computer.
 
     Attributes
     ----------
     alone : str
-        What becomes of joints whose drives hear nothing any more: `HELD`, `BRAKED` or `LET_GO`.
+        State of the joints after the drives receive nothing any more: `HELD`, `BRAKED` or `LET_GO`.
     fault : str
-        Pattern of how the fault that they may have is told.
+        Pattern of the message about the drives' own fault.
     rate : float
-        At which they are driven [Hz].
+        Command rate [Hz].
     behind : float
-        How far a joint may fall behind its commands [rad].
+        Largest tracking error of a joint [rad].
     swings : float
-        How long a joint may swing about the place where its drive stopped it [s].
+        Longest oscillation of a joint about the position at which its drive stopped [s].
     brakes : bool
-        Whether they are refused for joints without brake.
+        True if these drives are refused for joints without brake.
     """
 
     alone: str
@@ -105,26 +105,26 @@ PROTOCOLS = {"canopen": Nature(BRAKED, r"error 0x2310 \(overcurrent\)"), "dynami
 
 @dataclass(frozen=True)
 class Required:
-    """What has to become of a fault.
+    """Required outcome of a fault.
 
     Attributes
     ----------
     text : str
-        For people; {alone} is what the drives do.
+        Text for the page; {alone} is the behaviour of the drives.
     words : str
-        Pattern of what the program says as it ends with exit code 3; {fault} is the drives' own fault.
+        Pattern of the message with which the program ends with exit code 3; {fault} is the drives' own fault.
     unheard : bool
-        Whether drives, or the one that is struck, hear nothing any more.
+        True if all drives, or the faulty drive, receive nothing any more.
     tolerated : bool
-        Whether the program must go on to the end of the plan.
+        True if the program must continue to the end of the plan.
     may_end : bool
-        Whether it may go on, or stop.
+        True if the program may continue or stop.
     harmless : str
-        Until when it does no harm, and the program may go on: before "power", before "motion", or never "".
+        Phase before which the fault is harmless and the program may continue: "power", "motion", or "" for never.
     falls : bool
-        Whether the joint whose drive is struck may lose power, and without a brake fall.
+        True if the joint of the faulty drive may lose power, and fall without a brake.
     code : int
-        Exit code where it stops.
+        Exit code if the program stops.
     """
 
     text: str
@@ -145,46 +145,47 @@ FAULTS: dict[str, Required] = {
     "replies damaged": Required("counted, or segment dropped and all joints stopped", rf"limit|the drive of|{TORN}",
                                 may_end=True),
     "cable out": Required("segment dropped; all joints {alone}", rf"{NOTHING_HEARD}|stopped by itself", unheard=True),
-    "drive silent": Required("segment dropped; that joint {alone}, the others stopped", NOTHING_HEARD, unheard=True),
-    "drive reset": Required("segment dropped; that joint braked, or falls; the others stopped",
+    "drive silent": Required("segment dropped; this joint {alone}, other joints stopped", NOTHING_HEARD, unheard=True),
+    "drive reset": Required("segment dropped; this joint braked, or falls; other joints stopped",
                             r"was reset|outside its limits|watchdog expired|following error|position with stopping distance|"
                             rf"{TORN}", falls=True, harmless="motion"),
-    "drive fault": Required("segment dropped; that joint braked, or falls; the others stopped",
+    "drive fault": Required("segment dropped; this joint braked, or falls; other joints stopped",
                             "{fault}", falls=True),
     "bus error": Required("segment dropped; all joints {alone}", r"the bus failed|cannot be read|does not answer", unheard=True),
     "emulator killed": Required("segment dropped", rf"{NOTHING_HEARD}|the bus failed|cannot be opened"),
-    "host stopped": Required("segment dropped; all joints {alone}, and stopped when it goes on",
+    "host stopped": Required("segment dropped; all joints {alone}, and stopped when the computer continues",
                              rf"watchdog expired|stood at|{TORN}", unheard=True, harmless="power"),
     "host killed": Required("all joints {alone}; all finished segments on disk", unheard=True, code=-signal.SIGKILL),
-    SECOND: Required("tolerated, and refused where the first has power; of two that begin at once none may move, or go on",
+    SECOND: Required("refused if the first program has power; the first program continues; after simultaneous starts both "
+                     "may stop",
                      rf"reads back|was reset|{TAKEN}|{TORN}", tolerated=True, harmless="power"),
 }
 DRIVES = {"drive silent": "silent", "drive reset": "reset", "drive fault": "fault"}
 
 @dataclass(frozen=True)
 class Case:
-    """What was seen of one fault.
+    """Observations of one fault.
 
     Attributes
     ----------
     fault : str
-        Its name.
+        Name of the fault.
     struck : int or None
-        Joint whose drive was struck.
+        Joint of the faulty drive.
     at : float
-        When it began, by `time.monotonic`.
+        Start time of the fault, by `time.monotonic`.
     over : float
-        When the program had ended.
+        End time of the program.
     code : int or None
-        Its exit code; None if it hung.
+        Exit code of the program; None if it hung.
     said : str
-        What it wrote on standard error.
+        Standard error of the program.
     trace : ndarray, shape (N, 1 + 3 n)
         See `Body.trace`.
     campaign : Path
-        Its folder of results.
+        Folder of results of the campaign.
     second : tuple of (float, int or None, str)
-        When a second program had ended, its exit code, and what it said.
+        End time, exit code and message of a second program.
     """
 
     fault: str
@@ -200,18 +201,19 @@ class Case:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=50, help="of every fault")
+    parser.add_argument("--cases", type=int, default=50, help="number of cases of each fault")
     parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=list(PROTOCOLS))
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2),
-                        help="cases side by side, each of two programs; default leaves a core for each of them")
+                        help="number of parallel cases; each case runs two programs, and the default leaves a core for each "
+                             "program")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--add", type=Path, nargs="*", default=[],
-                        help="results of earlier runs that the page shall hold, too, but for faults that are made again")
+                        help="results of earlier runs that the page includes, except for faults that this run repeats")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Let everything fail, judge, tabulate."""
+    """Run all faults, judge the cases, and return the table."""
     cases = [(protocol, fault, options.seed + seed) for seed in range(options.cases) for protocol in options.protocols
              for fault in options.faults]
     results = judged(cases, options.jobs)
@@ -222,10 +224,10 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judged(cases: Sequence[tuple[str, str, int]], jobs: int) -> list[dict[str, Any]]:
-    """Results of all cases.
+    """Run all cases and return their results.
 
-    One in which this computer itself stood still, and nothing was not as required but what follows from that, is tried again;
-    `before` holds what was found in tries before.
+    A case is repeated if this computer paused and the only deviations are consequences of a pause; `before` has the findings of
+    the earlier attempts.
     """
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
     for again in range(AGAIN + 1):
@@ -240,13 +242,13 @@ def judged(cases: Sequence[tuple[str, str, int]], jobs: int) -> list[dict[str, A
 
 
 def excused(result: dict[str, Any]) -> bool:
-    """Whether all that was not as required may come of this computer's having stood still."""
+    """Return True if a pause of this computer may explain all deviations."""
     breaches = result["breaches"]
     return bool(breaches) and result["stood"] > STOOD and all(any(word in breach for word in EXCUSED) for breach in breaches)
 
 
 def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
-    """One case from the start of its programs to the verdict; `breaches` lists what is not as required."""
+    """Run one case from the start of its programs to the verdict; `breaches` lists the deviations."""
     with tempfile.TemporaryDirectory() as folder:
         arm = small_arm(protocol, Path(folder))
         began = time.time()
@@ -257,7 +259,7 @@ def fail_and_judge(protocol: str, fault: str, seed: int) -> dict[str, Any]:
 
 
 def small_arm(protocol: str, folder: Path) -> ArmFile:
-    """The arm of the campaign behind drives of this protocol, and beside it its plan."""
+    """Write the arm file with drives of this protocol, and its plan."""
     shutil.copy(ARM.with_suffix(".urdf"), folder)
     table = merged(merged(tomllib.loads(ARM.read_text(encoding="utf-8")), with_port(PAIR[protocol], free_port())), CHANGES)
     table["driver"]["rate"] = PROTOCOLS[protocol].rate
@@ -277,12 +279,12 @@ def small_arm(protocol: str, folder: Path) -> ArmFile:
 
 
 def plan_of(arm: ArmFile) -> Path:
-    """Where the plan lies."""
+    """Path of the plan."""
     return arm.path.with_name("plan.toml")
 
 
 def sweeps(arm: ArmFile) -> Plan:
-    """Both joints to and fro."""
+    """Plan that moves both joints back and forth."""
     mechanism = load_mechanism(arm)
     low, high = STRIKES
     segments = [Segment(0, "move", low, 1)]
@@ -295,7 +297,7 @@ def sweeps(arm: ArmFile) -> Plan:
 # the programs
 
 def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
-    """Start emulator and program, let something fail, and see what becomes of it."""
+    """Start emulator and program, cause the fault, and observe the result."""
     rng = np.random.default_rng([seed, *fault.encode()])
     lasts = sweeps(arm).robot_time + ENDING
     struck = int(rng.integers(2)) if fault in DRIVES else None
@@ -322,7 +324,7 @@ def let_fail(arm: ArmFile, fault: str, seed: int) -> Case:
             _until(lambda: bool((np.abs(_rows(trace, 1)[0, 3::3]) > 0.5 * SPEED).any()), program)
             at = time.monotonic() + rng.uniform(0.0, lasts)
         begins.value = at
-        at = max(at, time.monotonic())      # this program waits behind those that it watches
+        at = max(at, time.monotonic())      # this program may run late, because the watched programs have priority
         if fault in ("emulator killed", "host stopped", "host killed"):
             program.join(max(0.0, at - time.monotonic()))
             at = time.monotonic()
@@ -351,7 +353,7 @@ def run_of(arm: ArmFile, out: Path) -> list[str]:
 
 
 def _code(process: Any, said: Path) -> int | None:
-    """Exit code: as the program says it, since threads that start others may take it from the one that waits for it."""
+    """Exit code as the program writes it: another thread may collect the code of the process first."""
     code = _code_file(said)
     return int(code.read_text(encoding="utf-8")) if code.exists() else process.exitcode
 
@@ -361,18 +363,18 @@ def _code_file(said: Path) -> Path:
 
 
 def _said(file: Path, folder: Path) -> str:
-    """What a program wrote, whose folder has a new name each time."""
+    """Output of a program, without the name of its temporary folder."""
     return file.read_text(encoding="utf-8").replace(str(folder), "folder")
 
 
 def _until(happens: Callable[[], bool], process: Any) -> None:
-    """Wait until something happens, as long as a process is there."""
+    """Wait for a condition while a process runs."""
     while process.is_alive() and not happens():
         time.sleep(0.005)
 
 
 def _rows(trace: Path, newest: int | None = None) -> np.ndarray:
-    """Whole rows of a trace of two joints, all or the newest."""
+    """Complete rows of a trace of two joints, all rows or the newest rows."""
     columns, size = 1 + 3 * 2, np.dtype(float).itemsize
     rows = trace.stat().st_size // (columns * size)
     count = rows if newest is None else min(newest, rows)
@@ -380,7 +382,7 @@ def _rows(trace: Path, newest: int | None = None) -> np.ndarray:
 
 
 def _strike(fault: str, drives: Any, program: Any) -> None:
-    """What is done to a process from outside."""
+    """Cause a fault of a process from outside."""
     if fault == "emulator killed":
         drives.kill()
     elif program.is_alive() and fault == "host killed":
@@ -419,14 +421,14 @@ def _drives(arm: Path, trace: Path, fault: str, struck: int | None, seed: int, b
 
 
 def _program(command: list[str], said: Path, fault: str, begins: Any, starts: Any) -> None:
-    """The process of `stribeck`."""
+    """Start a process of `stribeck`."""
     with said.open("w", encoding="utf-8") as file:
         os.dup2(file.fileno(), 2)
     with open(os.devnull, "w", encoding="utf-8") as nothing:
         os.dup2(nothing.fileno(), 1)
     if fault == "bus error":
         break_bus(lambda: float(begins.value))
-    if fault == SECOND:                         # of one computer, whoever comes second is refused at once
+    if fault == SECOND:                         # on the same computer, a second program is refused immediately
         as_of_another_computer()
     from stribeck.experiments.cli.app import main
 
@@ -441,7 +443,7 @@ def _program(command: list[str], said: Path, fault: str, begins: Any, starts: An
 # the judge
 
 def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
-    """What was seen against what is required."""
+    """Compare observations with requirements."""
     required, nature, mechanism = FAULTS[case.fault], PROTOCOLS[arm.driver.kind], load_mechanism(arm)
     limits, n = arm.limits(mechanism), mechanism.n
     t, rows = case.trace[:, 0], case.trace[:, 1:].reshape(-1, n, 3)
@@ -467,11 +469,11 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
     if speed.size and speed.max() > 1.0:
         breaches.append(f"a joint went at {speed.max():.2f} times its highest speed")
     after = t > case.at - SLACK
-    at_rest = not (moving[after].any() and np.ptp(q[after], axis=0).max() > STILL)         # when it began: not yet, or no more
+    at_rest = not (moving[after].any() and np.ptp(q[after], axis=0).max() > STILL)         # not yet or no longer in motion
     brakes = [arm.joint(name).stop == "brake" for name in mechanism.names]
     ends = [_end(powered[-1, j], brake) for j, brake in enumerate(brakes)]
     for j, (end, brake) in enumerate(zip(ends, brakes, strict=True)):
-        nobodys = case.fault == "emulator killed" or (case.fault == SECOND and early)      # they have set up each other's drives
+        nobodys = case.fault == "emulator killed" or (case.fault == SECOND and early)      # each set up the other's drives
         if powered[:, j].any() and not nobodys and end not in (may := may_end_as(case, nature, j, brake, at_rest or harmless)):
             breaches.append(f"{mechanism.names[j]} was left to fall" if end == "falls" else
                             f"{mechanism.names[j]} ended {end}, not {' or '.join(sorted(may))}")
@@ -501,7 +503,7 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
                                           re.MULTILINE):
         breaches.append(f"not said: {case.said[-300:]}")
     ended, code, answer = case.second
-    went_on = moving[t > ended].any()           # else the first was about to end, or had ended
+    went_on = moving[t > ended].any()           # False if the first program was ending or had ended
     if "Traceback" in answer or code not in (0, required.code):
         breaches.append(f"the second program ended with exit code {code}: {answer[-300:]}")
     elif case.fault == SECOND and not early and went_on and not (code == required.code and re.search(TAKEN, answer)):
@@ -514,12 +516,12 @@ def judge(case: Case, arm: ArmFile) -> dict[str, Any]:
 
 
 def _first(t: np.ndarray, happens: np.ndarray) -> float:
-    """When something first happens to a joint."""
+    """Time at which a condition first holds for a joint."""
     return float(min(t[happens.any(axis=1)], default=np.inf))
 
 
 def _seen(case: Case, never: bool, whole: bool) -> str:
-    """In a word, what the program did."""
+    """One word for the outcome of the program."""
     if case.code is None:
         return "hung"
     if case.code == 0 and whole:
@@ -530,15 +532,15 @@ def _seen(case: Case, never: bool, whole: bool) -> str:
 
 
 def may_end_as(case: Case, nature: Nature, j: int, brake: bool, unmoved: bool) -> set[str]:
-    """What may hold a joint in the end that had power: see `_end`.
+    """Allowed final states of a joint that had power; see `_end`.
 
-    One that the program could tell to stop is braked, or held where there is no brake. What fails while the arm is `unmoved` may
-    leave it so: when it has just been stopped, while it is being powered, or before that where it does no harm then.
+    A joint that the program could stop is braked, or held if it has no brake. A fault while the arm is `unmoved` may leave the
+    state as it is: just after a stop, during enabling, or before enabling if the fault is harmless then.
     """
     required, told, without = FAULTS[case.fault], _end(not brake, brake), _end(False, brake)
     if required.unheard and case.struck in (None, j):
         alone = {HELD: "held", BRAKED: told, LET_GO: without}[nature.alone]
-        if case.fault == "host stopped" and brake:      # it goes on, and stops the arm then
+        if case.fault == "host stopped" and brake:      # the computer continues and then stops the arm
             alone = told
     elif required.falls and case.struck == j:
         alone = without
@@ -548,13 +550,14 @@ def may_end_as(case: Case, nature: Nature, j: int, brake: bool, unmoved: bool) -
 
 
 def _end(powered: bool, brake: bool) -> str:
-    """What holds a joint in the end."""
+    """Final state of a joint."""
     return "held" if powered else "braked" if brake else "falls"
 
 
 def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, int, list[str]]:
-    """Segments finished, whether those are all, replies that were not there in time, those that the run says were damaged, and
-    what was lost.
+    """Return finished segments, whether these are all, missed replies, damaged replies of the run record, and losses.
+
+    Losses are deviations between the files and the record.
     """
     events = list(case.campaign.glob("runs/*/events.jsonl"))
     if not events or '"finished"' not in events[0].read_text(encoding="utf-8"):

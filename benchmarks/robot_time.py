@@ -1,4 +1,4 @@
-"""Robot time until friction of every joint is known: the paper's way, one joint at a time, and the whole arm at once."""
+"""Robot time until friction of every joint is known: the paper's sweep, one joint at a time, and the whole arm."""
 
 import argparse
 import tempfile
@@ -39,9 +39,10 @@ WAYS = {"paper": "(a) the paper's sweep", "single": "(b) one joint at a time, --
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=4, help="seeds 1 ... N of each arm; the paper's sweep takes the first")
-    parser.add_argument("--target", type=float, default=0.05, help="half width of the band, as a part of friction")
-    parser.add_argument("--jobs", type=int, default=1, help="campaigns side by side")
+    parser.add_argument("--seeds", type=int, default=4, help="number N of seeds (1 ... N) for each arm; the paper's sweep "
+                                                             "uses the first seed only")
+    parser.add_argument("--target", type=float, default=0.05, help="half width of the band, as a fraction of friction")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
-    """Robot time of a campaign, the widest band that it leaves, and how much of friction its bands hold."""
+    """Robot time of a campaign, its widest band, and the share of true friction within its bands."""
     arm = ARMS[name]()
     names = load_mechanism(arm).names
     with tempfile.TemporaryDirectory() as folder:
@@ -79,20 +80,20 @@ def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
 
 
 def _rough() -> ArmFile:
-    """Twice the noise, ripple and scatter."""
+    """Return the arm with twice the noise, ripple and scatter."""
     arm = load_arm("lab6")
     worse = {knob: 2.0 * arm.simulation[knob] for knob in ("torque_noise", "ripple", "stroke_scatter")}
     return replace(arm, name=ROUGH, simulation={**arm.simulation, **worse})
 
 
 def _loaded() -> ArmFile:
-    """A payload that the model does not know."""
+    """Return the arm with a payload that the model does not contain."""
     arm = load_arm("lab6")
     return replace(arm, name=LOADED, simulation={**arm.simulation, "payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}})
 
 
 def _servos() -> ArmFile:
-    """Four small servos, in process: their own position loops would take most of the time of a benchmark."""
+    """An arm with four small servos, simulated in process: emulated position loops would dominate the computing time."""
     arm = load_arm("desk4-dynamixel")
     return replace(arm, name=SERVOS, driver=DriverTable(rate=arm.driver.rate))
 
@@ -122,7 +123,7 @@ def paper(arm: ArmFile) -> Plan:
 
 
 def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
-    """Share of joints and points at which the band of friction holds the truth."""
+    """Share of joints and points at which the band of friction contains the truth."""
     reductions, truth = [reduce_run(run, result.mechanism) for run in runs], SimulatedArm(arm)
     q, dq = (np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq"))
     inside = []

@@ -21,10 +21,10 @@ from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.joint_parts import Spring
 from stribeck.ident.model.mechanism import Mechanism
 
-STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # of the springs behind the drives and of the flexible joint [N·m/rad]
-SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # of P3's circle [rad/s]; it prints 1.8 and 2
-_RADIUS, _CENTRE, _FIRST, _SECOND = 0.1, 0.95, 0.4, 0.94     # m: P3's circle, its place, and the two lengths of the arm
-_RAMP, _TURNS = 1.0, 1.0                                # s until full speed; turns that are measured
+STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # N·m/rad; springs behind the drives and in the flexible joint
+SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # rad/s on P3's circle; P3 prints results for 1.8 and 2
+_RADIUS, _CENTRE, _FIRST, _SECOND = 0.1, 0.95, 0.4, 0.94     # m; radius and centre of P3's circle, and the two lengths of the arm
+_RAMP, _TURNS = 1.0, 1.0                                # s until full speed; number of measured turns
 _SERVO, _DAMPER = 2e4, 100.0                            # N·m/rad and N·m·s/rad of the drives' position loops
 
 Torque = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
@@ -50,14 +50,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             + ("– |" if one["gap"] is None else f"{one['gap']:.0e} |") for name, one in found.items()]
     told = [f"| {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |" for name, errors in judged.items()]
     closures = " | ".join(f"{constant * 1e3:g} ms, {step * 1e3:g} ms" for step, constant in SOFTNESS)
-    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: how far energy and the work of drives, "
-             "friction and damping are from balance at most, over the greatest kinetic energy, change of energy, or work. Gap: "
-             "of the loops at most.\n\n"
-             "| motion | joints stop or let go | time, s | energy | gap, m or rad |\n|---|---|---|---|---|\n" + "\n".join(rows)
-             + "\n\nMuJoCo with `connect` constraints: greatest difference of a joint's position over 0.3 s (0.6 s with friction "
-             "by load, whose level MuJoCo is told in every step for the load that it finds), rad or m, by the constraints' time "
-             f"constant and the step\n\n| chain | {closures} |\n|---|{'---|' * len(SOFTNESS)}\n"
-             + "\n".join(told) + "\n\nP3's trends on the flexible arm: [mechanisms](../mechanisms.md).")
+    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: largest imbalance between energy and the "
+             "work of drives, friction and damping, relative to the largest kinetic energy, change of energy, or work. Gap: "
+             "largest gap of the loops.\n\n| motion | joints stop or break loose | time, s | energy | gap, m or rad "
+             "|\n|---|---|---|---|---|\n" + "\n".join(rows)
+             + "\n\nMuJoCo with `connect` constraints: largest difference of a joint's position over 0.3 s, rad or m, by "
+               "time constant of the constraints and time step (0.6 s with load-dependent friction, whose level is set in "
+               f"every step for the load in MuJoCo)\n\n| chain | {closures} |\n|---|{'---|' * len(SOFTNESS)}\n"
+             + "\n".join(told) + "\n\nThe trends of P3 on the flexible arm are in [mechanisms](../mechanisms.md).")
     return figures, table
 
 
@@ -113,7 +113,7 @@ def _simulated(m: Mechanism, torque: Torque, start: np.ndarray, seconds: float) 
 
 
 def trends() -> tuple[list[float], list[list[tuple[float, float, float]]]]:
-    """P3's circle on the flexible arm: greatest torque of the rigid arm by speed; for each stiffness `_tracked` by speed."""
+    """P3's circle on the flexible arm: greatest torque of the rigid arm by speed; `_tracked` by stiffness and speed."""
     arm = load_mechanism("flexible-arm")
     times = {speed: np.linspace(_RAMP, _end(speed), 1001) for speed in SPEEDS}
     rigid = [float(np.abs(_rigid_torque(arm, *_circle(t, speed))[:, 0]).max()) for speed, t in times.items()]
@@ -125,7 +125,7 @@ def _end(speed: float) -> float:
 
 
 def _circle(t: np.ndarray, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shoulder and elbow on P3's circle in the vertical plane, reached from rest without a jerk, (N, 2) each."""
+    """Motion of shoulder and elbow on P3's circle in the vertical plane, with a smooth start from rest, (N, 2) each."""
     part = np.clip(t / _RAMP, 0.0, 1.0)
     phase = speed * np.where(t < _RAMP, _RAMP * part**4 * (2.5 - 3.0 * part + part**2), t - 0.5 * _RAMP)
 
@@ -147,7 +147,7 @@ def _circle(t: np.ndarray, speed: float) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _rigid_torque(arm: Mechanism, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
-    """Torques of shoulder and elbow with every spring locked."""
+    """Torques of shoulder and elbow with all springs locked."""
     whole = [np.zeros((len(q), arm.n)) for _ in range(3)]
     for value, full in zip((q, dq, ddq), whole, strict=True):
         full[:, [0, 2]] = value
@@ -155,7 +155,7 @@ def _rigid_torque(arm: Mechanism, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray
 
 
 def _tracked(arm: Mechanism, stiffness: float, speed: float) -> tuple[float, float, float]:
-    """Greatest torque of the shoulder, deviation of the wrist from the circle and from where it would sag at rest [N·m, m, m].
+    """Greatest torque of the shoulder, and deviation of the wrist from the circle and from its sag at rest [N·m, m, m].
 
     At full speed, under the rigid arm's torques and stiff position loops of the drives.
     """

@@ -1,4 +1,4 @@
-"""Recorded runs of a small simulated arm, spoiled at random: is what went wrong named, and the rest left as it was?"""
+"""Randomly spoiled runs of a small simulated arm: whether each fault is named and the other joints are unchanged."""
 
 import shutil
 import tomllib
@@ -29,32 +29,32 @@ from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.run import Run, load_run
 
 ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
-BASES = 8               # runs that are recorded
+BASES = 8               # number of recorded runs
 JOINTS = ("turn", "lift")
 HEAVY = "lift"                                      # the joint that feels gravity
-HARMLESS = ("rate", "gaps", "drift", "left out", "correlation", "law")      # findings that any run may give, some by chance
-ERRORS = 3.0            # standard errors that an estimate may be off
+HARMLESS = ("rate", "gaps", "drift", "left out", "correlation", "law")      # findings that any run may have, some by chance
+ERRORS = 3.0            # allowed error of an estimate in standard errors
 SHORT = replace(WHOLE_ARM, postures=5)
-GRAVITY = 5.6           # N·m, the most of that joint
-WEAK = 0.5              # part of the viscous friction at the highest speed that a drive which is too weak can give
+GRAVITY = 5.6           # N·m; greatest gravity torque of this joint
+WEAK = 0.5              # torque limit of a weak drive, as a fraction of viscous friction at the highest speed
 
 
 @dataclass(frozen=True)
 class Spoiled:
-    """A run, and what is right to say of it.
+    """A run and its right result.
 
     Attributes
     ----------
     run : Run
-        What is fitted.
+        The spoiled run.
     said : set of (str or None, str)
-        Joint and kind of every finding that must be there; of the joint, nothing else is asked.
+        Joint and kind of every required finding; nothing else is required of these joints.
     wrong : set of str
-        Joints whose friction cannot be right.
+        Joints with necessarily wrong friction.
     refused : dict of str to str
-        Why joints must have no friction.
+        Joints that must be refused, with the reason.
     holds : callable
-        What else must be true of the result.
+        Further condition on the result.
     """
 
     run: Run
@@ -65,7 +65,7 @@ class Spoiled:
 
 
 def record_base(folder: Path, seed: int, weak: bool = False, options: ConstantSpeed = SHORT) -> Path:
-    """Record a campaign of an arm with random friction; with a drive that is too weak, if wanted. Gives the run folder."""
+    """Record a campaign of an arm with random friction and, optionally, a weak drive; return the run folder."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     shutil.copy(ARM.with_suffix(".urdf"), folder)
@@ -92,7 +92,7 @@ def record_base(folder: Path, seed: int, weak: bool = False, options: ConstantSp
 
 
 def _unsupervised(arm: ArmFile, plan: Plan, campaign: Path, seed: int) -> Path:
-    """Recorded as by software that lets a drive stand at its torque limit: the supervisor would stop the arm."""
+    """Record without the supervisor, which would stop an arm whose drive stays at its torque limit."""
     drive, folder = connect(arm, seed), new_run_folder(campaign, "whole-arm")
     with RunWriter(folder, arm, load_mechanism(arm), plan.method, arm.driver.rate, drive.resolution, plan_table(plan),
                    seed) as writer, drive:
@@ -103,18 +103,18 @@ def _unsupervised(arm: ArmFile, plan: Plan, campaign: Path, seed: int) -> Path:
 
 @cache
 def base(folder: Path) -> tuple[Run, Identification]:
-    """A recorded run and what it says unspoiled."""
+    """A recorded run and the result of its unspoiled fit."""
     run = load_run(folder, ("q", "tau", "dq_cmd"))
     return run, identify([run])
 
 
 def changed(run: Run, **signals: np.ndarray) -> Run:
-    """A run with other signals."""
+    """Return the run with other signals."""
     return replace(run, signals={**run.signals, **signals})
 
 
 def _some(rng: np.random.Generator) -> list[str]:
-    """One of the joints, or both."""
+    """Choose one joint or both at random."""
     return [name for name, spoiled in zip(JOINTS, rng.permutation([True, rng.random() < 0.5]), strict=True) if spoiled]
 
 
@@ -124,7 +124,7 @@ def _one(rng: np.random.Generator) -> tuple[int, str]:
 
 
 def _trips(run: Run) -> list[np.ndarray]:
-    """Rows of the planned round trips, there, back and between."""
+    """Rows of the planned round trips: forward, backward, and between."""
     pairs = [(segment["mirror_of"], segment["id"]) for segment in run.record["plan"]["segments"]
              if segment.get("mirror_of") is not None]
     rows = [(np.flatnonzero(run.segment == there), np.flatnonzero(run.segment == back)) for there, back in pairs]
@@ -132,13 +132,13 @@ def _trips(run: Run) -> list[np.ndarray]:
 
 
 def nothing(run: Run, rng: np.random.Generator) -> Spoiled:
-    """More noise of the torque."""
+    """Add torque noise."""
     tau = run.signals["tau"]
     return Spoiled(changed(run, tau=tau + rng.uniform(0.0, 0.2) * rng.standard_normal(tau.shape)))
 
 
 def stuck(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A joint that held in one to three round trips, at any torque that the drive then gives."""
+    """Let a joint stick in one to three round trips, with any torque of its drive."""
     j, name = _one(rng)
     q, tau, trips = run.signals["q"].copy(), run.signals["tau"].copy(), _trips(run)
     for k in rng.choice(len(trips), rng.integers(1, 4), replace=False):
@@ -149,7 +149,7 @@ def stuck(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def clipped(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A torque that stands at the limit of the drive in 1 to 10 % of the samples."""
+    """Clip the torque at the limit of the drive in 1 to 10 % of the samples."""
     j, name = _one(rng)
     tau = run.signals["tau"].copy()
     limit = float(np.quantile(np.abs(tau[:, j]), 1.0 - rng.uniform(0.01, 0.1)))
@@ -159,12 +159,12 @@ def clipped(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def weak(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Simulated with a drive that cannot give the torque of the fastest strokes."""
+    """Take a run simulated with a drive that is too weak for the fastest strokes."""
     return Spoiled(run, {(HEAVY, "saturation")}, {HEAVY})
 
 
 def wrong_sign(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Torque of one joint or both reversed."""
+    """Reverse the torque of one joint or both."""
     names, tau = _some(rng), run.signals["tau"].copy()
     tau[:, [JOINTS.index(name) for name in names]] *= -1.0
     return Spoiled(changed(run, tau=tau), {(name, "not calibrated") for name in names}, set(names),
@@ -172,13 +172,13 @@ def wrong_sign(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def amperes(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Torque of all joints in amperes of the motor, 5 to 100 N·m each; gravity shows it where there is any."""
+    """Convert torques to motor currents, 5 to 100 N·m per ampere; a joint with gravity torque shows the wrong scale."""
     return Spoiled(changed(run, tau=run.signals["tau"] / rng.uniform(5.0, 100.0, len(JOINTS))), {(HEAVY, "torque unit")},
                    set(JOINTS))
 
 
 def repeated(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A sensor two to four times slower than the log."""
+    """Repeat values of a sensor that is two to four times slower than the log."""
     names, every = _some(rng), int(rng.integers(2, 5))
     old = np.arange(len(run.t)) // every * every
     signals = {key: run.signals[key].copy() for key in ("q", "tau")}
@@ -189,7 +189,7 @@ def repeated(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def frozen(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A sensor that stood for 75 to 300 ms in the middle of a stroke."""
+    """Freeze a sensor for 75 to 300 ms in the middle of a stroke."""
     j, name = _one(rng)
     rows = _trips(run)[rng.integers(len(_trips(run)))]
     stood = int(rng.integers(15, 61))
@@ -201,7 +201,7 @@ def frozen(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def delayed(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A torque that comes 5 to 20 ms late."""
+    """Delay a torque by 5 to 20 ms."""
     late = int(rng.integers(1, 5))
     tau = np.concatenate([np.repeat(run.signals["tau"][:1], late, axis=0), run.signals["tau"][:-late]])
     delay = late * float(np.median(np.diff(run.t)))
@@ -216,14 +216,14 @@ def delayed(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def behind(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A torque that comes 40 to 200 ms late."""
+    """Delay a torque by 40 to 200 ms."""
     t, tau, by = run.t, run.signals["tau"], rng.uniform(0.04, 0.2)
     moved = np.column_stack([np.interp(t - by, t, column) for column in tau.T])
     return Spoiled(changed(run, tau=moved), {(name, "late torque") for name in JOINTS}, set(JOINTS))
 
 
 def late(run: Run, rng: np.random.Generator) -> Spoiled:
-    """A joint that answers its command 40 to 200 ms late."""
+    """Delay the response of a joint to its command by 40 to 200 ms."""
     j, name = _one(rng)
     command, lag = run.signals["dq_cmd"].copy(), int(rng.integers(8, 41))
     command[:, j] = command[np.minimum(np.arange(len(command)) + lag, len(command) - 1), j]
@@ -231,7 +231,7 @@ def late(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def gaps(run: Run, rng: np.random.Generator) -> Spoiled:
-    """One to six gaps of 50 ms to 1 s."""
+    """Make one to six gaps of 50 ms to 1 s in the log."""
     keep = np.ones(len(run.t), dtype=bool)
     for start in rng.integers(1, len(run.t) - 201, rng.integers(1, 7)):
         keep[start:start + rng.integers(10, 201)] = False
@@ -242,7 +242,7 @@ def gaps(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def one_way(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Only strokes there: the log was switched off on the way back."""
+    """Keep forward strokes only: the log was switched off during backward strokes."""
     back = [segment["id"] for segment in run.record["plan"]["segments"] if segment.get("mirror_of") is not None]
     keep = ~np.isin(run.segment, back)
     lossy = replace(run, t=run.t[keep], segment=run.segment[keep], signals={key: values[keep]
@@ -252,23 +252,23 @@ def one_way(run: Run, rng: np.random.Generator) -> Spoiled:
 
 SCENARIOS: dict[str, tuple[Callable[[Run, np.random.Generator], Spoiled], str]] = {
     "more noise": (nothing, "no finding"),
-    "strokes in which a joint stuck": (stuck, "named; the rest as it was"),
-    "torque clipped at its limit": (clipped, "named; the other joint as it was"),
-    "drive too weak (simulated)": (weak, "named; the other joint as it was"),
-    "torque of the wrong sign": (wrong_sign, "refused; the other joint as it was"),
-    "torque in amperes": (amperes, "named where gravity shows it"),
-    "samples that repeat": (repeated, "named; all as it was"),
-    "a sensor that stood": (frozen, "named; all as it was"),
-    "torque 5 to 20 ms late": (delayed, "the delay's interval holds it; all as it was"),
+    "strokes in which a joint stuck": (stuck, "named; the rest unchanged"),
+    "torque clipped at its limit": (clipped, "named; the other joint unchanged"),
+    "drive too weak (simulated)": (weak, "named; the other joint unchanged"),
+    "torque of the wrong sign": (wrong_sign, "refused; the other joint unchanged"),
+    "torque in amperes": (amperes, "named for joints with gravity torque"),
+    "samples that repeat": (repeated, "named; friction unchanged"),
+    "a sensor that stood": (frozen, "named; friction unchanged"),
+    "torque 5 to 20 ms late": (delayed, "the delay is within its interval; friction unchanged"),
     "torque 40 to 200 ms late": (behind, "named"),
-    "answers 40 to 200 ms late": (late, "named; all as it was"),
-    "gaps": (gaps, "counted; all as it was"),
+    "answers 40 to 200 ms late": (late, "named; friction unchanged"),
+    "gaps": (gaps, "counted; friction unchanged"),
     "one direction": (one_way, "refused"),
 }
 
 
 def judge(name: str, folder: Path, seed: int) -> str:
-    """What is not right about the answer to a spoiled run; empty if all is."""
+    """Return the fault in the result of a spoiled run; empty if the result is right."""
     run, clean = base(folder)
     case = SCENARIOS[name][0](run, np.random.default_rng(seed))
     try:
@@ -281,20 +281,20 @@ def judge(name: str, folder: Path, seed: int) -> str:
         if joint in result.joints or reason not in told.get((joint, "not calibrated"), ""):
             return f"{joint} is not refused"
     if missing := case.said - set(told):
-        return f"not said: {missing}"
+        return f"missing findings: {missing}"
     blamed = {joint for joint, _ in case.said} | case.wrong
     if invented := [key for key in told if key not in before and key[0] not in blamed and key[1] not in HARMLESS]:
-        return f"invented: {invented}"
+        return f"unexpected findings: {invented}"
     for joint in set(JOINTS) - case.wrong:
         if joint not in result.joints:
             return f"{joint} is missing: {told.get((joint, 'not calibrated'))}"
         if (off := moved(clean, result, joint)) > 1.0:
-            return f"friction of {joint} is {off:.2f} half widths off"
-    return "" if case.holds(result) else "what it should tell is wrong"
+            return f"friction of {joint} is {off:.2f} half widths wrong"
+    return "" if case.holds(result) else "the required finding or value is wrong"
 
 
 def moved(clean: Identification, result: Identification, joint: str) -> float:
-    """How far the friction of a joint moved at the points of the unspoiled run, rms in half widths of the 95 % band."""
+    """Rms change of a joint's friction at the points of the unspoiled run, in half widths of the 95 % band."""
     points = clean.joints[joint].points
     was, now = clean.joints[joint].fit, result.joints[joint].fit
     speed = points["speed"].to_numpy(dtype=float)
@@ -309,14 +309,14 @@ def trial(of: tuple[str, Path, int]) -> list[dict[str, Any]]:
 
 
 def record_bases(pool: Executor, folder: Path, first: int) -> tuple[list[Path], list[Path]]:
-    """Run folders of some arms with a drive that is strong enough, and of others with one that is too weak."""
+    """Run folders of arms with strong drives, and of arms with a weak drive."""
     kinds = [False] * BASES + [True] * BASES
     paths = list(pool.map(record_base, (folder / str(k) for k in range(len(kinds))), range(first, first + len(kinds)), kinds))
     return paths[:BASES], paths[BASES:]
 
 
 def trials(folder: Path, pool: Executor, count: int, first: int) -> pd.DataFrame:
-    """Every scenario, as often as there are runs to simulate for it or `count` says; what was wrong, empty if nothing."""
+    """Run the trials of every scenario, `count` times or once for each simulated run; return the faults, empty if right."""
     strong, feeble = record_bases(pool, folder, first)
     cases = [(name, path, first + k) for name, (spoil, _) in SCENARIOS.items()
              for k, path in (enumerate(feeble) if spoil is weak else ((k, strong[k % BASES]) for k in range(count)))]
@@ -324,7 +324,7 @@ def trials(folder: Path, pool: Executor, count: int, first: int) -> pd.DataFrame
 
 
 def table(found: pd.DataFrame) -> str:
-    """The trials as a table."""
+    """Return the table of trials."""
     rows = [f"{BASES} recorded runs of two joints with random friction are spoiled at random. A trial is right if the fault is "
             "named with its joint or refused, if there is no finding that the unspoiled run lacks, and if the friction of "
             "every joint with a correct torque stays within the 95 % band of the unspoiled run (rms over the points). Goal: at "

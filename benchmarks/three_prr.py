@@ -1,11 +1,12 @@
-r"""The planar 3-PRR of P2 by its own equations, apart from stribeck's model layer.
+r"""Equations of the planar 3-PRR of P2, independent of stribeck's model layer.
 
-Coordinates are positions x of the sliders, angles of the links, and the platform's pose. The links' conditions
+Coordinates are positions x of the sliders, angles of the links, and the platform's pose. The constraints of the links
 
 .. math:: x_i + L_i \cos a_i = x + (R(\theta)\, b_i)_x, \qquad L_i \sin a_i = y + (R(\theta)\, b_i)_y
 
-give forces :math:`\lambda` of the platform's pins from the motion, those the forces of the lower pins by Newton's law for each
-link, and those the normal forces of the sliders. Friction of the pins acts on all of these (fixed point).
+give the forces :math:`\lambda` of the platform's pins from the motion. Newton's law for each link then gives the forces of the
+lower pins, which give the normal forces of the sliders. Friction of the pins changes all these forces, so they are iterated
+(fixed point).
 
 References
 ----------
@@ -25,7 +26,7 @@ _LENGTH, _SIDE = np.array([0.40, 0.42, 0.40]), np.array([-1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Slider:
-    """Friction of the sliders by their normal force, with exponent 1, and of the lower pins by their force."""
+    """Friction of the sliders (by normal force, with Stribeck exponent 1) and of the lower pins (by pin force)."""
 
     coulomb: float = 0.08
     static: float = 0.12
@@ -37,7 +38,7 @@ class Slider:
 
 @dataclass(frozen=True)
 class ThreePRR:
-    """Masses; centres of mass lie on the links, moments of inertia are about them."""
+    """Masses, centres of mass on the links, and moments of inertia about these centres."""
 
     sliders: Array = field(default_factory=lambda: np.array([2.0, 2.2, 1.8]))
     links: Array = field(default_factory=lambda: np.array([0.8, 0.9, 0.7]))
@@ -47,7 +48,7 @@ class ThreePRR:
     platform_com: Array = field(default_factory=lambda: np.array([0.01, 0.02]))
 
     def forces(self, pose: Array, rate: Array, gain: Array, friction: Slider) -> tuple[Array, ...]:
-        """What drives give, and positions, velocities and accelerations of the sliders, shape (N, 3) each.
+        """Forces of the drives, and positions, velocities and accelerations of the sliders, shape (N, 3) each.
 
         Parameters
         ----------
@@ -61,7 +62,7 @@ class ThreePRR:
         speed = rate[:, :2, None] + rate[:, 2, None, None] * (_CROSS @ arm)
         pull = gain[:, :2, None] + gain[:, 2, None, None] * (_CROSS @ arm) - rate[:, 2, None, None]**2 * arm
         height = point[:, 1]
-        across = _SIDE * np.sqrt(_LENGTH**2 - height**2)                # of a slider from the platform's pin
+        across = _SIDE * np.sqrt(_LENGTH**2 - height**2)                # distance of a slider from the platform's pin
         x = point[:, 0] + across
         sine, cosine = height / _LENGTH, -across / _LENGTH
         spin = speed[:, 1] / (_LENGTH * cosine)
@@ -105,6 +106,6 @@ def _turned(angle: Array) -> Array:
 
 
 def _moments(arm: Array, force: Array, com: Array) -> Array:
-    """About the centre of mass, of forces at the platform's pins, shape (N, 3)."""
+    """Moment about the centre of mass of forces at the platform's pins, shape (N, 3)."""
     lever = arm - com[:, :, None]
     return np.asarray(lever[:, 0] * force[:, 1] - lever[:, 1] * force[:, 0])

@@ -1,6 +1,6 @@
-"""Arms whose wrist motors move several joints: is the motors' friction told from that of the joints, and does it add up?
+"""Arms whose wrist motors move several joints: separation of motor friction and joint friction, and error of their sum.
 
-lab6 with other wrists and motors of random friction, calibrated from its default plan, which is driven by the simulated arm.
+lab6 has other wrists and motors with random friction. The simulated arm drives its default plan, and the run is calibrated.
 """
 
 import argparse
@@ -30,20 +30,20 @@ WRISTS: dict[str, dict[str, dict[str, float]]] = {
     "motor 6 carried by axis 5": {"j6": {"j5": 1.0}},
     "the same, half a turn": {"j6": {"j5": -0.5}},
     "differential": {"j5": {"j5": 1.0, "j6": 1.0}, "j6": {"j5": 1.0, "j6": -1.0}}}
-_STATES = 2000          # at random, all joints moving, at which friction is compared
+_STATES = 2000          # number of random states with all joints moving at which friction is compared
 _SLOWEST, _FASTEST = 0.02, 1.0      # rad/s
 _LAW = ("coulomb", "static", "viscous", "stribeck_velocity")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=8, help="of each wrist")
+    parser.add_argument("--cases", type=int, default=8, help="number of cases of each wrist")
     parser.add_argument("--first", type=int, default=100, help="seed of the first case")
     parser.add_argument("--jobs", type=int, default=2)
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Drive, fit, judge, tabulate."""
+    """Drive the plans, fit and judge the runs, and return the table."""
     cases = [(wrist, seed) for wrist in WRISTS for seed in range(options.first, options.first + options.cases)]
     with ProcessPoolExecutor(options.jobs) as pool:
         found = list(pool.map(judge, cases))
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def judge(case: tuple[str, int]) -> dict[str, Any]:
-    """Friction error of j5 and j6 with and without the transmission, and which of the motors' parameters are held."""
+    """Friction error of j5 and j6 with and without the transmission, and coverage of the motors' parameters."""
     wrist, seed = case
     rng = np.random.default_rng(seed)
     motors = {name: _motor(rng) for name in WRISTS[wrist]}
@@ -77,7 +77,7 @@ def _motor(rng: np.random.Generator) -> dict[str, float]:
 
 
 def _written(folder: Path, transmission: Mapping[str, Mapping[str, float]], motors: Mapping[str, Mapping[str, float]]) -> Path:
-    """The arm file beside its model; friction does not change with warmth, so that the truth is one."""
+    """Write the arm file beside its model; friction does not depend on temperature, so the truth is unique."""
     source = data_dir() / "arms" / "lab6"
     shutil.copy(source / "lab6.urdf", folder)
     table = tomllib.loads((source / "lab6.toml").read_text(encoding="utf-8"))
@@ -88,12 +88,12 @@ def _written(folder: Path, transmission: Mapping[str, Mapping[str, float]], moto
 
 
 def _without(log: Run) -> Run:
-    """The same log of an arm that does not state its transmission."""
+    """Return the same log for an arm file without transmission."""
     return replace(log, arm=replace(log.arm, transmission={}))
 
 
 def _errors(calibration: Calibration, truth: SimulatedArm, seed: int) -> dict[str, float]:
-    """Rms of predicted less true friction over the rms of friction, all joints moving at random."""
+    """Relative rms error of predicted friction, with all joints at random speeds."""
     rng, n = np.random.default_rng(seed), len(truth.names)
     low, high = truth.limits.position.T
     q = rng.uniform(low, high, (_STATES, n))
@@ -105,10 +105,10 @@ def _errors(calibration: Calibration, truth: SimulatedArm, seed: int) -> dict[st
 
 
 def _table(found: list[dict[str, Any]]) -> str:
-    lines = ["Friction of j5 and j6 while all joints move at random, 0.02 to 1 rad/s: rms error over the rms of friction, median "
-             "and worst case, with the transmission stated and without. Parameters of the motors' friction: how many are "
-             "identified, and how many of all that have an interval are in it.", "",
-             "| wrist | cases | with the transmission | worst | without | motor's law is Stribeck's | identified | held |",
+    lines = ["Friction of j5 and j6 while all joints move at random speeds of 0.02 to 1 rad/s: rms error relative to the rms "
+             "of friction, median and worst case, with the stated transmission and without it. Parameters of motor friction: "
+             "number of identified parameters, and number of intervals that contain the truth.", "",
+             "| wrist | cases | with the transmission | worst | without | motor law is Stribeck | identified | covered |",
              "|---|---|---|---|---|---|---|---|"]
     for wrist in WRISTS:
         own = [one for one in found if one["wrist"] == wrist]

@@ -1,7 +1,7 @@
-"""The main job over the wire against the same in process, and how punctual the cycles are at several rates.
+"""The main job over the wire against the same job in process, and the punctuality of cycles at several rates.
 
-Emulated drives run in a process of their own (`stribeck emulate`), the computer's side is `stribeck run`; both are the programs
-that people start. In process the same plan is followed by the simulated arm that is also behind the emulated drives.
+Emulated drives run in a process of their own (`stribeck emulate`), and `stribeck run` is the computer side, as in use. In
+process, the same simulated arm as in the emulated drives follows the same plan.
 """
 
 import argparse
@@ -40,47 +40,50 @@ from tests.drivers.wires import PAIR, free_port, merged, with_port
 SMALL = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"
 ROOMY = {"workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 0.0]}}
 IMPERFECT = {"torque_noise": 0.1, "ripple": 0.02, "ripple_period": 0.0628, "stroke_scatter": 0.005}
-MAIN_JOBS = {           # protocol: the built-in arm that speaks it, and its changes
+MAIN_JOBS = {           # protocol: the built-in arm with this protocol, and changes to its file
     "canopen": ("lab6-canopen", {"driver": {"bus": {"port": "{port}"}}}),
     "dynamixel": ("desk4-dynamixel", {"driver": {"port": "socket://127.0.0.1:{port}"}}),
 }
-RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] of the small arm, with their changes
+RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] of the small arm, with changes to its file
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
     "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }
-NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque mode, which is refused; that "
-                    "row has 2 Mbit/s in its arm file.",
+NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque mode, and are refused; "
+                    "this row has 2 Mbit/s in its arm file.",
          "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
-WITHIN = 1.96           # standard errors of a difference
-LEAST = 20.0            # s of waiting
-EARLY = 0.4             # part of a period by which a cycle may begin earlier after its tick than is usual
-PATIENCE = 3.0          # periods in which a cycle's replies must be there and the next one begin
-TRIES = 6               # of a run that pauses of this computer end, or cost samples,
-PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # as it says then
+WITHIN = 1.96           # allowed difference in standard errors
+LEAST = 20.0            # s; least waiting time
+EARLY = 0.4             # fraction of a period by which a cycle may begin earlier than usual after its tick
+PATIENCE = 3.0          # periods within which the replies of a cycle must arrive and the next cycle must begin
+TRIES = 6               # attempts for a run that was stopped or lost samples because of pauses of this computer
+PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # message of a run that such a pause stopped
 CYCLES = (
-    "Cycles: latency is from asking to the reply, lateness the deviation of a cycle from the grid of its rate; median, 99 %, "
-    "99.9 %, most. The first rows are of a program that only waits for its cycles.", "",
-    "A sample of the arm is lost where any joint's reply was missed, or its whole cycle was left out; a cycle that begins late, "
-    "but before the next one, loses nothing. `longest without` is the longest time in which none was lost.", "",
-    "Beside the run, on each core a program of higher priority looks at the clock every millisecond; where it is late by more "
-    "than another, the core was taken away from all of us. Samples are beside a pause from three periods before it to 10 ms "
-    f"after it. A run with two joints that lost samples beside pauses only is made again, up to {TRIES - 1} times; `again` tells "
-    "what each of those before had lost. A run with a loss beside no pause is never made again, nor is one with more joints. "
-    "Where the computer stands still for more than 50 ms, the arm is stopped; `ended` tells how many runs before the one shown "
-    "were.")
+    "Cycles: latency is the time from request to reply; lateness is the deviation of a cycle from the time grid of its rate. "
+    "Cells: median, 99 %, 99.9 %, largest. The first rows are those of a program that only waits for its cycles.", "",
+    "A sample of the arm is lost if the reply of a joint is missed or if the whole cycle is skipped. A cycle that begins "
+    "late, but before the next cycle, loses no sample. `longest without` is the longest time without a lost sample.", "",
+    "During the run, a program of higher priority on each core reads the clock every millisecond. If this program is late by "
+    "more than a millisecond, the core was not available to any program: this is a pause. A sample belongs to a pause from "
+    "three periods before it to 10 ms after it. A run with two joints that lost samples in pauses only is repeated, up to "
+    f"{TRIES - 1} times; `again` has the losses of the earlier runs. A run with a loss outside pauses is never repeated, and "
+    "neither is a run with more joints. If the computer pauses for more than 50 ms, the arm is stopped; `ended` has the "
+    "number of stopped runs before the run in the table.")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--protocols", nargs="*", default=list(MAIN_JOBS), choices=[*MAIN_JOBS, []])
-    parser.add_argument("--small", action="store_true", help="the main job with the small arm of two joints, in about a minute")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of robot time for each rate, about; 0 leaves rates out")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="of the main jobs; none leaves them out")
-    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page shall hold, too")
+    parser.add_argument("--small", action="store_true", help="run the main job with the small arm of two joints, which takes "
+                                                             "about a minute")
+    parser.add_argument("--seconds", type=float, default=60.0, help="approximate robot time for each rate [s]; 0 skips the "
+                                                                    "rates")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="seeds of the main jobs; an empty list skips "
+                                                                                "the main jobs")
+    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page includes")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Calibrate both ways, compare, then run at each rate."""
+    """Calibrate over the wire and in process, compare, then run at each rate."""
     jobs = {protocol: [main_job(protocol, options.small, seed) for seed in options.seeds]
             for protocol in options.protocols if options.seeds}
     paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
@@ -94,7 +97,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
-    """One campaign over the wire and in process."""
+    """Run one campaign over the wire and in process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         usual = next(iter(RATES[protocol]))
@@ -108,7 +111,7 @@ def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
 
 
 def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
-    """A short run of the small arm at a rate."""
+    """Record a short run of the small arm at a rate."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         arm = small_arm(protocol, folder, rate, merged(ROOMY, RATES[protocol][rate]))
@@ -122,19 +125,19 @@ def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
 # arms and programs
 
 def small_arm(protocol: str, folder: Path, rate: float, changes: dict[str, Any]) -> ArmFile:
-    """The small arm behind drives of this protocol."""
+    """Write the arm file of the small arm with drives of this protocol."""
     wired = merged(with_port(PAIR[protocol], free_port()), {"driver": {"rate": rate}})
     return _changed(load_arm(SMALL), folder / "arm", merged(wired, changes))
 
 
 def built_in(protocol: str, folder: Path) -> ArmFile:
-    """The built-in arm, at a place on the bus where nobody else is."""
+    """Write the file of the built-in arm with a bus that no other program uses."""
     name, changes = MAIN_JOBS[protocol]
     return _changed(load_arm(name), folder / "arm", with_port(changes, free_port()))
 
 
 def _changed(arm: ArmFile, folder: Path, changes: dict[str, Any], replaced: tuple[str, ...] = ()) -> ArmFile:
-    """A copy of an arm file with changes, or with whole tables replaced."""
+    """Write a copy of an arm file with changed keys or replaced tables."""
     folder.mkdir()
     table = tomllib.loads(arm.path.read_text(encoding="utf-8"))
     table = merged({key: value for key, value in table.items() if key not in replaced}, changes)
@@ -146,7 +149,7 @@ def _changed(arm: ArmFile, folder: Path, changes: dict[str, Any], replaced: tupl
 
 @contextmanager
 def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
-    """`stribeck emulate` as long as it is needed."""
+    """Run `stribeck emulate` during the block."""
     command = [sys.executable, "-m", "stribeck", "emulate", str(arm.path), "--seed", str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -158,11 +161,11 @@ def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
 
 
 def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int, clear: bool = False) -> tuple[Path, dict[str, Any]]:
-    """The run folder and its figures: of the first run that pauses of this computer do not end, or the last.
+    """Return run folder and figures of the first run that no pause of this computer stopped, or of the last attempt.
 
-    Where it is to be `clear`, a run that lost samples beside such pauses only is made again; one that is lost beside no pause is
-    nobody's but ours. `ended` and `again` tell how many runs before it were ended, and how many samples each of the others had
-    lost.
+    With `clear`, a run that lost samples in such pauses only is repeated; a sample lost outside pauses is the fault of the
+    program. `ended` is the number of earlier runs that were stopped, and `again` has the lost samples of the other earlier
+    runs.
     """
     ended, again = 0, list[int]()
     while True:
@@ -182,7 +185,7 @@ def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int, clear: bool
 
 
 def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
-    """`stribeck run` with a plan; gives the run folder."""
+    """Run `stribeck run` with a plan; return the run folder."""
     path = arm.path.with_name("plan.toml")
     write_plan(plan, path)
     command = [sys.executable, "-m", "stribeck", "run", str(arm.path), "--plan", str(path), "--out", str(out),
@@ -196,7 +199,7 @@ def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
 # figures
 
 def waiting(rate: float, seconds: float) -> dict[str, Any]:
-    """What this computer makes of cycles in which there is nothing to do: what no program of ours can be better than."""
+    """Punctuality of cycles without any work, which is the best that this computer allows."""
     late, left_out = [], 0
     with real_time():
         tick = began = time.perf_counter()
@@ -211,7 +214,7 @@ def waiting(rate: float, seconds: float) -> dict[str, Any]:
 
 
 def punctuality(path: Path, stood: list[tuple[float, float]]) -> dict[str, Any]:
-    """Lost samples, lateness and latency of a run over the wire, during which the computer stood still at these times."""
+    """Lost samples, lateness and latency of a run over the wire; `pauses` are the pauses of the computer during the run."""
     run = load_run(path, ("t",))
     told = next(event for event in run.events if event["event"] == "replies")
     rate, latency = run.arm.driver.rate, 1e3 * (run.signals["t"] - run.t[:, None])
@@ -227,9 +230,9 @@ def punctuality(path: Path, stood: list[tuple[float, float]]) -> dict[str, Any]:
 
 
 def on_the_grid(t: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which tick of the rate each cycle is of, and by how much [s] it began later than is usual after its tick.
+    """Return the tick of each cycle, and the delay of its begin relative to the usual delay after the tick [s].
 
-    A cycle begins after its tick, and before the next: one that is not there by then is left out.
+    A cycle begins after its tick and before the next tick. A cycle that has not begun by then is skipped.
     """
     turn = rate * (t - t[0])
     usual = np.median((turn + 0.5) % 1.0) - 0.5              # cycles begin about as long after their ticks as the first
@@ -239,12 +242,12 @@ def on_the_grid(t: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _quantiles(values: np.ndarray) -> list[float]:
-    """Median, 99 %, 99.9 %, most."""
+    """Median, 99 %, 99.9 % and largest value."""
     return [round(float(value), 3) for value in np.quantile(values, (0.5, 0.99, 0.999, 1.0))]
 
 
 def compared(run: Run, inside: Run) -> dict[str, Any]:
-    """Estimates of a run over the wire against those of one in process, and against the truth."""
+    """Compare estimates of a run over the wire with those of a run in process and with the truth."""
     rows, wired, plain = [], identify([run]), identify([inside])
     for name, joint in wired.calibration.joints.items():
         other = plain.calibration.joints[name]
@@ -265,11 +268,11 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
           idle: dict[str, dict[str, Any]]) -> str:
     all_jobs = [(protocol, job) for protocol, found in jobs.items() for job in found]
     every = [row["off"] <= WITHIN for _, job in all_jobs for row in job["parameters"]]
-    rows = ["The same plan over the wire and in process, whose noise and scatter of strokes are other draws; a difference is "
-            f"within the intervals where it is within {WITHIN} standard errors of both, as 95 % are by chance: {sum(every)} of "
-            f"{len(every)} are.", "",
-            "| protocol | arm | seed | robot time s | parameters | within the intervals | largest difference, standard errors "
-            "| truth in its interval | laws that differ | at commit |", "|---" * 10 + "|"]
+    rows = ["The same plan is run over the wire and in process, with different random noise and scatter of strokes. A "
+            f"difference is within the intervals if it is within {WITHIN} combined standard errors; 95 % of the differences "
+            f"are by chance. Here {sum(every)} of {len(every)} are.", "",
+            "| protocol | arm | seed | robot time s | parameters | within the intervals | largest difference, standard "
+            "errors | truth in the interval | different laws | at commit |", "|---" * 10 + "|"]
     for protocol, job in all_jobs:
         table = pd.DataFrame(job["parameters"])
         differ = ", ".join(f"{name} ({' against '.join(laws)})" for name, laws in job["laws"].items() if len(set(laws)) > 1)
@@ -277,8 +280,8 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
                     f"{len(table)} | {(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
                     f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
     rows += ["", *CYCLES, "",
-             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles left out | samples lost | of them beside no "
-             "pause | longest without s | pauses | beside a pause | latency ms | lateness ms | again | ended | at commit |",
+             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles skipped | samples lost | of these outside "
+             "pauses | longest without s | pauses | share in pauses | latency ms | lateness ms | again | ended | at commit |",
              "|---" * 17 + "|"]
     rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | - | - "
              f"| - | - | - | {_listed(found['lateness_ms'])} | - | - | {found['commit']} |" for found in idle.values()]

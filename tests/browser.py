@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to by its DevTools protocol over two pipes: measures pages, prints them, hears their complaints."""
+"""A headless Chromium, controlled by the DevTools protocol over two pipes: measures and prints pages, and collects errors."""
 
 import base64
 import json
@@ -76,7 +76,7 @@ class Browser:
         return answer["result"].get("value")
 
     def pdf(self) -> bytes:
-        """The page as printed, by its own page size."""
+        """The page as PDF, in its own page size."""
         return base64.b64decode(self._call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
 
     def picture(self) -> bytes:
@@ -95,7 +95,7 @@ class Browser:
         return dict(answer["result"])
 
     def _take(self) -> dict[str, Any]:
-        """The next message; what a page complains of or asks for is kept."""
+        """Return the next message; errors and requests of the page are stored."""
         while b"\0" not in self._rest:
             assert select([self._read], [], [], _PATIENCE)[0], "the browser does not answer"
             got = os.read(self._read, 1 << 20)

@@ -30,17 +30,17 @@ TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than cores: tests of drives over a wire wait most of their time."""
+    """Use two workers more than cores: tests of drives over a wire mostly wait."""
     return (os.cpu_count() or 1) + 2
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """Drives before all others, where files are asked for."""
+    """Run tests of drives first if whole files are distributed."""
     return DrivesFirst(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What drives do in real time comes first, and is tried once more where this computer stood still, and only there."""
+    """Run real-time tests of drives first, and repeat them only if this computer paused."""
     with_drives = [item for item in items if in_real_time(item.nodeid)]
     for item in with_drives:
         item.add_marker(pytest.mark.flaky(reruns=TRIED_AGAIN, condition=stood_still))
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ArmFile]:
-    """Makes an arm file from a small one and changes to its tables; None removes a key."""
+    """Make an arm file from a small arm file and changes to its tables; None removes a key."""
     def make(changes: dict[str, Any] | None = None, base: str = "pair") -> ArmFile:
         folder = tmp_path_factory.mktemp("arm")
         shutil.copy(ARMS / f"{base}.urdf", folder)

@@ -1,4 +1,4 @@
-"""MuJoCo as the judge of what holds a machine with loops: its own constraints, of the file as it stands."""
+"""MuJoCo as judge of the holding torques of a machine with loops, with its own constraints from the unchanged file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Random mechanisms, one with a follower, and Pinocchio as the judge of all."""
+"""Random mechanisms, one of them with a follower, and Pinocchio as their judge."""
 
 from types import ModuleType
 

@@ -1,4 +1,4 @@
-"""A four-bar as URDF, whose loop its arm file states, in each way."""
+"""A four-bar as URDF; the arm file states its loop as a pin, spherical or rigid closure."""
 
 from pathlib import Path
 

@@ -47,7 +47,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> None:
-    """Run a page in a folder, but for commands that were `done` there and printed that."""
+    """Run a page in a folder, except commands that are `done`, with their output."""
     earlier = done or {}
     namespace: dict[str, Any] = {}
     printed = ""
@@ -68,7 +68,7 @@ def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> 
 
 
 def _command(line: str, parsed: bool) -> str:
-    """Run or parse one command; gives what it printed."""
+    """Run or parse one command and return its output."""
     program, *words = shlex.split(line, comments=True)
     assert program == "stribeck", line
     arguments = [found for word in words for found in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
@@ -106,7 +106,7 @@ def assert_printed(shown: str, printed: str) -> None:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether lines differ in nothing but a little in their numbers."""
+    """Return True if two lines are equal except for small differences of their numbers."""
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
         return False
     pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)

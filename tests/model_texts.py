@@ -1,4 +1,4 @@
-"""URDF, MJCF and mechanism files as text, written by tests, and Pinocchio as the judge of what is made of them."""
+"""Texts of URDF, MJCF and mechanism files for tests, and Pinocchio as judge of the resulting mechanisms."""
 
 from pathlib import Path
 from types import ModuleType
@@ -117,7 +117,7 @@ def mjcf(body: str, more: str = "") -> str:
 
 
 def assert_agrees_with_pinocchio(mechanism: object, model: object, pin: ModuleType) -> None:
-    """Torques and every wrench of random states; Pinocchio may count the joints in another order."""
+    """Compare torques and all wrenches at random states; Pinocchio may have another order of joints."""
     rng = np.random.default_rng(0)
     data = model.createData()
     q, dq, ddq = rng.normal(size=(3, 15, mechanism.n))

@@ -59,7 +59,7 @@ def noisy() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def nasty(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Few speeds, low ones lost, outliers, curvature, a rise instead of a fall: what real sweeps hold."""
+    """Spoil points like real sweeps: few speeds, no low speeds, outliers, curvature, friction that rises instead of falling."""
     rng = np.random.default_rng(3000 + seed)
     speeds = np.exp(rng.uniform(np.log(0.002), np.log(2.0), int(rng.integers(9, 16))))
     p = points(speeds, repeats=int(rng.integers(1, 3)), members=int(rng.integers(1, 4)))

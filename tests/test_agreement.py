@@ -1,4 +1,4 @@
-"""All joints at once give the friction that one joint at a time gives; the benchmark `agreement`, in small."""
+"""Friction measured with the whole arm agrees with friction measured joint by joint; a small benchmark `agreement`."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,8 +14,8 @@ KNOBS = {"torque_noise": 0.05, "ripple": 0.02, "ripple_period": 0.0157, "stroke_
 
 
 @pytest.mark.parametrize("condition", [name for name in SPOILT if name != "as it is"])
-def test_both_ways_agree_whatever_spoils_the_torques(make_arm: Callable[..., ArmFile], monkeypatch: pytest.MonkeyPatch,
-                                                     condition: str) -> None:
+def test_both_methods_agree_under_disturbed_torques(make_arm: Callable[..., ArmFile], monkeypatch: pytest.MonkeyPatch,
+                                                    condition: str) -> None:
     for method, (make, options) in METHODS.items():
         monkeypatch.setitem(METHODS, method, (make, replace(options, postures=3, speeds=6, longest_stroke=4.0)))
     arm = make_arm({"driver": {"rate": 100.0}, "joints": {"turn": QUICK, "lift": QUICK}, "simulation": KNOBS})

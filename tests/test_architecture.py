@@ -1,4 +1,4 @@
-"""Which way rooms depend on each other, how large they are, and what none of them may do; read from the source."""
+"""Rules for packages, checked in the source: direction of imports, size, and forbidden operations."""
 
 import ast
 import re
@@ -12,11 +12,11 @@ import pytest
 
 from tests.places import ROOT
 
-PACKAGES = ("ident", "drivers", "experiments")          # each imports itself and what stands before it
-FORBIDDEN = {"tests", "benchmarks", "docs", *PACKAGES}  # as top-level names: the package is stribeck
+PACKAGES = ("ident", "drivers", "experiments")          # each package imports only itself and earlier packages
+FORBIDDEN = {"tests", "benchmarks", "docs", *PACKAGES}  # forbidden as top-level names: the package is stribeck
 UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "yaml", "ruamel"}
 UNSAFE_CALLS = {"eval", "exec", "read_pickle", "to_pickle"}
-MOST_FILES, MOST_LINES, MEDIAN_LINES = 15, 400, 180     # of a room beside its __init__, of a file, of all files
+MOST_FILES, MOST_LINES, MEDIAN_LINES = 15, 400, 180     # files of a package, lines of a file, median of lines
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 MODULES = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
            for path in FILES}
@@ -32,12 +32,12 @@ def label(path: Path) -> str:
 
 
 def room_name(path: Path) -> str:
-    """A room as docstrings write it: `ident.fit.joint`."""
+    """Name of a package in docstrings: `ident.fit.joint`."""
     return ".".join(path.relative_to(ROOT).parts)
 
 
 def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """Every imported module in full, with its line; imports inside functions, for types, and by name count too."""
+    """Full name and line of every imported module, with imports inside functions, for types, and by name."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -64,7 +64,7 @@ ARROWS = arrows()
 
 
 def circle(graph: Mapping[str, Set[str]]) -> str:
-    """A circle of a graph in words, or nothing."""
+    """Describe a cycle of a graph; empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -72,7 +72,7 @@ def circle(graph: Mapping[str, Set[str]]) -> str:
     return ""
 
 
-def test_the_rooms_are_found() -> None:
+def test_the_packages_are_found() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in FILES} == set(PACKAGES)
     assert len(FILES) > 200
     assert len(ROOMS) > 30
@@ -83,8 +83,8 @@ def test_no_two_modules_import_each_other() -> None:
 
 
 @pytest.mark.parametrize("room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck")
-def test_nothing_inside_a_room_goes_round(room: Path) -> None:
-    """Files and rooms inside a room, each room taken as one, form no circle: then they have an order, and data one way."""
+def test_imports_inside_a_package_have_no_cycle(room: Path) -> None:
+    """Files and subpackages of a package, each subpackage as one node, have no import cycle, so data flow in one direction."""
     inside = ".".join(("stribeck", *room.relative_to(ROOT).parts)) + "."
     graph: dict[str, set[str]] = defaultdict(set)
     for module, others in ARROWS.items():
@@ -96,8 +96,8 @@ def test_nothing_inside_a_room_goes_round(room: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_room_says_what_it_imports(room: Path) -> None:
-    """The docstring of a room is true and complete; a new arrow between rooms is a decision and shows in a review."""
+def test_a_package_states_its_imports(room: Path) -> None:
+    """The docstring lists exactly the imported packages, so a new dependency shows in a review."""
     docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
     stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
     own = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)) for path in room.glob("*.py")}
@@ -106,27 +106,27 @@ def test_a_room_says_what_it_imports(room: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_room_is_one_docstring_and_not_too_full(room: Path) -> None:
+def test_a_package_file_is_one_docstring_and_the_package_is_not_too_full(room: Path) -> None:
     assert len(parsed(room / "__init__.py").body) == 1, "a room's __init__ is its docstring; nothing is imported through it"
     assert len(list(room.glob("*.py"))) - 1 <= MOST_FILES
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_packages_point_one_way(package: str) -> None:
+def test_imports_between_packages_go_one_way(package: str) -> None:
     upstairs = PACKAGES[PACKAGES.index(package) + 1:]
     wrong = [f"{module} imports {other}" for module, others in ARROWS.items() for other in others
              if module.startswith(f"stribeck.{package}") and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))]
     assert wrong == []
 
 
-def test_no_file_is_long() -> None:
+def test_no_file_is_too_long() -> None:
     lines = {label(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
     assert statistics.median(count for name, count in lines.items() if not name.endswith("__init__.py")) <= MEDIAN_LINES
 
 
-def test_files_can_be_told_apart() -> None:
-    """Two editor tabs of one name are one too many."""
+def test_file_names_are_unique() -> None:
+    """Equal file names are hard to tell apart in an editor."""
     names = [path.name for path in FILES if path.name != "__init__.py"]
     allowed = {"errors.py",                                                     # of each package
                "canopen.py", "dynamixel.py", "odrive.py", "cubemars.py", "damiao.py"}      # a kind of drive, and its emulator
@@ -134,7 +134,7 @@ def test_files_can_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
-def test_the_package_is_stribeck_and_private_names_stay_at_home(path: Path) -> None:
+def test_imports_use_stribeck_and_no_private_names_of_other_modules(path: Path) -> None:
     wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in FORBIDDEN]
     wrong += [f"line {node.lineno}: {alias.name}" for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)
               and str(node.module).startswith("stribeck") for alias in node.names if alias.name.startswith("_")]
@@ -142,7 +142,7 @@ def test_the_package_is_stribeck_and_private_names_stay_at_home(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
-def test_nothing_unpickles_or_evaluates_text(path: Path) -> None:
+def test_no_module_unpickles_or_evaluates_text(path: Path) -> None:
     wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in UNSAFE_MODULES]
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
@@ -155,7 +155,7 @@ def test_nothing_unpickles_or_evaluates_text(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.is_relative_to(ROOT / "ident")], ids=label)
 def test_ident_neither_prints_nor_waits_nor_reads_a_clock(path: Path) -> None:
-    """Arrays in, arrays out: otherwise a fit could not be repeated to the digit."""
+    """`ident` depends on its arguments only, so a fit can be repeated to the digit."""
     top = {name.partition(".")[0] for name, _ in imported(path)}
     assert not top & {"time", "serial", "can", "socket", "subprocess", "threading"}
     calls = {called(node) for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)}
@@ -163,11 +163,11 @@ def test_ident_neither_prints_nor_waits_nor_reads_a_clock(path: Path) -> None:
 
 
 def test_tests_mirror_the_tree() -> None:
-    """A test below tests/ident, drivers or experiments lies where what it tests lies, as far as that has a room."""
+    """Folders below tests/ident, tests/drivers and tests/experiments have the names of the tested packages."""
     folders = {path.parent for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")}
     assert {label(folder) for folder in folders if not (ROOT / folder.relative_to(ROOT / "tests")).is_dir()} == set()
 
 
-def test_a_circle_would_be_found() -> None:
+def test_an_import_cycle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == ""
     assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}).split(" -> ")) == {"a", "b", "c"}

@@ -1,4 +1,4 @@
-"""The command that runs benchmarks; what they measure has tests of its own."""
+"""The command `python -m benchmarks`; the measurements have tests of their own."""
 
 import sys
 
@@ -8,7 +8,7 @@ from benchmarks.__main__ import BENCHMARKS, main
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in BENCHMARKS)], ids=lambda given: given[0] if given else "all")
-def test_help_is_printed(arguments, monkeypatch, capsys):
+def test_the_help_of_every_benchmark_is_printed(arguments, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments, "--help"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -14,8 +14,8 @@ SPEEDS = np.linspace(0.01, 1.0, 40)
 
 
 @pytest.mark.parametrize(("mix", "k"), FAMILIES, ids=[f"{mix.name}, {mix.families[k].name}" for mix, k in FAMILIES])
-def test_a_prior_is_the_density_of_what_is_drawn(mix, k):
-    """It integrates to one over a box, and truths that are drawn have it."""
+def test_the_prior_is_the_density_of_the_draws(mix, k):
+    """The density integrates to one over a box, and drawn truths have this density."""
     family, rng, count = mix.families[k], np.random.default_rng(0), 400_000
     low, high = np.array([*family.box, LEVEL, *([(0.0, LEVEL[1] * family.drop[1])] if family.exponents else []),
                           (0.0, LEVEL[1] * family.growth[1])]).T
@@ -29,7 +29,7 @@ def test_a_prior_is_the_density_of_what_is_drawn(mix, k):
         assert truth.exponent in (family.exponents or (None,))
 
 
-def test_truths_are_what_their_names_say():
+def test_truths_have_the_shapes_of_their_names():
     falling = drop_of(0.2, 0.8, 2.0).friction(FASTEST * SPEEDS)
     w_s = 0.8 * 0.2 / 0.72
     np.testing.assert_allclose(falling, 5.0 + np.exp(-((SPEEDS / w_s) ** 2)) + 3.6 * SPEEDS)
@@ -44,7 +44,7 @@ def test_truths_are_what_their_names_say():
                 assert ends[1] == pytest.approx(truth.coulomb + truth.beta[-1])
 
 
-def test_round_trips_come_in_the_order_and_with_the_noise_of_their_row():
+def test_round_trips_have_the_order_and_noise_of_their_row():
     rng, truth = np.random.default_rng(2), kink_at(0.5)
     for order, sign in (("ascending", 1.0), ("descending", -1.0)):
         assert np.all(sign * np.diff(measure(truth, FIRST, Condition(36, 0.01, "white", order), rng).w) > 0.0)
@@ -57,7 +57,7 @@ def test_round_trips_come_in_the_order_and_with_the_noise_of_their_row():
 
 
 @pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
-def test_the_oracle_covers_in_nineteen_of_twenty(mix):
+def test_intervals_of_the_oracle_cover_95_per_cent(mix):
     rng, at, held = np.random.default_rng(3), FASTEST * np.array([mix.slowest, 0.3, 1.0]), []
     for case in range(60):
         how = Condition(12, 0.03, ("white", "drift", "AR(1)")[case % 3], "random")
@@ -72,8 +72,8 @@ def test_the_oracle_covers_in_nineteen_of_twenty(mix):
 
 
 @pytest.mark.parametrize("kind", ["white", "drift", "AR(1)"])
-def test_bounds_are_those_of_weighted_least_squares_that_know_the_family(kind):
-    """Coulomb and viscous friction: errors of many fits, linear and weighted by what is known."""
+def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
+    """Coulomb and viscous friction: errors of many linear fits, weighted by the known noise."""
     rng, truth, how, at = np.random.default_rng(4), FIRST.families[0].draw(np.random.default_rng(0)), Condition(
         12, 0.03, kind, "ascending"), FASTEST * np.array([0.01, 0.5, 1.0])
     errors = []
@@ -89,11 +89,11 @@ def test_bounds_are_those_of_weighted_least_squares_that_know_the_family(kind):
     np.testing.assert_allclose(np.std(errors, axis=0), bounds(truth, how, measured, at), rtol=0.05)
 
 
-def test_an_interval_score_is_width_and_forty_times_what_is_missed():
+def test_an_interval_score_is_width_plus_forty_times_the_miss():
     np.testing.assert_allclose(interval_score([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.5, 1.5, -0.25]), [1.0, 21.0, 11.0])
 
 
-def test_rows_hold_errors_claims_and_intervals():
+def test_rows_contain_errors_claims_and_intervals():
     how = Condition(36, 0.01, "white", "random")
     cases = [Case("first", k, FIRST.families[k].name, how, seed, True) for k in (0, 3, 5) for seed in range(2)]
     said = pd.DataFrame([judge(case) for case in [*cases, Case("first", 0, "kink at 0.8", how, 0, False)]])

@@ -11,11 +11,11 @@ from stribeck.ident.arm.arm_file import load_arm
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
 STIFFNESSES = (None, 300.0, 100.0)
-MOTIONS = phases(2)         # the reference's first
+MOTIONS = phases(2)         # the first is the reference's
 
 
 def relative_errors(entries):
-    """Of each parameter, by stiffness from rigid to soft, shape (K,)."""
+    """Bias of each parameter by stiffness, from rigid to soft, shape (K,)."""
     return {key: np.array([entry[key] / TRUE[key] - 1.0 for entry in entries]) for key in TRUE}
 
 
@@ -34,17 +34,17 @@ def reference():
     return relative_errors([entries[K] for K in STIFFNESSES])
 
 
-def test_the_experiment_is_the_references():
+def test_the_experiment_equals_the_reference():
     assert pytest.approx({"J": 0.12667, "mgc": 3.924, "mu_r": 0.012, "fv": 0.35}, rel=1e-4) == TRUE
     assert MOTIONS[0] == (0.0, 0.0, 0.0)
 
 
-def test_on_a_rigid_arm_the_method_finds_the_truth_along_every_motion(found):
+def test_the_truth_is_found_on_a_rigid_arm_along_every_motion(found):
     assert max(np.abs(errors[0]).max() for errors in found["joint"].values()) < 0.01
 
 
-def test_along_the_references_motion_friction_is_biased_as_there(found, reference):
-    """Coulomb friction comes out too small and viscous friction too large, the more so the softer the spring."""
+def test_the_bias_along_the_reference_motion_agrees_with_the_reference(found, reference):
+    """Coulomb friction is too small and viscous friction is too large; both errors grow as stiffness falls."""
     mu_r, fv = found["joint"]["mu_r"][:, 0], found["joint"]["fv"][:, 0]
     assert (np.diff(mu_r) < 0.0).all()
     assert (np.diff(fv) > 0.0).all()
@@ -54,8 +54,8 @@ def test_along_the_references_motion_friction_is_biased_as_there(found, referenc
 
 
 @pytest.mark.parametrize("what", ["joint", "link"])
-def test_over_motions_friction_is_biased_more_as_stiffness_falls(found, what):
-    """Their root mean square; along single motions the bias may turn where the joint swings at 5 Hz."""
+def test_the_bias_over_motions_grows_as_stiffness_falls(found, what):
+    """The root mean square grows; along single motions the bias may change its sign at a natural frequency of 5 Hz."""
     for key, least in (("mu_r", 0.1), ("fv", 0.03)):
         spread = np.sqrt(np.mean(found[what][key] ** 2, axis=1))
         assert (np.diff(spread) > 0.0).all()
@@ -64,7 +64,7 @@ def test_over_motions_friction_is_biased_more_as_stiffness_falls(found, what):
     assert (found[what]["fv"][1:-1] > 0.0).all()
 
 
-def test_a_flexible_link_biases_friction_as_a_spring_of_its_first_frequency(found):
-    """Within a third of the bias, on the reference's motion."""
+def test_a_flexible_link_has_the_bias_of_a_spring_of_equal_frequency(found):
+    """The biases agree within a third, along the reference's motion."""
     joint, link = found["joint"]["mu_r"][1:, 0], found["link"]["mu_r"][1:, 0]
     np.testing.assert_allclose(link, joint, rtol=1.0 / 3.0)

@@ -1,4 +1,4 @@
-"""An arm that a simulator of other hands drives along our exported plan; the benchmark `foreign`, in small."""
+"""An independent simulator drives an arm along our exported plan; a small benchmark `foreign`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ STROKE, WINDOW = 2.0, slice(300, 700)       # s of a stroke, and rows at constan
 
 
 def driven(arm, speed=0.3):
-    """The shoulder at constant speed after a ramp, all others held: log, and positions and speeds that were asked for."""
+    """Drive the shoulder at constant speed after a ramp, other joints held; return log and commanded positions and speeds."""
     pytest.importorskip("pinocchio")
     t = np.arange(round(STROKE * 400.0) + 1) / 400.0
     dq = np.zeros((len(t), JOINTS))
@@ -29,7 +29,7 @@ def driven(arm, speed=0.3):
 
 
 def inverse_dynamics(arm, log, dq):
-    """Torque that the model needs along a log, at constant speeds, with the sign that `loads` leaves out."""
+    """Signed model torque along a log at constant speeds; `loads` has the magnitude only."""
     import pinocchio as pin
 
     model = arm.model()
@@ -37,7 +37,7 @@ def inverse_dynamics(arm, log, dq):
 
 
 class TestPhysics:
-    """The simulator keeps its promises: at constant speed its torque is the model's and the true friction's."""
+    """Check of the simulator: at constant speed its torque is model torque plus true friction."""
 
     @pytest.mark.parametrize("name", ["ideal law", "LuGre, 1 mrad", "viscous power 0.6", "gear elasticity, 20 Hz",
                                       "asymmetry 20 %"])
@@ -51,7 +51,7 @@ class TestPhysics:
         np.testing.assert_allclose(friction[WINDOW, 1], true[WINDOW], rtol=0.01)
         np.testing.assert_allclose(log.q[WINDOW], q[WINDOW], atol=3e-3)
 
-    def test_without_friction_a_log_holds_the_models_torque_alone(self):
+    def test_without_friction_the_logged_torque_is_the_model_torque(self):
         """Inertia of links and rotors, Coriolis forces and gravity, all joints swinging; by Pinocchio's inverse dynamics."""
         pin = pytest.importorskip("pinocchio")
         arm = BY_NAME["ideal law"].foreign_arm()
@@ -70,14 +70,14 @@ class TestPhysics:
         np.testing.assert_allclose(log.tau[1:-1][later], needed[later], atol=0.02 * float(np.abs(needed).max()))
         assert np.abs(needed - [pin.rnea(model, data, q, 0.0 * q, 0.0 * q).copy() for q in log.q[1:-1]]).max() > 3.0
 
-    def test_dry_joints_stay_where_they_are(self):
+    def test_joints_with_dry_friction_stay_at_rest(self):
         arm = replace(BY_NAME["ideal law"].foreign_arm(), torque_noise=0.0, encoder_step=1e-9)
         log, _, _ = driven(arm)
         assert np.ptp(log.q[WINDOW, 0]) < 1e-5
         assert np.ptp(log.q[WINDOW, 2]) < 1e-5
 
-    def test_a_motor_turns_through_the_play_of_its_gear(self):
-        """The encoder sits on the motor: link and motor stand apart by half of the play on the side that carries."""
+    def test_a_motor_turns_through_the_backlash_of_its_gear(self):
+        """The encoder is on the motor: link and motor differ by half of the backlash, on the loaded side."""
         arm = replace(BY_NAME["ideal law"].foreign_arm(), gear=Gear(40.0, 3e-3), torque_noise=0.0, encoder_step=1e-9)
         log, q, dq = driven(arm)
         carried = inverse_dynamics(arm, Log(log.t, q, log.tau), dq)[WINDOW, 1]
@@ -86,7 +86,7 @@ class TestPhysics:
         still = drive(arm, log.t, np.zeros(len(log.t), dtype=np.int64), np.tile(q[0], (len(q), 1)), 0.0 * dq, 0)
         np.testing.assert_allclose(still.q[WINDOW, 1], q[0, 1], atol=2e-3)
 
-    def test_what_is_logged_is_what_another_torque_constant_makes_of_it(self):
+    def test_a_wrong_torque_constant_scales_the_logged_torque(self):
         arm = replace(BY_NAME["ideal law"].foreign_arm(), torque_noise=0.0)
         (right, _, _), (wrong, _, _) = driven(arm), driven(replace(arm, torque_scale={"shoulder": 1.07}))
         np.testing.assert_allclose(wrong.tau[:, 1], 1.07 * right.tau[:, 1])
@@ -94,7 +94,7 @@ class TestPhysics:
 
 
 class TestTruth:
-    def test_every_dependence_shows(self):
+    def test_every_dependence_changes_friction(self):
         plain = JointTruth(2.0, 3.0)
         assert plain.friction(0.5, 9.0, 1.0, 0.0, 0.0) == pytest.approx(3.5)
         assert replace(plain, static=4.0).friction(1e-9, 0.0, 1.0, 0.0, 0.0) == pytest.approx(4.0)
@@ -110,20 +110,20 @@ class TestTruth:
 
 
 class TestCampaigns:
-    """Exported, driven by other hands, imported, fitted; the truth of the case judges."""
+    """Plan, export, drive with the independent simulator, import and fit; the truth of the case judges the result."""
 
     @pytest.fixture(autouse=True)
     def _judge(self):
         pytest.importorskip("pinocchio")
 
-    def test_the_ideal_law_is_found_claimed_and_held_by_its_bands_and_no_other_truth_is(self, tmp_path):
+    def test_only_the_ideal_truth_is_found_claimed_and_covered_by_bands(self, tmp_path):
         case = BY_NAME["ideal law"]
         arm = case.foreign_arm()
         fitted = fitted_case(case, arm, 1, tmp_path, SMALL)
         joints = judge(arm, *fitted)
         assert [joint.joint for joint in joints] == list(arm.truths)
         assert max(joint.error for joint in joints) < 0.01
-        assert np.mean([joint.held for joint in joints]) >= 0.9         # bands hold each state, not yet all states at once
+        assert np.mean([joint.held for joint in joints]) >= 0.9         # bands cover single states, not all states simultaneously
         assert [(joint.false, joint.missed) for joint in joints] == [((), ())] * JOINTS
         assert all(joint.identified for joint in joints)
         others = {"turn": {"static": 0.0}, "shoulder": {"coulomb_coefficient": 0.0, "static_coefficient": 0.0},
@@ -153,7 +153,7 @@ def test_a_misfit_is_read_from_the_calibration_file(tmp_path: Path):
     assert says_misfit(file) == {"j1": True, "j2": False}
 
 
-def test_set_points_and_log_are_files_that_other_programs_read(tmp_path: Path):
+def test_set_points_and_log_are_files_in_common_formats(tmp_path: Path):
     plan, log = tmp_path / "plan.csv", tmp_path / "log.csv"
     plan.write_text("t,segment,q.a,dq.a\n0,0,0.5,0\n0.01,1,0.6,2\n", encoding="utf-8")
     t, segment, q, dq = read_set_points(plan)

@@ -39,7 +39,7 @@ def without_date(path: Path) -> str:
 
 
 def assert_good(figures):
-    """What the main job promises, for one campaign."""
+    """Requirements on one campaign of the main job."""
     assert max(figures["friction_error"].values()) < 0.03
     parameters = figures["parameters"]
     assert all(entry["verdict"] == "identified" for entry in parameters)
@@ -71,13 +71,13 @@ def test_gravity_check_finds_the_wrong_torque_constant(campaign):
     assert scale.verdict == "identified"
 
 
-def test_the_calibration_says_why_a_load_cannot_be_seen(campaign):
+def test_the_calibration_states_why_a_load_is_unidentifiable(campaign):
     coefficient = Calibration.load(campaign).joints["j3"].parameters["coulomb_coefficient"]
     assert coefficient.value is None
     assert "normal load stays between" in coefficient.note
 
 
-def test_replay_of_a_copy_elsewhere_without_the_truth_ends_with_the_same_digits(campaign, tmp_path):
+def test_replay_of_a_copy_without_the_truth_gives_the_same_digits(campaign, tmp_path):
     copy = tmp_path / "moved" / "somewhere"
     shutil.copytree(campaign / "runs", copy / "runs")
     (arm,) = copy.glob("runs/*/arm/lab6.toml")
@@ -88,8 +88,8 @@ def test_replay_of_a_copy_elsewhere_without_the_truth_ends_with_the_same_digits(
     assert (tmp_path / "again" / "points.csv").read_bytes() == (campaign / "points.csv").read_bytes()
 
 
-def test_drift_can_be_left_in(campaign, tmp_path):
-    """Friction of an arm that warms up falls over the run; told beside the law, or in it."""
+def test_drift_correction_can_be_disabled(campaign, tmp_path):
+    """Friction of a warming arm falls during the run; the drift is separate from the law, or part of it."""
     assert run(["fit", str(campaign), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
     page, taken = ((folder / "report.html").read_text(encoding="utf-8") for folder in (tmp_path / "in", campaign))
     assert "removed from the fit; the parameters hold for the middle of the run" in taken
@@ -114,16 +114,16 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
     assert table["joints"]["j1"]["parameters"]["coulomb"]["value"] == calibration.joints["j1"].values["coulomb"]
 
 
-def test_the_manuals_example_goes_as_it_says(campaign):
+def test_the_example_of_the_manual_prints_the_shown_output(campaign):
     command = f"stribeck calibrate lab6 --seed {SEED} --out {campaign.name}"
     run_page("example-lab6", campaign.parent, {command: (campaign.parent / PRINTED).read_text(encoding="utf-8")})
 
 
-def test_feedforward_takes_most_of_the_tracking_error_of_slow_motion(campaign):
+def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign):
     calibration = Calibration.load(campaign)
     without, with_law = (follow("lab6", calibration, friction, 0.05).rms for name, friction in told(calibration).items()
                          if name != "constant and viscous")
-    assert (without > 5e-3).all()           # a soft loop alone is 8 to 32 mrad off
+    assert (without > 5e-3).all()           # the tracking error of the soft loop alone is 8 to 32 mrad
     assert (with_law < 0.15 * without).all()
 
 
@@ -140,7 +140,7 @@ def test_report_is_one_page_with_every_joint(campaign):
 
 
 def test_golden_run_gives_the_golden_calibration(tmp_path):
-    """Guards against silent change: a run recorded once, and the calibration that it gave."""
+    """Protection against silent changes: a stored run, and its stored calibration."""
     assert run(["fit", str(ROOT / "data" / "golden" / "runs" / "constant-speed"), "--out", str(tmp_path / "out")]) == 0
     new, old = Calibration.load(tmp_path / "out"), Calibration.load(ROOT / "data" / "golden" / "calibration.toml")
     joint, golden = new.joints["hinge"], old.joints["hinge"]

@@ -1,4 +1,4 @@
-"""The manual: every command, snippet and link works, and prints what is shown."""
+"""The manual: every command, snippet and link works and prints the shown output."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ ARMS = DATA / "arms"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where "five minutes" has been worked through."""
+    """Folder in which the commands of the page "five minutes" have been run."""
     here = tmp_path_factory.mktemp("manual")
     run_page("five-minutes", here)
     return here
@@ -49,7 +49,7 @@ def test_five_minutes(folder: Path) -> None:
 
 
 def test_hardware(drives: None, tmp_path: Path) -> None:
-    """On a crowded computer once more: it prints how many cycles a second there were."""
+    """The page prints the cycles per second; on a busy computer it is tried again."""
     for left in reversed(range(TRIES)):
         try:
             (tmp_path / str(left)).mkdir()
@@ -102,7 +102,7 @@ def test_every_page_is_run_and_listed() -> None:
 
 @pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted(DOCS.parent.glob("*.md"))],
                          ids=lambda path: path.relative_to(DOCS.parent).as_posix())
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_existing_targets(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
@@ -114,7 +114,7 @@ def test_the_citation_names_the_version_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.stem)
-def test_what_is_to_be_added_can_be_pasted(page: Path) -> None:
+def test_toml_blocks_can_be_pasted(page: Path) -> None:
     """Each block of TOML is whole, names its file, and says where it goes; README has none."""
     for block in (block for block in blocks(page) if block.kind == "toml"):
         assert re.match(r"# \S+\.toml\n", block.body), block.body
@@ -135,7 +135,7 @@ def test_a_block_that_cannot_be_pasted_fails(tmp_path: Path) -> None:
         paste(block.replace("default", "j7"), arm, replaces=True)
 
 
-def test_the_pages_judge_can_fail() -> None:
+def test_the_check_of_printed_output_can_fail() -> None:
     printed = " j1   6.02 ± 0.08   identified\n j2   9.15   weak\n"
     assert_printed(" j1 6.03 ± 0.08 identified\n j2 9.15 weak", printed)
     for wrong in (" j1 6.72 ± 0.08 identified", " j1 6.02 ± 0.14 identified", " j1 6.02 ± 0.08 weak",

@@ -1,4 +1,4 @@
-"""docs/mechanisms.md is what the code computes: its sections are computed again and compared."""
+"""The sections of docs/mechanisms.md agree with the results of the code, which are computed again."""
 
 import importlib.util
 import re
@@ -21,18 +21,18 @@ def maker():
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_the_page_says_what_the_code_computes(maker, section):
+def test_the_page_has_the_computed_results(maker, section):
     text, _ = getattr(maker, section)()
     assert without_roundoff(text) in without_roundoff((DOCS / "mechanisms.md").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", ["mechanisms", "maximal"])
-def test_the_code_on_the_page_prints_what_is_below_it(page, tmp_path):
+def test_the_code_on_the_page_prints_the_shown_output(page, tmp_path):
     run_page(f"../{page}", tmp_path)
 
 
 def without_roundoff(text):
-    """The condition number of a singular matrix is roundoff: another machine has another."""
+    """Mask the condition number of a singular matrix: it is roundoff and differs between computers."""
     return re.sub(r"condition number \d\.\de\+1\d", "condition number huge", text)
 
 

@@ -1,4 +1,4 @@
-"""Damaged input of every kind: one sentence and an exit code, whatever is in the file."""
+"""Damaged input of every kind: a command answers with one sentence and an exit code."""
 
 import contextlib
 import io
@@ -14,14 +14,14 @@ CASES = 250
 
 
 def test_damaged_inputs_are_refused_or_read_and_never_change():
-    """The benchmark of this name in small: no traceback, no crash, no hang, no blow-up, no changed file."""
+    """A small benchmark `mutations`: no traceback, crash, hang, growth of memory, or changed file."""
     counts, faults = judged(range(CASES))
     assert sum(counts.values()) == CASES
     assert not faults, "\n".join(faults)
 
 
 def test_undamaged_inputs_are_read(tmp_path):
-    """Else the cases above would be refused before their damage is met."""
+    """Check that the commands do not refuse the inputs for another reason than the damage."""
     for kind, (file, command) in make_inputs(tmp_path / "in").items():
         assert file.is_file()
         out = tmp_path / f"out-{kind}".replace("/", "-")
@@ -34,8 +34,8 @@ def test_undamaged_inputs_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(("what", "word"), [("raises", "KeyError"), ("writes", "changed its input"), ("takes", "MB")])
-def test_a_fault_would_be_seen(monkeypatch, tmp_path, what, word):
-    """The judge itself, on a command that raises, changes its input or takes memory."""
+def test_a_fault_would_be_detected(monkeypatch, tmp_path, what, word):
+    """The judge detects a command that raises, changes its input or uses too much memory."""
     cases, kept = make_inputs(tmp_path / "in"), []
 
     def command(arguments):
@@ -51,7 +51,7 @@ def test_a_fault_would_be_seen(monkeypatch, tmp_path, what, word):
     assert word in fault
 
 
-def test_damage_is_damage_and_repeats():
+def test_damage_changes_the_file_and_is_reproducible():
     text = b"a = 1.0\n" * 50
     same = [damaged(text, np.random.default_rng(k)) == text for k in range(200)]
     assert np.mean(same) < 0.1

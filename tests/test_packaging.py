@@ -1,4 +1,4 @@
-"""What is built from the tree, and that it stands in a user's environment and leaves it whole."""
+"""Wheel and sdist: their contents, and their installation in a user's environment."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ stribeck.load_mechanism("lab6").wings
 
 @dataclass(frozen=True)
 class Installation:
-    """An environment that knows the dependencies, and nothing of the source tree until a wheel is installed in it."""
+    """An environment with the dependencies but without the source tree; a wheel can be installed in it."""
 
     folder: Path
 
@@ -133,7 +133,7 @@ def without_links(tmp_path_factory) -> Path:
 
 
 def packaged_folders() -> set[str]:
-    """First folders of what the wheel includes beside the face of the package."""
+    """Top folders of the wheel besides the public package."""
     included = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
     return {path.split("/")[0] for path in included} - {"src"}
 
@@ -145,7 +145,7 @@ def files_of(folder: str) -> set[str]:
 
 
 class TestContents:
-    def test_the_wheel_holds_one_package_with_every_file(self, wheel):
+    def test_the_wheel_contains_one_package_with_every_file(self, wheel):
         version = PYPROJECT["project"]["version"]
         names = {name for name in contents(wheel) if not name.startswith(f"stribeck-{version}.dist-info/")}
         folders = ("ident", "drivers", "experiments", "data/arms", "data/mechanisms", "data/schemas")
@@ -153,7 +153,7 @@ class TestContents:
         assert names == expected | {"stribeck/__init__.py", "stribeck/__main__.py", "stribeck/py.typed"}
         assert len(expected) > 200
 
-    def test_the_sdist_loses_nothing(self, unpacked):
+    def test_the_sdist_contains_every_file(self, unpacked):
         names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
         folders = ("ident", "drivers", "experiments", "data", "docs", "tests", "benchmarks")
         missing = {name for folder in folders for name in files_of(folder)} - names
@@ -168,7 +168,7 @@ class TestContents:
     def test_a_wheel_from_a_checkout_without_links_is_the_same(self, wheel, without_links, tmp_path):
         assert contents(built(without_links, tmp_path, "wheel")["wheel"]) == contents(wheel)
 
-    def test_lists_and_links_name_the_same_folders(self):
+    def test_package_lists_and_links_name_the_same_folders(self):
         sources = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["sources"]
         folders = packaged_folders()
         assert sources == {"src": "", **{folder: f"stribeck/{folder}" for folder in folders}}
@@ -205,8 +205,8 @@ class TestInstalled:
         assert out.startswith(str(installed.site / "stribeck"))
         assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"
 
-    def test_beside_a_users_folders_of_the_same_names(self, installed, tmp_path):
-        """Neither hides the other, in the current directory or on PYTHONPATH."""
+    def test_it_works_beside_user_folders_of_the_same_names(self, installed, tmp_path):
+        """Neither package hides the other, in the current directory or on PYTHONPATH."""
         for name in ("experiments/ppo_run.py", "drivers/ur5.py", "ident/mine.py"):
             (tmp_path / name).parent.mkdir()
             (tmp_path / name).write_text(f"NAME = {name!r}\n", encoding="utf-8")

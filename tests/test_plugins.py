@@ -1,4 +1,4 @@
-"""A package of somebody else brings a law, an exporter and an importer: installed by pip, used from the shell."""
+"""A plug-in package with a law, an exporter and an importer: installed by pip, used from the shell."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ jsonl = "somebodys_friction:open_jsonl"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the package is installed."""
+    """Folder in which the plug-in is installed."""
     folder = tmp_path_factory.mktemp("plugin")
     (folder / "source").mkdir()
     (folder / "source" / "somebodys_friction.py").write_text(MODULE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The face of the package: the names that other people's scripts rely on, and how soon they are there."""
+"""Public interface: the names that user scripts rely on, and the time of their import."""
 
 import ast
 import doctest
@@ -19,12 +19,12 @@ TREE = ast.parse((ROOT / "src" / "stribeck" / "__init__.py").read_text(encoding=
 
 
 def imported_for_types() -> dict[str, str]:
-    """Name and module of what type checkers see."""
+    """Name and module of each import that type checkers see."""
     (block,) = (node for node in TREE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     return {alias.name: node.module for node in block.body for alias in node.names}
 
 
-def test_types_homes_and_all_agree():
+def test_type_hints_modules_and_all_agree():
     homes = {name: f"stribeck.{home}" for name, home in stribeck._HOMES.items()}
     assert imported_for_types() == homes
     assert set(stribeck.__all__) == homes.keys()
@@ -32,7 +32,7 @@ def test_types_homes_and_all_agree():
 
 
 @pytest.mark.parametrize("name", stribeck.__all__)
-def test_every_name_is_defined_at_its_home(name):
+def test_every_name_is_defined_in_its_stated_module(name):
     value = getattr(stribeck, name)
     assert value.__module__ == imported_for_types()[name]
     assert value is getattr(import_module(value.__module__), name)
@@ -61,7 +61,7 @@ def test_every_argument_is_described(name):
         assert re.search(rf"^ +\**(\w+, )*{argument}(, \w+)*( : .*)?$", text, re.MULTILINE), f"{name}: {argument}"
 
 
-def test_texts_of_results_are_short():
+def test_reprs_of_results_are_short():
     calibration = stribeck.Calibration.load(ROOT / "data" / "golden")
     run = stribeck.load_run(ROOT / "data" / "golden" / "runs" / "constant-speed")
     found = stribeck.identify([run])
@@ -84,8 +84,8 @@ def test_the_import_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
-def test_the_import_takes_few_starts_of_python():
-    """`python -m benchmarks startup` says how many seconds; this holds on a busy machine too."""
+def test_the_import_takes_little_longer_than_python():
+    """`python -m benchmarks startup` measures seconds; this ratio also holds on a busy computer."""
     def fastest(code):
         seconds = []
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""A handful of the fault campaign, and its judge: cases that are not as required are found out."""
+"""A few cases of the fault campaign, and its judge, which detects deviations."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,15 +20,15 @@ AT, OVER = 10.0, 14.0
 
 @pytest.fixture(scope="module")
 def cases():
-    """Three side by side: most of a case is waiting."""
+    """Run three cases in parallel: a case mostly waits."""
     wanted = [(protocol, fault, seed) for (protocol, fault), seed in FEW.items()]
     with ThreadPoolExecutor(3) as pool:
         return dict(zip(wanted, pool.map(lambda case: fail_and_judge(*case), wanted), strict=True))
 
 
 @pytest.mark.parametrize(("protocol", "fault"), FEW)
-def test_what_fails_ends_as_required(cases, protocol, fault):
-    """Alone once more where this computer stood still."""
+def test_a_fault_has_the_required_outcome(cases, protocol, fault):
+    """Repeat a case alone if this computer paused."""
     case = cases[protocol, fault, FEW[protocol, fault]]
     if case["breaches"] and stood_still():
         case = fail_and_judge(protocol, fault, FEW[protocol, fault])
@@ -43,7 +43,7 @@ def arm(tmp_path_factory):
 
 
 def trace(rest_after=0.3, ends=(0, 1), q=0.0, speed=1.0):
-    """Both joints powered from 8 s on, moving until so long after the fault."""
+    """Trace of both joints: powered from 8 s on, moving until the given time after the fault."""
     t = np.arange(8.0, 16.0, 0.002)
     row = np.zeros((len(t), 2, 3))
     row[:, :, 0] = 1
@@ -62,7 +62,7 @@ def judged(case, arm, tmp_path):
     return judge(replace(case, campaign=tmp_path), arm)["breaches"]
 
 
-def test_a_case_as_required_has_no_breach(arm, tmp_path):
+def test_a_case_with_the_required_outcome_has_no_breach(arm, tmp_path):
     assert judged(CABLE_OUT, arm, tmp_path) == []
 
 
@@ -88,7 +88,7 @@ def test_a_case_as_required_has_no_breach(arm, tmp_path):
     ({"fault": SECOND, "code": 0, "second": (AT, 3, "stribeck: a fault")}, "was not refused: exit code 3, stribeck: a f"),
     ({"fault": SECOND, "code": 0, "second": (AT, 1, "Traceback")}, "the second program ended with exit code 1"),
 ])
-def test_the_judge_finds_out(arm, tmp_path, changes, words):
+def test_the_judge_finds_each_breach(arm, tmp_path, changes, words):
     found = judged(replace(CABLE_OUT, **changes), arm, tmp_path)
     assert any(words in breach for breach in found), found
 
@@ -98,8 +98,8 @@ def test_the_judge_finds_out(arm, tmp_path, changes, words):
     ("damiao", "host killed", ("braked", "falls")),
     ("odrive", "host stopped", ("braked", "falls")), ("dynamixel", "cable out", ("held", "held")),
     ("damiao", "frames lost", ("braked", "held")), ("odrive", "drive reset", ("braked", "falls"))])
-def test_how_joints_have_to_end(protocol, fault, ends):
-    """With a brake and without; one that is struck while it does not move may have been told so before, or be told later."""
+def test_required_final_states_of_joints(protocol, fault, ends):
+    """Joints with and without brake; a faulty joint at rest may have been stopped before, or may be stopped later."""
     for unmoved in (False, True):
         for j, end in enumerate(ends):
             case = replace(CABLE_OUT, fault=fault, struck=j if fault in reliability.DRIVES else None)
@@ -112,11 +112,11 @@ def test_how_joints_have_to_end(protocol, fault, ends):
     (["not tolerated: stribeck: turn has not replied for 61 ms"], 0.02, False),
     (["lift moved under power 0.70 s after the fault", "not said: "], 0.03, True),
     (["lift was left to fall"], 0.5, False), (["turn passed its limit by 0.015 rad", "not tolerated: "], 0.5, False)])
-def test_no_pause_of_the_computer_excuses_what_does_not_follow_from_it(breaches, stood, again):
+def test_a_pause_of_the_computer_excuses_only_its_consequences(breaches, stood, again):
     assert reliability.excused({"breaches": breaches, "stood": stood}) == again
 
 
-def test_a_drive_that_was_reset_before_it_had_power_does_as_it_is_told(arm, tmp_path):
+def test_a_drive_reset_before_power_may_be_powered_again(arm, tmp_path):
     before = replace(CABLE_OUT, fault="drive reset", struck=1, at=7.5, code=3, trace=trace(ends=(0, 1)))
     assert not any("ended" in breach for breach in judged(before, arm, tmp_path))
     after = judged(replace(before, at=AT), arm, tmp_path)
@@ -125,20 +125,20 @@ def test_a_drive_that_was_reset_before_it_had_power_does_as_it_is_told(arm, tmp_
 
 @pytest.mark.parametrize(("fault", "at", "may"), [
     ("drive reset", 8.2, True), ("drive reset", 8.5, False), ("host stopped", 8.2, False), ("host stopped", 7.5, True)])
-def test_what_comes_while_the_arm_is_being_powered_may_do_no_harm(arm, tmp_path, fault, at, may):
-    """It has power from 8 s on and moves from 8.4 s on."""
+def test_a_fault_while_the_arm_is_enabled_may_be_harmless(arm, tmp_path, fault, at, may):
+    """The joint has power from 8 s on and moves from 8.4 s on."""
     rows = trace(rest_after=2.0)
     rows[rows[:, 0] < 8.4, 3::3] = 0.0
     found = judged(replace(CABLE_OUT, fault=fault, struck=1, at=at, over=12.5, code=3, trace=rows), arm, tmp_path)
     assert any("moved under power" in breach for breach in found) != may, found
 
 
-def test_every_fault_has_somebody_who_makes_it():
+def test_every_fault_is_implemented():
     assert {*WIRES, *reliability.DRIVES, "bus error", "emulator killed", "host stopped", "host killed", SECOND} == set(FAULTS)
 
 
 def passed(fault, count=2000, begins=0.0, replies=True):
-    """Numbers that came out of one direction of a bus, in order."""
+    """Numbers that left one direction of a bus, in order."""
     way, out = Way(fault, lambda: begins, replies, lambda frame, _: -frame, 0), []
     for number in range(1, count + 1):
         way.put(number)
@@ -153,36 +153,36 @@ def passed(fault, count=2000, begins=0.0, replies=True):
 
 class TestWay:
     @pytest.mark.parametrize("fault", [*WIRES, "none"])
-    def test_before_it_begins_all_frames_pass(self, fault):
+    def test_all_frames_pass_before_the_fault(self, fault):
         assert passed(fault, 100, begins=np.inf) == list(range(1, 101))
 
-    def test_some_are_lost(self):
+    def test_some_frames_are_lost(self):
         out = passed("frames lost")
         assert 1950 < len(out) < 2000
         assert out == sorted(set(out))
 
-    def test_delayed_ones_keep_their_order_and_come(self):
+    def test_delayed_frames_arrive_in_order(self):
         assert passed("frames delayed", 30) == list(range(1, 31))
 
-    def test_some_come_twice(self):
+    def test_some_frames_arrive_twice(self):
         out = passed("frames doubled")
         assert set(out) == set(range(1, 2001))
         assert 2050 < len(out) < 2200
 
-    def test_some_are_overtaken_by_one_and_none_is_lost(self):
+    def test_some_frames_are_overtaken_and_none_is_lost(self):
         out = passed("frames swapped")
         assert sorted(out) == list(range(1, 2001))
         assert 20 < sum(np.diff(out) < 0) < 200
         assert np.abs(np.array(out) - np.arange(1, 2001)).max() <= 1
 
-    def test_replies_alone_are_damaged(self):
+    def test_only_replies_are_damaged(self):
         assert 0 < sum(frame < 0 for frame in passed("replies damaged")) < 60
         assert min(passed("replies damaged", replies=False)) > 0
 
-    def test_nothing_passes_a_cable_that_is_out(self):
+    def test_no_frame_passes_an_unplugged_cable(self):
         assert passed("cable out") == []
 
-    def test_damage_shows(self):
+    def test_damage_changes_the_frame(self):
         rng = np.random.default_rng(0)
         spoiled = [damaged(bytes(8), rng) for _ in range(50)]
         assert sum(one != bytes(8) for one in spoiled) > 30

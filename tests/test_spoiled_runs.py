@@ -1,4 +1,4 @@
-"""Spoiled runs of the pair: what went wrong is named with its joint, and the friction of the others is left as it was."""
+"""Spoiled runs of the arm `pair`: each fault is named with its joint, and the friction of other joints is unchanged."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", [name for name, (spoil, _) in SCENARIOS.items() if spoil is not spoiled.weak])
-def test_what_went_wrong_is_named_and_spoils_nothing_else(name: str, seed: int, recorded: Path) -> None:
+def test_a_fault_is_named_and_other_joints_are_unchanged(name: str, seed: int, recorded: Path) -> None:
     assert judge(name, recorded, seed) == ""
 
 
-def test_a_drive_that_is_too_weak(tmp_path: Path) -> None:
+def test_a_weak_drive_is_named(tmp_path: Path) -> None:
     assert judge("drive too weak (simulated)", record_base(tmp_path / "weak", 2, weak=True), 0) == ""
 
 
@@ -31,11 +31,11 @@ def unseen(run: Run, rng: np.random.Generator) -> Spoiled:
 
 
 def unnamed(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Friction that is 5 % too great, and nobody to say so."""
+    """The judge detects friction that is 5 % too great without a finding."""
     return Spoiled(changed(run, tau=1.05 * run.signals["tau"]))
 
 
-@pytest.mark.parametrize(("spoil", "wrong"), [(unseen, "not said"), (unnamed, "half widths off")])
-def test_the_judge_is_no_rubber_stamp(spoil, wrong: str, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("spoil", "wrong"), [(unseen, "missing findings"), (unnamed, "half widths wrong")])
+def test_the_judge_can_fail(spoil, wrong: str, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCENARIOS, "a test", (spoil, ""))
     assert wrong in judge("a test", recorded, 0)

@@ -1,4 +1,4 @@
-"""The arm file: which model, which drive, which limits (every key: docs/names.md)."""
+"""Reader of the arm file, which names an arm's model, drives and limits (docs/names.md lists every key)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,21 +19,21 @@ from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.transmission import Transmission
 from stribeck.ident.toml_tables import NAME, SCHEMA, as_name, key_of, parse_table, read_toml, upgrade
 
-SHARED = "default"      # [joints.default]: keys of every joint that does not state its own
-_ALONE = ("direction", "zero_offset")       # say how one drive is mounted; nothing else would notice a wrong one
-_OF_A_KIND = ("position", "velocity", "acceleration", "torque", "following_error", "slowest", "gear_ratio")     # rad or m
+SHARED = "default"      # [joints.default]: keys that hold for every joint whose own table does not state them
+_ALONE = ("direction", "zero_offset")       # how one drive is mounted; a shared wrong value would go unnoticed
+_OF_A_KIND = ("position", "velocity", "acceleration", "torque", "following_error", "slowest", "gear_ratio")     # unit: rad or m
 
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Vector = tuple[float, float, float]
-Name = Annotated[str, Field(pattern=NAME)]         # of an arm, and so of files
+Name = Annotated[str, Field(pattern=NAME)]         # name of an arm, which is also part of file names
 Limit = Annotated[float, Field(gt=0.0, le=1e9)]
-Ratios = dict[str, float] | list[list[float]]        # of a motor by joints, or `matrix` of all
-MATRIX = "matrix"       # key of [transmission] that states all ratios at once
+Ratios = dict[str, float] | list[list[float]]        # ratios of one motor by joint, or the `matrix` of all motors
+MATRIX = "matrix"       # key of [transmission] that states the ratios of all motors
 
 
 @checked(frozen=True, config=_STRICT)
 class Tool:
-    """What is mounted on the last link and known: mass [kg] and centre of mass in the link's frame [m]."""
+    """Known tool on the last link: mass [kg] and centre of mass in the link's frame [m]."""
 
     mass: Annotated[float, Field(ge=0.0)] = 0.0
     com: Vector = (0.0, 0.0, 0.0)
@@ -41,8 +41,17 @@ class Tool:
 
 @checked(frozen=True, config=_STRICT)
 class Workspace:
-    """Box that every joint origin stays in [m], the posture that is surely free of obstacles [rad or m], and how far a closed
-    chain stays away from singular postures: the least part of home's reciprocal condition number, of which those have none.
+    """Workspace of the arm.
+
+    Attributes
+    ----------
+    box : tuple of three pairs, optional
+        Box that contains all joint origins at all times [m].
+    home : tuple of float, optional
+        Posture that is free of obstacles [rad or m].
+    singular_margin : float
+        Distance of a closed chain from singular postures: least reciprocal condition number, as a fraction of its value at
+        home. The reciprocal condition number of a singular posture is 0.
     """
 
     box: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] | None = None
@@ -52,7 +61,7 @@ class Workspace:
 
 @checked(frozen=True, config=_STRICT)
 class JointTable:
-    """One moving joint. Units: rad (m if prismatic), s, N·m (N), °C; None is unknown."""
+    """Keys of one moving joint. Units: rad (m if prismatic), s, N·m (N), °C; None means unknown."""
 
     position: tuple[float, float] | None = None
     velocity: Limit | None = None
@@ -73,25 +82,25 @@ class JointTable:
 
     @property
     def ratio(self) -> float:
-        """Gear ratio, 1 where none is stated."""
+        """Gear ratio; 1 if the file states no ratio."""
         return 1.0 if self.gear_ratio is None else self.gear_ratio
 
 
 @checked(frozen=True, config=_STRICT)
 class PassiveTable:
-    """Joints of a closed chain that have no drive and are alike; their friction is identified unless it is stated here."""
+    """Similar joints of a closed chain without drives; their friction is identified unless `friction` states it."""
 
     joints: Annotated[tuple[str, ...], Field(min_length=1)]
     load: Literal["none", "torque", "bending", "radial", "axial", "normal"] = "radial"
     friction: dict[str, Annotated[float, Field(ge=0.0)]] | None = None
 
     def of(self, name: str) -> PassiveJoints:
-        """As the model takes them."""
+        """Return the table in the form that the model uses."""
         return PassiveJoints(name, self.joints, self.load, self.friction or {}, self.friction is not None)
 
 
 class DriverTable(BaseModel):
-    """Which driver; the keys beyond kind and rate are the driver's own."""
+    """Driver of the arm; all keys except kind and rate belong to the driver."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     kind: str = "simulated"
@@ -112,7 +121,7 @@ class _ArmTable(BaseModel):
     joints: dict[str, JointTable] = {}
     loops: tuple[LoopTable, ...] = ()
     passive: dict[Annotated[str, Field(pattern=NAME)], PassiveTable] = {}
-    transmission: dict[str, Any] = {}           # checked below: of a union, faults have no plain words
+    transmission: dict[str, Any] = {}           # checked below: pydantic's messages about unions are hard to read
     simulation: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -120,34 +129,34 @@ class _ArmTable(BaseModel):
         for name, joint in self.joints.items():
             if joint.position is not None and not joint.position[0] < joint.position[1]:
                 raise ValueError(f"joints.{name}.position: lower limit {joint.position[0]:g} "
-                                 f"is not below the upper {joint.position[1]:g}")
+                                 f"is not below the upper limit {joint.position[1]:g}")
         for key, stated in self.transmission.items():
             _check_ratios(key, stated)
         for axis, (low, high) in zip("xyz", self.workspace.box or (), strict=False):
             if not low < high:
-                raise ValueError(f"workspace.box: the {axis} range [{low:g}, {high:g}] is empty")
+                raise ValueError(f"workspace.box: the {axis} range [{low:g}, {high:g}] is empty; the lower end must come first")
         return self
 
 
 def _check_ratios(motor: str, stated: Any) -> None:
-    """Refuse what is no table of finite ratios by joint, or under `MATRIX` no rows of them."""
+    """Refuse a motor without a table of finite ratios by joint, and a `MATRIX` without rows of finite ratios."""
     rows = [list(stated.values())] if isinstance(stated, dict) else stated
     numbers = isinstance(rows, list) and all(isinstance(row, list) and all(
         isinstance(one, int | float) and np.isfinite(one) for one in row) for row in rows)
     if not numbers or isinstance(stated, list) != (motor == MATRIX):
-        needed = ("rows of finite numbers are needed, a row a motor and a column a joint" if motor == MATRIX else
-                  "a table of finite numbers is needed, by joint, as in { j5 = 1.0 }")
+        needed = ("rows of finite numbers are needed, one row for each motor and one column for each joint" if motor == MATRIX
+                  else "a table of finite numbers by joint is needed, for example { j5 = 1.0 }")
         raise ValueError(f"transmission.{motor} = {stated}: {needed}")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the supervisor enforces; nan is unknown.
+    """Limits that the supervisor enforces; nan means unknown.
 
     Attributes
     ----------
     position : ndarray, shape (n, 2)
-        Lower and upper [rad or m].
+        Lower and upper limit [rad or m].
     velocity, acceleration, torque, temperature, following_error : ndarray, shape (n,)
         Largest magnitudes [rad/s, rad/s², N·m, °C, rad].
     """
@@ -160,22 +169,22 @@ class Limits:
     following_error: Array
 
     def lacking(self, names: tuple[str, ...]) -> dict[str, list[str]]:
-        """Limits that motion needs and nobody stated: key to joints."""
+        """Return the limits that motion needs and no file states: joints of each missing key."""
         found = {key: [name for name, limit in zip(names, getattr(self, key), strict=True) if not np.isfinite(limit).all()]
                  for key in ("position", "velocity", "acceleration", "torque")}
         return {key: joints for key, joints in found.items() if joints}
 
     def missing(self, names: tuple[str, ...]) -> list[str]:
-        """Those as keys of the arm file."""
+        """Return the lacking limits as keys of the arm file."""
         return [f"joints.{key_of(name)}.{key}" for key, joints in self.lacking(names).items() for name in joints]
 
 
 @dataclass(frozen=True)
 class ArmFile:
-    """An arm as its file describes it; `assumed` says which of it nobody has stated.
+    """An arm as its file describes it.
 
-    `joints` holds the tables that the file states, completed by ``[joints.default]``; `default` is that table, which holds
-    for the other joints of the model.
+    `joints` holds the joint tables of the file, completed by ``[joints.default]``. `default` holds ``[joints.default]``, which is
+    the table of all other joints of the model. `assumed` names the limits that are assumptions.
     """
 
     path: Path
@@ -188,7 +197,7 @@ class ArmFile:
     driver: DriverTable
     joints: Mapping[str, JointTable]
     simulation: Mapping[str, Any]
-    names_torque_signal: bool = True        # else it is the default
+    names_torque_signal: bool = True        # False: the file does not state torque_signal, so the default holds
     default: JointTable = field(default_factory=JointTable)
     assumed: tuple[str, ...] = ()
     transmission: Mapping[str, Ratios] = field(default_factory=dict)
@@ -197,25 +206,27 @@ class ArmFile:
 
     @property
     def stated_chain(self) -> StatedChain:
-        """What it states of the closed chain that a URDF or MJCF may be: the joints that have tables are driven, and where there
-        is a table for all, those with an actuator."""
+        """Drives and loops that the file adds to a URDF or MJCF with closed chains.
+
+        Joints with a table of their own have drives. With ``[joints.default]``, joints with an actuator have drives, too.
+        """
         return StatedChain(tuple(self.joints), self.default != JointTable(), self.loops, str(self.path))
 
     def joint(self, name: str) -> JointTable:
-        """Table of a joint; ``[joints.default]`` where the file has none of its own."""
+        """Return the table of a joint; ``[joints.default]`` if the joint has no table of its own."""
         return self.joints.get(name, self.default)
 
     def with_joints_changed(self, change: Callable[[JointTable], JointTable]) -> "ArmFile":
-        """The arm with a change to the table of every joint."""
+        """Return a copy of the arm in which `change` has been applied to the table of every joint."""
         return replace(self, joints={name: change(table) for name, table in self.joints.items()}, default=change(self.default))
 
     def transmission_of(self, names: tuple[str, ...]) -> Transmission | None:
-        """How motors move the joints of these names; None where each joint has its own.
+        """Return the transmission between motors and the named joints; None if each joint has its own motor.
 
         Raises
         ------
         InputError
-            If ``[transmission]`` is no matrix of these joints, or motors do not tell where the joints are.
+            If ``[transmission]`` does not fit these joints, or if motor positions do not determine joint positions.
         """
         if not self.transmission:
             return None
@@ -223,19 +234,22 @@ class ArmFile:
             stated = self.transmission.get(MATRIX)
             if isinstance(stated, list):
                 if len(self.transmission) > 1:
-                    raise InputError(f"{MATRIX} states all ratios; take the other keys out")
+                    raise InputError(f"{MATRIX} states the ratios of all motors; remove the other keys")
                 return Transmission.of_matrix(names, stated)
             return Transmission.of_pairs(names, {name: row for name, row in self.transmission.items() if isinstance(row, dict)})
 
     def rotor_inertia(self, names: tuple[str, ...]) -> Array:
-        """Inertia that rotors add to that of the links, shape (n, n) [kg·m² or kg]; those count that the file states."""
+        """Inertia that the rotors of the arm file add to the inertia of the links, shape (n, n) [kg·m² or kg]."""
         tables = [self.joint(name) for name in names]
         rotors = np.diag([table.rotor_inertia * table.ratio**2 for table in tables])
         coupled = self.transmission_of(names)
         return rotors if coupled is None else np.asarray(coupled.ratios.T @ rotors @ coupled.ratios)
 
     def limits(self, mechanism: Mechanism) -> Limits:
-        """Limits in the mechanism's joint order; position defaults to the model's range, the rest to nan."""
+        """Return the limits in the mechanism's joint order.
+
+        A missing position limit defaults to the range in the model, a missing following error to 0.05, other limits to nan.
+        """
         tables = [self.joint(name) for name in mechanism.names]
 
         def column(key: str, default: float = np.nan) -> Array:
@@ -248,25 +262,25 @@ class ArmFile:
                       column("temperature"), column("following_error", 0.05))
 
     def home(self, mechanism: Mechanism) -> Array:
-        """Home posture, shape (n,); zero where the file states none."""
+        """Return the home posture, shape (n,); zero if the file states no home."""
         home = self.workspace.home
         return np.zeros(mechanism.n) if home is None else np.array(home, dtype=float)
 
 
 def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
-    """Read an arm file; a bare URDF or MJCF is an arm of which nothing else is known.
+    """Read an arm file; a bare URDF or MJCF gives an arm without further data.
 
     Parameters
     ----------
     arm : str or Path
         Arm file, URDF, MJCF, or the name of a built-in arm.
     model_dir : Path, optional
-        Where the model lies under its own name; default is the place that the arm file states.
+        Folder of the model file; default is the place that the arm file states.
 
     Raises
     ------
     InputError
-        One sentence: file, key, what was found, what is allowed.
+        If the file has a fault; one sentence names file, key, found value and allowed values.
     """
     path = find(arm)
     if path.suffix.lower() != ".toml":
@@ -274,14 +288,14 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     else:
         raw = read_toml(path)
         if is_mechanism(raw):
-            raise InputError(f"{path}: this is a mechanism, not an arm file ([joints.NAME] tables and a model are needed); an "
-                             "arm file beside it may state it as its model")
+            raise InputError(f"{path}: this is a mechanism file, not an arm file; write an arm file beside it, with this file as "
+                             "`model` and with [joints.NAME] tables")
         table = parse_table(_ArmTable, _completed(upgrade(raw, path), path), path)
     model = (path.parent / table.model if model_dir is None else model_dir / Path(table.model).name).resolve()
     if not model.is_relative_to((path.parent if model_dir is None else model_dir).resolve()):
         raise InputError(f"{path}: model = {table.model!r} lies outside the arm file's folder; put the model beside the arm file")
     if not model.is_file():
-        raise InputError(f"{path}: model = {table.model!r}: no such file beside the arm file")
+        raise InputError(f"{path}: model = {table.model!r}: there is no such file beside the arm file")
     joints = dict(table.joints)
     default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
@@ -290,44 +304,46 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
 
 
 def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The file's table with ``[joints.default]`` in the table of each joint where that states nothing else; ``drive`` key by key.
+    """Return the file's table with each joint's missing keys taken from ``[joints.default]``; ``drive`` is merged key by key.
 
     Raises
     ------
     InputError
-        If a key of ``[joints.default]`` is impossible, or belongs to one joint.
+        If a key of ``[joints.default]`` is invalid, or must be stated for each joint separately.
     """
     joints = raw.get("joints")
     if not isinstance(joints, dict) or SHARED not in joints:
         return raw
-    parse_table(_ArmTable, raw, path)           # so that a fault is named where it stands
+    parse_table(_ArmTable, raw, path)           # before merging, so that messages name the table with the fault
     shared = joints[SHARED]
     if alone := [key for key in _ALONE if key in shared]:
-        raise InputError(f"{path}: joints.{SHARED}.{alone[0]}: how a drive is mounted is stated joint by joint; write it into "
-                         "[joints.NAME] of each joint that has it")
+        raise InputError(f"{path}: joints.{SHARED}.{alone[0]}: this key tells how one drive is mounted and cannot be shared; "
+                         "write it into [joints.NAME] of each joint that needs it")
     return {**raw, "joints": {name: {**shared, **table, "drive": {**shared.get("drive", {}), **table.get("drive", {})}}
                               for name, table in joints.items()}}
 
 
 def refuse_assumed(arm: ArmFile) -> None:
-    """Refuse an arm for hardware whose limits are assumptions.
+    """Refuse hardware motion with an arm file whose limits are assumptions.
 
     Raises
     ------
     InputError
+        If the arm file has the key ``assumed``.
     """
     if arm.assumed:
-        raise InputError(f"{arm.path}: limits in it are assumed, as its key `assumed` says; before hardware moves by them, check "
-                         "every value and remove that key")
+        raise InputError(f"{arm.path}: its key `assumed` says that limits are assumptions; before hardware moves, check every "
+                         "limit and remove this key")
 
 
 def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse joints that the model lacks, keys that cannot hold for all of its joints, position limits outside the model's, and
-    a home outside the limits.
+    """Refuse an arm file that contradicts its model.
 
     Raises
     ------
     InputError
+        If the model lacks a joint, a key of ``[joints.default]`` cannot hold for all joints, position limits exceed the model's
+        range, or home violates the limits.
     """
     for name in arm.joints:
         if name not in mechanism.names:
@@ -336,9 +352,9 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
     for name, (low, high) in zip(mechanism.names, mechanism.position, strict=True):
         position = arm.joint(name).position
         if position is not None and (position[0] < low - 1e-9 or position[1] > high + 1e-9):
-            key = (f"joints.{SHARED}.position = [{position[0]:g}, {position[1]:g}], which holds for {name},"
+            key = (f"joints.{SHARED}.position = [{position[0]:g}, {position[1]:g}], which also holds for {name},"
                    if position == arm.default.position else f"joints.{name}.position = [{position[0]:g}, {position[1]:g}]")
-            raise InputError(f"{arm.path}: {key} reaches outside the model's [{low:g}, {high:g}]")
+            raise InputError(f"{arm.path}: {key} exceeds the model's range [{low:g}, {high:g}]; narrow it")
     home = arm.workspace.home
     if home is None:
         return
@@ -351,15 +367,15 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
 
 
 def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse ``[joints.default]`` where a joint has that name, or a key would be in rad for one joint and in m for another."""
+    """Refuse ``[joints.default]`` if a joint has this name, or if a key would be in rad for one joint and in m for another."""
     if arm.default == JointTable():
         return
     if SHARED in mechanism.names:
-        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, and [joints.{SHARED}] holds for every joint; give "
-                         "that joint of the model another name")
+        raise InputError(f"{arm.path}: the model has a joint named {SHARED}, but [joints.{SHARED}] is the table for all joints; "
+                         "rename this joint in the model")
     if mechanism.prismatic.any() and not mechanism.prismatic.all():
         for key in _OF_A_KIND:
             if getattr(arm.default, key) is not None:
                 slide = mechanism.names[int(np.argmax(mechanism.prismatic))]
-                raise InputError(f"{arm.path}: joints.{SHARED}.{key} would hold in rad for joints that turn and in m for "
-                                 f"{slide}, which slides; state it joint by joint")
+                raise InputError(f"{arm.path}: joints.{SHARED}.{key} would be in rad for revolute joints and in m for the "
+                                 f"prismatic joint {slide}; state this key in [joints.NAME] of each joint")

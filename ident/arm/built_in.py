@@ -1,45 +1,45 @@
-"""Where the built-in arms and mechanisms lie."""
+"""Paths of the built-in arms and mechanisms."""
 
 from pathlib import Path
 
 from stribeck.ident.errors import InputError, no_file, unknown_name
 
-MECHANISM = ".mechanism.toml"       # ends the file of a mechanism that is the model of a built-in arm
-_DATA = Path(__file__).parents[2] / "data"     # beside `ident` in an installed package as in a checkout
+MECHANISM = ".mechanism.toml"       # ending of a mechanism file that is the model of a built-in arm
+_DATA = Path(__file__).parents[2] / "data"     # beside `ident`, both in an installed package and in a checkout
 
 
 def data_dir() -> Path:
-    """Folder that holds ``arms`` and ``mechanisms``."""
+    """Return the folder that holds ``arms`` and ``mechanisms``."""
     if (_DATA / "arms").is_dir():
         return _DATA
     raise InputError("the built-in arms are missing from this installation; reinstall stribeck")
 
 
 def built_in_arms() -> dict[str, Path]:
-    """Name and file of every built-in arm."""
+    """Return name and file of every built-in arm."""
     return {path.stem: path for path in sorted(data_dir().glob("arms/*/*.toml")) if not path.name.endswith(MECHANISM)}
 
 
 def built_in_mechanisms() -> dict[str, Path]:
-    """Name and file of every built-in mechanism; those that are the model of an arm lie beside it."""
+    """Return name and file of every built-in mechanism; a mechanism that is the model of an arm lies beside the arm file."""
     root = data_dir()
     files = (*sorted(root.glob("mechanisms/*.toml")), *sorted(root.glob(f"arms/*/*{MECHANISM}")))
     return {path.name.removesuffix(MECHANISM).removesuffix(".toml"): path for path in files}
 
 
 def built_in() -> dict[str, Path]:
-    """Name and file of everything built in; of a name that an arm and its mechanism share, the arm."""
+    """Return name and file of every built-in arm and mechanism; a name shared by an arm and its mechanism means the arm."""
     return {**built_in_mechanisms(), **built_in_arms()}
 
 
 def find_model(name_or_path: str | Path) -> Path:
-    """File behind a MODEL argument: as `find`, but of a name that an arm and its mechanism share, the mechanism."""
+    """Return the file of a MODEL argument, like `find`; a name shared by an arm and its mechanism means the mechanism."""
     path = Path(name_or_path)
     return path if path.is_file() else built_in_mechanisms().get(str(name_or_path)) or find(name_or_path)
 
 
 def find(name_or_path: str | Path) -> Path:
-    """File behind an ARM argument: a path, or the name of something built in.
+    """Return the file of an ARM argument: a path, or the name of a built-in arm or mechanism.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rigid-body models: URDF, MJCF, arm file or mechanism TOML to a `Mechanism`."""
+"""Loader of rigid-body models: a URDF, MJCF, arm file or mechanism file gives a `Mechanism`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,25 +25,25 @@ from stribeck.ident.toml_tables import read_toml
 
 
 def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None, tool: Tool | None = None) -> Mechanism:
-    """Rigid-body model of an arm or mechanism.
+    """Return the rigid-body model of an arm or mechanism.
 
-    Fixed joints are fused. A joint that others move (URDF ``mimic``, MJCF joint equality), such as the second finger
-    of a gripper, has no column of its own: it becomes a `Follower`, whose loads its leader's drive carries. A joint's
-    stiffness in an MJCF, with its damping, is a spring across the drive (`Mechanism.springs`). Friction and damping of
-    joints and armatures that a file states, with those of followers, are for driving torques and `simulate`
-    (`Mechanism.friction`, `Mechanism.rotors`): friction is what stribeck identifies.
+    Fixed joints are fused. A joint that another joint moves (URDF ``mimic``, MJCF joint equality), such as the second finger of a
+    gripper, becomes a `Follower` and has no column of its own: the drive of its leader carries its loads. The stiffness and
+    damping of an MJCF joint become a spring across the drive (`Mechanism.springs`). Friction, damping and armatures in the file,
+    also those of followers, act in driving torques and `simulate` only (`Mechanism.friction`, `Mechanism.rotors`);
+    identification ignores them, because stribeck identifies friction.
 
     Parameters
     ----------
     model : str, Path or ArmFile
-        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A mechanism or MJCF with loops has all
-        its joints; an arm file whose model it is, its driven ones (`driven_joints`): of an MJCF those with an actuator, or those
-        that have tables in the arm file. Where both have a built-in name, it is the mechanism.
+        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A mechanism file or MJCF with loops
+        gives all its joints. An arm file whose model has loops gives the driven joints only (`driven_joints`): the joints with a
+        table in the arm file, or the joints with an actuator in the MJCF. A name shared by a built-in arm and its mechanism
+        means the mechanism.
     gravity : array_like, shape (3,), optional
-        Overrides the gravity of the file [m/s²], in axes of the model's root: an arm on a wall or a ceiling is an
-        arm with another gravity.
+        Gravity in axes of the model's root, instead of the gravity in the file [m/s²]; for an arm on a wall or a ceiling.
     tool : Tool, optional
-        A further mass on the last link of an arm, beside the one that its file states; mechanism files know none.
+        Mass on the last link of an arm, in addition to the tool in the arm file; mechanism files have no tool.
 
     Returns
     -------
@@ -52,15 +52,15 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     Raises
     ------
     InputError
-        If the file is missing or malformed, or gravity is no vector.
+        If the file is missing or malformed, or if gravity is not a vector of three finite numbers.
     ModelError
-        If it has a floating or planar joint, a ball outside loops, or no moving joint; names the joint. If its loops do not
-        close with the drives at zero, or no joint of theirs is known to have a drive.
+        If the model has a floating or planar joint, a ball joint outside loops, or no moving joint; names the joint. If the loops
+        do not close with the drives at zero, or if it is unknown which joints of the loops have drives.
 
     Warns
     -----
-    By the log: links without mass, without inertia or with an inertia that no body has, by the joint that carries them;
-    springs, springs that cannot be represented, gravity compensation (``gravcomp``), springs of tendons.
+    Log warnings name joints whose links have no mass, no inertia or an impossible inertia; springs, also springs that cannot be
+    represented; gravity compensation (``gravcomp``); and springs of tendons.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     ('j1', 'j2', 'j3', 'j4', 'j5', 'j6')
     """
     if gravity is not None and (np.shape(gravity) != (3,) or not np.isfinite(gravity).all()):
-        raise InputError(f"gravity = {gravity!r}, three finite numbers [m/s²] are needed")
+        raise InputError(f"gravity = {gravity!r}; needed are three finite numbers [m/s²]")
     if isinstance(model, ArmFile):
         return _from_arm(model, gravity, tool)
     path = find_model(model)
@@ -83,17 +83,18 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
     if arm.loops and arm.model.suffix.lower() == ".toml":
-        raise InputError(f"{arm.path}: loops: a mechanism file states its own; write them into {arm.model.name}")
+        raise InputError(f"{arm.path}: loops: the model is a mechanism file, which states its own loops; write the loops into "
+                         f"{arm.model.name}")
     mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool),
                              stated=arm.stated_chain)
     check_against_model(arm, mechanism)
     if arm.transmission and mechanism.chain is not None:
-        raise InputError(f"{arm.path}: [transmission]: {arm.name} is a closed chain, whose drives move a joint each; "
-                         "take the table out")
+        raise InputError(f"{arm.path}: [transmission]: {arm.name} is a closed chain, in which each drive moves one joint; "
+                         "remove this table")
     if arm.passive:
         mechanism = _with_passive(arm, mechanism)
     rotors = arm.rotor_inertia(mechanism.names)
-    if mechanism.rotors is not None:            # they count where the arm file says nothing
+    if mechanism.rotors is not None:            # the model's rotors count if the arm file states none
         rotors += mechanism.rotors * (np.diag(rotors) == 0.0)
     own = (arm.joint(name).bearing for name in mechanism.names)
     return replace(mechanism, bearings=tuple(stated or known for stated, known in zip(own, mechanism.bearings, strict=True)),
@@ -101,10 +102,10 @@ def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mec
 
 
 def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:
-    """Driven joints of a chain, with the joints without a drive whose friction the arm file speaks of."""
+    """Add the arm file's classes of passive joints to the driven joints of a closed chain."""
     if mechanism.chain is None:
-        raise InputError(f"{arm.path}: [passive]: {arm.name} has no joints without a drive: they are those of a closed chain; "
-                         "take the table out")
+        raise InputError(f"{arm.path}: [passive]: {arm.name} has no closed chain and therefore no passive joints; remove this "
+                         "table")
     classes = [table.of(name) for name, table in arm.passive.items()]
     with about_file(f"{arm.path}: [passive]"):
         check_classes(mechanism.chain.whole, classes)
@@ -113,27 +114,27 @@ def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:
 
 def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),
                  bearings: Mapping[str, Bearing | None] | None = None, stated: StatedChain | None = None) -> Mechanism:
-    """Mechanism of an arm's model file with what the arm file adds: gravity, tool, bearings, drives and loops.
+    """Return the mechanism of an arm's model file with the arm file's gravity, tool, bearings, drives and loops.
 
     Parameters
     ----------
     model : Path
-        URDF, MJCF, or mechanism TOML; one with loops stands for its driven joints.
+        URDF, MJCF, or mechanism TOML; a model with loops gives its driven joints.
     name : str
-        What messages call it.
+        Name of the arm in messages.
     gravity : array_like, shape (3,), optional
-        Gravitational acceleration in base axes [m/s²]; default is the file's.
+        Gravitational acceleration in base axes [m/s²]; default is the gravity of the model file.
     tools : sequence of Tool or None
-        Point masses on the last link; a closed chain has none.
+        Point masses on the last link; a closed chain may have none.
     bearings : mapping of str to Bearing, optional
-        Bearings by joint name; default are those of a mechanism TOML, none of other files.
+        Bearings by joint name; default are the bearings of a mechanism TOML. A URDF or MJCF has no bearings.
     stated : StatedChain, optional
-        Which joints of a URDF or MJCF with loops have drives, and further loops.
+        Joints of a URDF or MJCF with loops that have drives, and further loops.
 
     Raises
     ------
     InputError, ModelError
-        As of `load_mechanism`.
+        See `load_mechanism`.
     """
     if model.suffix.lower() == ".toml":
         mechanism = _driven(model, name, gravity, tools)
@@ -146,7 +147,7 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
 
 
 def _of_file(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None], stated: StatedChain) -> Mechanism:
-    """Mechanism of a URDF or MJCF, with all its joints where it has loops."""
+    """Return the mechanism of a URDF or MJCF; a model with loops gives all its joints."""
     spec, impossible = read_model(model)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
     if carried and not (stated.loops or has_loops(spec)):
@@ -161,24 +162,24 @@ def _of_file(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[
 
 
 def _no_last_link(model: Path) -> InputError:
-    return InputError(f"{model}: a tool is a mass on the last link of an open chain, and a closed one has none; add its mass to "
-                      "the link that carries it")
+    return InputError(f"{model}: a tool needs a last link, and a closed chain has none; add the tool's mass to the link that "
+                      "carries it")
 
 
 def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None]) -> Mechanism:
-    """The driven joints of a mechanism file.
+    """Return the mechanism of the driven joints of a mechanism file.
 
     Raises
     ------
     InputError
-        If it has a tool, or drives that do not determine its posture.
+        If a closed chain has a tool, or if its drives do not determine its posture.
     ModelError
-        If a joint that no loop holds has no drive.
+        If a joint outside loops has no drive.
     """
     table = read_toml(model)
     if not is_mechanism(table):
-        raise InputError(f"{model}: this is an arm file, not a model; the model of an arm is a URDF, an MJCF or a mechanism with "
-                         "[[joints]]")
+        raise InputError(f"{model}: this is an arm file, not a model; the model of an arm must be a URDF, an MJCF or a mechanism "
+                         "file with [[joints]]")
     mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
     if mechanism.closures and carried:
@@ -186,15 +187,15 @@ def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[T
     if mechanism.closures:
         return driven_joints(mechanism)
     if mechanism.passive:
-        raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop says how it moves; "
-                         "an arm's passive joints belong to loops")
+        raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop determines its "
+                         "motion; give the joint a drive, or close a loop through it")
     for tool in carried:
         mechanism = _with_tool(mechanism, tool)
     return mechanism
 
 
 def _with_tool(mechanism: Mechanism, tool: Tool) -> Mechanism:
-    """An open chain with a point mass on its last link."""
+    """Return an open chain with a point mass added to its last link."""
     mass, com, inertia = mechanism.mass.copy(), mechanism.com.copy(), mechanism.inertia.copy()
     mass[-1] += tool.mass
     com[-1] += tool.mass / mass[-1] * (np.array(tool.com) - com[-1])

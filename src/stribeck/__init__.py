@@ -1,6 +1,6 @@
 """Friction identification and calibration for lab manipulators.
 
-The public interface; each name is imported when it is first used, so that ``import stribeck`` is quick.
+This module is the public interface. Each name is imported at its first use, so that ``import stribeck`` is fast.
 """
 
 from importlib import import_module
@@ -31,12 +31,12 @@ _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.
           "joint_loads": "ident.model.loads", "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
           "stribeck": "ident.laws.stribeck"}
 
-if not (Path(__file__).parent / "ident").is_dir():      # a checkout whose links are text files, as on Windows
+if not (Path(__file__).parent / "ident").is_dir():      # a checkout in which symbolic links are text files, e.g. on Windows
     __path__.append(str(Path(__file__).parents[2]))
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, from the module where it is defined."""
+    """Import a public name from the module that defines it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,4 +1,4 @@
-"""``python -m stribeck`` is ``stribeck``."""
+"""Entry point: ``python -m stribeck`` runs the command ``stribeck``."""
 
 from stribeck.experiments.cli.entry import main
 

@@ -173,10 +173,10 @@ def test_exports_contain_loops_or_report_their_loss(planar: tuple[ArmFile, Path]
     (("plan", "ARM"), {"workspace/home": [0.3, -0.3, 0.0]}, {},
      "the home posture (workspace.home, else all zero) is out of reach"),
     (("plan", "ARM"), {"workspace/singular_margin": 1.5}, {}, "workspace.singular_margin"),
-    (("plan", "ARM"), {"tool": {"mass": 1.0}}, {}, "a tool is a mass on the last link of an open chain"),
+    (("plan", "ARM"), {"tool": {"mass": 1.0}}, {}, "a tool needs a last link, and a closed chain has none"),
     (("plan", "ARM"), {"joints/link1": {"velocity": 1.0}}, {}, "unknown joint 'link1'"),
     (("plan", "ARM"), {"model": "planar-3-prr.toml"}, {}, "this is an arm file, not a model"),
-    (("plan", "MECHANISM"), {}, {}, "this is a mechanism, not an arm file"),
+    (("plan", "MECHANISM"), {}, {}, "this is a mechanism file, not an arm file"),
     (("calibrate", "ARM", "--out", "out"), {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}}, {},
      "are not simulated")])
 def test_mistakes_are_refused(cli: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], changes: dict[str, Any],

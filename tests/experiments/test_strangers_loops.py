@@ -121,7 +121,7 @@ def test_init_takes_the_drives_by_option_without_actuators(five_bar: Path, tmp_p
     model.write_text(text[:text.index("<actuator>")] + text[text.index("</actuator>") + 11:], encoding="utf-8")
     outcome = cli("init", model)
     assert outcome.code == 2
-    assert "as init --joints NAME,NAME writes it" in outcome.err
+    assert "stribeck init --joints NAME,NAME writes these tables" in outcome.err
     assert cli("init", model, "--joints", "left,right elbow").code == 0
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
     model = Path(shutil.copy(five_bar.with_suffix(".xml"), tmp_path / "other.xml"))

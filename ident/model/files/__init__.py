@@ -1,4 +1,4 @@
-"""Model files, read to a mechanism: URDF and MJCF through MuJoCo, and mechanism TOML.
+"""Readers of model files: URDF and MJCF through MuJoCo, and mechanism TOML; each gives a `Mechanism`.
 
 Imports from: `ident`, `ident.laws`, `ident.model`, `ident.model.chains`.
 """

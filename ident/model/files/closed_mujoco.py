@@ -1,4 +1,4 @@
-"""A closed chain as a MuJoCo specification: bodies and joints of its tree, loops closed by equality constraints."""
+"""MuJoCo specification of a closed chain: bodies and joints of its tree, and equality constraints that close its loops."""
 
 from typing import TYPE_CHECKING
 
@@ -13,23 +13,24 @@ from stribeck.ident.model.mechanism import Mechanism
 if TYPE_CHECKING:
     import mujoco
 
-LEAST = 1e-9            # kg and kg·m² of links without mass, which MuJoCo does not take
-_FLAT = 1e-13           # part of their sum that moments of flat bodies get on top: MuJoCo lets none exceed the sum of the others
-_RANK = 1e-9            # singular values below this part of the greatest are none
+LEAST = 1e-9            # kg and kg·m²; mass and inertia given to links without mass, because MuJoCo refuses zero
+_FLAT = 1e-13           # fraction of the trace added to the moments of flat bodies: MuJoCo refuses a moment above the others' sum
+_RANK = 1e-9            # singular values below this fraction of the greatest singular value count as zero
 
 
 def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
-    """MuJoCo specification of a mechanism in natural coordinates; of a closed chain with its loops.
+    """Return the MuJoCo specification of a mechanism in natural coordinates, with the loops of a closed chain.
 
-    Coincident joints without mass between them share a body, as those of a universal joint do; else each joint has a body that is
-    called after it. A rotor on the ground, with an inertia about its axis alone, is an armature. A spherical closure is a
-    ``connect``, a rigid one a ``weld``; a pin is a ``connect``, with another one along its axis where the rest of the chain does
-    not keep that from tilting. Motors at the driven joints of a closed chain say which those are.
+    Coincident joints without mass between them, such as the two joints of a universal joint, share a body. Every other joint has
+    a body with the name of the joint. A rotor on the ground with an inertia about its own axis only becomes an armature. A
+    spherical closure becomes a ``connect`` and a rigid closure a ``weld``. A pin becomes a ``connect``, and a second ``connect``
+    along the pin's axis if the rest of the chain lets the axis tilt. Each driven joint of a closed chain gets a motor, which
+    marks the joint as driven.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree or closed chain.
+        Tree or closed chain.
     """
     import mujoco
 
@@ -60,28 +61,28 @@ def closed_spec(mechanism: Mechanism) -> "mujoco.MjSpec":
 
 
 def _shares(m: Mechanism, j: int) -> bool:
-    """Whether a joint sits in the same place as its parent, whose link has no mass and carries nothing else."""
+    """Return True if a joint coincides with its parent joint, and the parent's link has no mass and carries nothing else."""
     parent = m.parent[j]
     return bool(m.mass[parent] == 0.0 and not m.inertia[parent].any() and not m.origin[j].any()
                 and m.parent.count(parent) == 1 and all(parent not in closure.links for closure in m.closures))
 
 
 def _rotor(m: Mechanism, j: int) -> float:
-    """Inertia of a rotor on the ground, which is no body for MuJoCo but a joint's armature; 0 of other links [kg·m²]."""
+    """Inertia of a link that is a rotor on the ground, which MuJoCo represents as armature; 0 for other links [kg·m²]."""
     about = float(m.axis[j] @ m.inertia[j] @ m.axis[j])
     alone = np.allclose(m.inertia[j], about * np.outer(m.axis[j], m.axis[j]), rtol=0.0, atol=LEAST)
     return about if m.mass[j] == 0.0 and m.parent[j] < 0 and not m.prismatic[j] and alone else 0.0
 
 
 def _moments(inertia: Array) -> Array:
-    """Moments and products of inertia as MuJoCo orders them, of a body that it takes."""
+    """Moments and products of inertia in MuJoCo's order, enlarged slightly if MuJoCo would refuse the inertia."""
     lacking = LEAST if float(np.linalg.eigvalsh(inertia)[0]) < LEAST else _FLAT * float(np.trace(inertia))
     J = inertia + lacking * np.eye(3)
     return np.array([J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]])
 
 
 def _close(spec: "mujoco.MjSpec", bodies: "list[mujoco.MjsBody]", closure: Closure, arm: float) -> None:
-    """Add what holds a closure together; `arm` is how far along its axis a pin is held once more, 0 where it is not [m]."""
+    """Add the constraints of a closure; `arm` is the distance along a pin's axis to its second constraint, 0 for none [m]."""
     import mujoco
 
     rigid = closure.kind == "rigid"
@@ -95,7 +96,7 @@ def _close(spec: "mujoco.MjSpec", bodies: "list[mujoco.MjsBody]", closure: Closu
 
 
 def _may_tilt(m: Mechanism) -> frozenset[int]:
-    """Pins whose axes would tilt if nothing but their points were held."""
+    """Return the pins whose axes could tilt if a constraint held only the pin's point."""
     rows, places = [], []
     for k, closure in enumerate(m.closures):
         rows += [k] * (3 + len(closure.across))
@@ -121,6 +122,6 @@ def _rank(G: Array) -> int:
 
 
 def length_of(m: Mechanism) -> float:
-    """The mean distance between neighbouring joints and cut points [m]."""
+    """Mean distance between neighbouring joints and cut points [m]."""
     reach = np.linalg.norm(np.vstack([m.origin, *(closure.points for closure in m.closures)]), axis=1)
     return float(reach[reach > 0.0].mean()) if reach.any() else 1.0

@@ -1,4 +1,4 @@
-"""The shapes of an arm, for checks of collision."""
+"""Shapes of an arm for collision checks."""
 
 import logging
 from pathlib import Path
@@ -16,9 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 def collision_model(path: Path) -> tuple["mujoco.MjModel", tuple[str, ...]]:
-    """A URDF or MJCF that `read_model` accepts, compiled with its shapes, and the bodies that lack some.
+    """Compile a URDF or MJCF with its shapes; return the model and the bodies whose shapes are incomplete.
 
-    Those have meshes that cannot be read; the log names these.
+    The shapes of a body are incomplete if one of its meshes cannot be read. A log warning names these meshes.
     """
     import mujoco
 
@@ -36,7 +36,7 @@ def collision_model(path: Path) -> tuple["mujoco.MjModel", tuple[str, ...]]:
             allow_no_mass(spec)
             model = spec.copy().compile()
     except (ValueError, mujoco.FatalError) as error:
-        raise InputError(f"{path}: the geometry of the model cannot be used: {one_line(error)}") from error
+        raise InputError(f"{path}: MuJoCo cannot compile the model with its geometry: {one_line(error)}") from error
     if lost:
-        _log.warning("%s: meshes that cannot be read take no part in checks for collision: %s", path, ", ".join(sorted(lost)))
+        _log.warning("%s: collision checks ignore these meshes, which cannot be read: %s", path, ", ".join(sorted(lost)))
     return model, tuple(lacking)

@@ -1,4 +1,4 @@
-"""What a model states of its drives: largest torques and velocities."""
+"""Largest torques and velocities of the drives as the model file states them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def rated_torques(model: Path, joints: Iterable[str]) -> dict[str, float]:
-    """Largest torque of each joint that a URDF (effort) or MJCF states [N·m or N].
+    """Return the largest torque that a URDF (``effort``) or MJCF states for each joint [N·m or N].
 
-    An MJCF does by the joint's ``actuatorfrcrange``, an actuator's ``forcerange`` times its gear, or a motor's ``ctrlrange``
-    times gain and gear; where it states several, the least counts. A mechanism file states none.
+    In an MJCF the limit is the joint's ``actuatorfrcrange``, an actuator's ``forcerange`` times its gear, or a motor's
+    ``ctrlrange`` times gain and gear; the smallest of these limits counts. A mechanism file states no torque limits.
     """
     if model.suffix.lower() == ".toml":
         return {}
@@ -37,7 +37,7 @@ def rated_torques(model: Path, joints: Iterable[str]) -> dict[str, float]:
 
 
 def _actuators(compiled: "mujoco.MjModel") -> Iterator[tuple[int, int, float]]:
-    """Actuators that act on one joint by a constant gain, the joint, and the size of the gear between them."""
+    """Yield each actuator that acts on one joint with a constant gain, the joint, and the magnitude of the gear ratio."""
     import mujoco
 
     for actuator in range(compiled.nu):
@@ -48,7 +48,7 @@ def _actuators(compiled: "mujoco.MjModel") -> Iterator[tuple[int, int, float]]:
 
 
 def _servo_velocities(model: Path) -> dict[str, float]:
-    """Largest set-points of an MJCF's velocity servos, whose torque is kv (ctrl - gear dq), at their joints."""
+    """Largest joint velocities that an MJCF's velocity servos accept as set-points; their torque is kv (ctrl - gear dq)."""
     compiled = model_spec(model).compile()
     found: dict[str, float] = {}
     for actuator, joint, gear in _actuators(compiled):
@@ -61,11 +61,12 @@ def _servo_velocities(model: Path) -> dict[str, float]:
 
 
 def rated_velocities(model: Path) -> dict[str, float]:
-    """Largest velocity of each joint that a URDF states, or the velocity servos of an MJCF do [rad/s or m/s]."""
-    text = re.sub("<!--.*?-->", "", model.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)    # some hold "--"
+    """Return the largest velocity of each joint as a URDF or the velocity servos of an MJCF state it [rad/s or m/s]."""
+    # comments go first: some contain "--", which XML forbids
+    text = re.sub("<!--.*?-->", "", model.read_text(encoding="utf-8", errors="replace"), flags=re.DOTALL)
     try:
         root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError):        # MuJoCo reads more than is XML
+    except (ElementTree.ParseError, ValueError):        # MuJoCo also reads files that are not well-formed XML
         return {}
     if root.tag != "robot":
         return _servo_velocities(model)

@@ -1,4 +1,4 @@
-"""From MuJoCo's compiled model to natural coordinates: its kinematics at q = 0 gives everything in base axes."""
+"""Conversion of a compiled MuJoCo model to natural coordinates: the kinematics at q = 0 gives all vectors in base axes."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 NOTHING = StatedChain()
-_TURN, _DEGREES = 2.0 * np.pi, 360.0       # rad; and what a turn is in degrees
-_SAID = 2e-6            # rad by which axes are turned without a word
+_TURN, _DEGREES = 2.0 * np.pi, 360.0       # one turn in rad and in degrees
+_SAID = 2e-6            # rad; a larger correction of an axis is logged
 _TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
 
 
 def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array],
                         stated: StatedChain = NOTHING, root: str = "") -> Mechanism:
-    """Mechanism of a specification, from its kinematics at q = 0.
+    """Return the mechanism of a MuJoCo specification, from its kinematics at q = 0.
 
-    One with loops is taken where these close with its drives at zero: positions of joints without a drive count from there.
+    The zero posture of a closed chain is the posture in which its loops close with all drives at zero. Positions of joints
+    without a drive count from this posture.
 
     Parameters
     ----------
     spec, impossible
-        As from `read_model`.
+        As returned by `read_model`.
     name : str
-        What messages call it.
+        Name of the model in messages.
     gravity : array_like, shape (3,)
         Gravitational acceleration in base axes [m/s²].
     stated : StatedChain
@@ -52,10 +53,10 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
     Raises
     ------
     ModelError
-        If a joint with a drive sits on a follower, a loop does not close or its drives are not known, or a closed chain has
-        joints that follow others.
+        If a joint with a drive sits on a follower, if a loop does not close, if the drives of a closed chain are unknown, or
+        if a closed chain has joints that follow other joints.
     InputError
-        If a loop that is stated does not fit.
+        If a loop of the arm file does not fit the model.
     """
     import mujoco
 
@@ -86,8 +87,8 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
     own = [j for j in range(model.njnt) if j not in leaders]
     for j in own:
         if parent[j] in leaders:
-            raise ModelError(f"{name}: joint {names[j]} sits on joint {names[parent[j]]}, which has no drive of its own; "
-                             "such linkages are not supported")
+            raise ModelError(f"{name}: joint {names[j]} has a drive and sits on joint {names[parent[j]]}, which follows another "
+                             "joint; such linkages are not supported")
     _warn_of_forces(name, model, own, owner, closed=bool(closures))
     springs = {} if closures else _springs(model, own)
     place = {-1: -1, **{j: k for k, j in enumerate([*own, *leaders])}}
@@ -101,13 +102,13 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
 
 def _without_rounding(axis: Array, slides: NDArray[np.bool_], closures: Sequence[Closure],
                       name: str) -> tuple[Array, tuple[Closure, ...]]:
-    """Axes of the joints and pins of a closed chain without what rounding did to them."""
+    """Axes of the joints and pins of a closed chain, corrected for the rounding of their digits in the file."""
     pins = [k for k, closure in enumerate(closures) if closure.kind == "pin"]
     stated = np.vstack((axis, *(closures[k].axis for k in pins)))
     found = without_rounding(stated, np.concatenate((slides, np.zeros(len(pins), dtype=bool))))
     if (turned := float(np.linalg.norm(found - stated, axis=1).max())) > _SAID:
-        _log.warning("%s: axes that differ by less than %g rad count as parallel, or normal to each other; they are turned by "
-                     "%.2g rad at most", name, ROUNDED, turned)
+        _log.warning("%s: axes that are parallel or perpendicular within %g rad are made exactly so; the largest correction is "
+                     "%.2g rad", name, ROUNDED, turned)
     of_pins = dict(zip(pins, found[len(axis):], strict=True))
     return found[:len(axis)], tuple(replace(closure, axis=of_pins.get(k, closure.axis))
                                     for k, closure in enumerate(closures))
@@ -118,20 +119,23 @@ def _refuse_followers(model: "mujoco.MjModel", leaders: Mapping[int, tuple[int, 
         return
     joint, (leader, *_) = next(iter(leaders.items()))
     does = "is held" if leader < 0 else f"follows {model.joint(leader).name}"
-    raise ModelError(f"{name}: joint {model.joint(joint).name} {does} by a joint equality or mimic, in a model with loops, where "
-                     "that is not supported: take the joint out (a held one leaves its body fixed), close the loop through the "
-                     "linkage that moves it, or set active=\"false\"")
+    raise ModelError(f"{name}: joint {model.joint(joint).name} {does} by a joint equality or mimic; models with loops do not "
+                     "support this. Remove the joint (the body of a held joint is then fixed), close the loop through the "
+                     "linkage that moves the joint, or set active=\"false\"")
 
 
 def _springs(model: "mujoco.MjModel", own: Sequence[int]) -> dict[int, Spring]:
-    """Springs of the joints with a drive that rest at zero and grow with deflection alone."""
+    """Linear springs of the joints with a drive whose rest position is zero."""
     return {k: Spring(float(model.jnt_stiffness[j]), float(model.dof_damping[j])) for k, j in enumerate(own)
             if model.jnt_stiffness[j] > 0.0 and not _odd_spring(model, j)}
 
 
 def _friction(model: "mujoco.MjModel", own: Sequence[int], leaders: Mapping[int, tuple[int, float, float]],
               springs: Mapping[int, Spring]) -> dict[int, JointFriction]:
-    """``frictionloss`` and ``damping`` of the joints (URDF ``dynamics``), where they rub; springs have the damping of theirs."""
+    """Coulomb and viscous friction of joints from ``frictionloss`` and ``damping`` (URDF ``dynamics``).
+
+    The damping of a joint with a spring belongs to the spring (`_springs`).
+    """
     coulomb = _with_followers(model.dof_frictionloss, own, leaders, 1)
     viscous = _with_followers(model.dof_damping, own, leaders, 2)
     viscous[list(springs)] = 0.0
@@ -140,13 +144,13 @@ def _friction(model: "mujoco.MjModel", own: Sequence[int], leaders: Mapping[int,
 
 
 def _rotors(model: "mujoco.MjModel", own: Sequence[int], leaders: Mapping[int, tuple[int, float, float]]) -> Array | None:
-    """``armature`` of the joints, as `Mechanism.rotors`."""
+    """Rotor inertia of the joints from ``armature``, in the form of `Mechanism.rotors`; None if there is none."""
     armature = _with_followers(model.dof_armature, own, leaders, 2)
     return np.diag(armature) if armature.any() else None
 
 
 def _with_followers(values: Array, own: Sequence[int], leaders: Mapping[int, tuple[int, float, float]], power: int) -> Array:
-    """Values of the joints, each with those of its followers times a power of the ratio (power of what they take is the same)."""
+    """Joint values plus the values of each joint's followers times |ratio|**power, so that the mechanical power is equal."""
     out = np.array(values[list(own)], dtype=float)
     for follower, (leader, ratio, _) in leaders.items():
         if leader >= 0:
@@ -155,19 +159,19 @@ def _with_followers(values: Array, own: Sequence[int], leaders: Mapping[int, tup
 
 
 def _odd_spring(model: "mujoco.MjModel", j: int) -> bool:
-    """Whether a joint has a spring that `Spring` cannot represent."""
+    """Return True if a joint has a spring that `Spring` cannot represent."""
     return _set(model, "jnt_stiffnesspoly", j) or bool(
         model.jnt_stiffness[j] > 0.0 and (model.qpos_spring[j] != 0.0 or _set(model, "dof_dampingpoly", j)))
 
 
 def _set(model: "mujoco.MjModel", field: str, k: int) -> bool:
-    """Whether element k of a field is not zero; before MuJoCo 3.7 models have no fields of polynomials."""
+    """Return True if element k of a field is not zero; models of MuJoCo before 3.7 lack the polynomial fields."""
     return hasattr(model, field) and bool(np.any(getattr(model, field)[k]))
 
 
 def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owner: NDArray[np.int_],
                     closed: bool) -> None:
-    """Name what presses on links in the file and is not, or not everywhere, in the mechanism."""
+    """Warn about springs, dampers and gravity compensation of the file that the mechanism lacks or uses only in part."""
     joint = [str(model.joint(j).name) for j in range(model.njnt)]
     odd = [joint[j] for j in range(model.njnt) if _odd_spring(model, j) or (model.jnt_stiffness[j] > 0.0 and j not in own)]
     springs = [joint[own[k]] for k in _springs(model, own)]
@@ -175,36 +179,39 @@ def _warn_of_forces(name: str, model: "mujoco.MjModel", own: Sequence[int], owne
     tendons = [str(model.tendon(k).name or k) for k in range(model.ntendon)
                if any(_set(model, f"tendon_{force}", k) for force in _TENDON_FORCES)]
     for named, text in (
-            ([*springs, *odd] * closed, "the springs of joints %s are left out: those of closed chains are not computed"),
-            (springs * (not closed), "joints %s have springs: driving torques, simulation and postures at rest feel them; loads, "
-             "identification and feed-forward leave them out"),
-            (odd * (not closed), "the springs of joints %s are left out: only one that rests at zero, grows in proportion and is "
-             "not on a joint that follows another can be represented"),
-            ([joint[j] for j in lifted], "gravcomp of the links of joints %s is left out: they weigh what they weigh"),
+            ([*springs, *odd] * closed, "the springs of joints %s are left out: springs of closed chains are not supported"),
+            (springs * (not closed), "joints %s have springs: driving torques, simulation and postures at rest include them; "
+             "loads, identification and feed-forward leave them out"),
+            (odd * (not closed), "the springs of joints %s are left out: a spring must be linear, rest at zero and belong to a "
+             "joint that follows no other joint"),
+            ([joint[j] for j in lifted], "gravcomp of the links of joints %s is left out: the links keep their full weight"),
             ([joint[j] for j in own if _set(model, "dof_dampingpoly", j) and joint[j] not in odd],
-             "damping of joints %s grows with speed; the part in proportion to it is taken alone"),
+             "damping of joints %s is not proportional to velocity; only its proportional part is used"),
             (tendons, "springs and dampers of tendons %s are left out")):
         if named:
             _log.warning(f"%s: {text}", name, ", ".join(named))
 
 
 def _warn_of_units(name: str, ranges: Mapping[str, Array], degrees: bool) -> None:
-    """Name hinges whose ranges look as if degrees were read as radians, or the other way."""
+    """Warn about hinges whose ranges look as if degrees were read as radians, or radians as degrees."""
     if degrees:
         doubtful = {joint: ends for joint, ends in ranges.items() if 0.0 < np.ptp(ends) < np.radians(2.0 * np.pi)}
-        what = ("are narrower than a turn of radians read as degrees: an MJCF's angles are degrees unless its compiler has "
-                "angle=\"radian\"")
+        what = ("are narrower than 0.11 rad, as if radians were read as degrees: angles of an MJCF are degrees unless its "
+                "compiler has angle=\"radian\"")
     else:
         doubtful = {joint: ends for joint, ends in ranges.items() if 2.0 * _TURN < np.abs(ends).max() <= _DEGREES}
-        what = ("lie beyond two turns, as degrees read as radians do: a URDF's angles are radians, and an MJCF's where its "
-                "compiler has angle=\"radian\"")
+        what = ("exceed two turns, as if degrees were read as radians: angles of a URDF are radians, and so are angles of an "
+                "MJCF whose compiler has angle=\"radian\"")
     if doubtful:
         said = ", ".join(f"{joint} ({low:.4g} to {high:.4g} rad)" for joint, (low, high) in doubtful.items())
         _log.warning("%s: the ranges of joints %s %s; check the model's unit", name, said, what)
 
 
 def _carriers(model: "mujoco.MjModel") -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """Joint that carries each body, fixed bodies their parent's, and the joint that carries each joint; -1 is the ground."""
+    """Return the joint that carries each body and the joint that carries each joint; -1 is the ground.
+
+    The joint that carries a fixed body is the joint of its parent body.
+    """
     owner, parent = np.full(model.nbody, -1), np.full(model.njnt, -1)
     for body in range(1, model.nbody):
         owner[body] = owner[model.body_parentid[body]]
@@ -215,7 +222,7 @@ def _carriers(model: "mujoco.MjModel") -> tuple[NDArray[np.int_], NDArray[np.int
 
 def _links(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_],
            impossible: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """Mass, centre of mass from the joint, and inertia about it of what each joint carries, in base axes."""
+    """Mass of the link of each joint, its centre of mass from the joint, and its inertia about that centre, in base axes."""
     n = model.njnt
     mass, first, second = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3, 3))
     for body in np.flatnonzero(owner >= 0):
@@ -231,15 +238,15 @@ def _links(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int
 
 
 def _warn_of_links(name: str, links: Mapping[str, tuple[float, Array]], nothing: float) -> None:
-    """Name the joints whose links have no mass, no inertia, or one that no body has."""
+    """Warn about joints whose links have no mass, no inertia, or an impossible inertia."""
     moments = {joint: second_moment(inertia)[0] for joint, (_, inertia) in links.items()}
     empty = [joint for joint, (mass, _) in links.items() if mass <= nothing]
     points = [joint for joint, moment in moments.items() if joint not in empty and np.abs(moment).max() <= nothing]
     wrong = [joint for joint, moment in moments.items()
              if joint not in (*empty, *points) and moment[0] < -1e-6 * np.abs(moment).max()]
-    for joints, text in ((empty, "no mass, so that loads come out too small"),
-                         (points, "mass but no inertia; they count as points at their centres of mass"),
-                         (wrong, "an inertia that no body has; it is used as stated")):
+    for joints, text in ((empty, "no mass, so computed loads are too small"),
+                         (points, "mass but no inertia; they count as point masses at their centres of mass"),
+                         (wrong, "an inertia that no rigid body can have; it is used as stated")):
         if joints:
             _log.warning("%s: links of joints %s have %s", name, ", ".join(joints), text)
 

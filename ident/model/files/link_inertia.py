@@ -1,4 +1,4 @@
-"""Mass and inertia of links before MuJoCo compiles them: stated, of geoms, impossible, none."""
+"""Mass and inertia of links before MuJoCo compiles the model: stated, computed from geoms, impossible, or missing."""
 
 import logging
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     import mujoco
 
 _log = logging.getLogger(__name__)
-NO_MASS = 1e-14         # kg, kg·m²; what a link without mass or inertia is compiled with
+NO_MASS = 1e-14         # kg, kg·m²; mass and inertia with which a link without mass or inertia is compiled
 
 
 def make_inertias_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
-    """Replace inertias that no body can have by the nearest possible ones; returns what is missing then, in link axes."""
+    """Replace each impossible inertia by the nearest possible inertia; return stated minus possible inertia, in link axes."""
     import mujoco
 
     missing = {}
     for body in spec.bodies[1:]:
         stated = stated_inertia(body)
         if not stated.any():
-            continue                    # a point
+            continue                    # a point mass
         frame = np.empty(9)
         mujoco.mju_quat2Mat(frame, body.iquat)
         stated = frame.reshape(3, 3) @ stated @ frame.reshape(3, 3).T
@@ -42,21 +42,21 @@ def make_inertias_possible(spec: "mujoco.MjSpec") -> dict[str, Array]:
 
 
 def stated_inertia(body: "mujoco.MjsBody") -> Array:
-    """Inertia that is stated for a body, in axes of its inertia frame."""
+    """Inertia that the file states for a body, in axes of the body's inertia frame."""
     xx, yy, zz, xy, xz, yz = body.fullinertia
     return np.diag(body.inertia) if np.isnan(xx) else np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def second_moment(inertia: Array) -> tuple[Array, Array]:
-    """Principal second moments of mass, ascending, and their axes; no body has a negative one."""
+    """Principal second moments of mass, ascending, and their axes; a real body has no negative second moment."""
     moment, axes = np.linalg.eigh(np.trace(inertia) / 2.0 * np.eye(3) - inertia)
     return moment, axes
 
 
 def write_inertia_of_geoms(spec: "mujoco.MjSpec", name: str) -> None:
-    """Write the inertia that an MJCF leaves to its geoms into the bodies, so that it survives them.
+    """Compute the inertia that an MJCF derives from geoms and write it into the bodies, so that the geoms can be deleted.
 
-    Geoms of meshes that cannot be read give none; bodies that depend on one are named.
+    A mesh that cannot be read adds no mass and no inertia. A log warning names the bodies that depend on such a mesh.
     """
     import mujoco
 
@@ -73,8 +73,8 @@ def write_inertia_of_geoms(spec: "mujoco.MjSpec", name: str) -> None:
         if (part.meshname if isinstance(part, mujoco.MjsGeom) else part.name) in lost:
             spec.delete(part)
     if lacking:
-        _log.warning("%s: the mass and inertia of %s lack those of meshes that cannot be read (%s); state an <inertial>, or put "
-                     "the files where the model looks for them",
+        _log.warning("%s: mass and inertia of %s are too small: meshes that cannot be read (%s) do not count; state an "
+                     "<inertial>, or put the mesh files where the model looks for them",
                      name, ", ".join(map(body_name, lacking)), ", ".join(sorted(lost)))
     whole = spec.copy()
     allow_no_mass(whole)
@@ -92,12 +92,12 @@ def _has_mass(geom: "mujoco.MjsGeom") -> bool:
 
 
 def allow_no_mass(spec: "mujoco.MjSpec") -> None:
-    """Let MuJoCo compile links without mass or inertia, which it refuses and which are only warned of here."""
+    """Let MuJoCo compile links without mass or inertia: MuJoCo refuses such links, stribeck only warns."""
     for bound in ("boundmass", "boundinertia"):
         setattr(spec.compiler, bound, max(getattr(spec.compiler, bound), NO_MASS))
 
 
 def add_point_mass(body: "mujoco.MjsBody", mass: float, com: Sequence[float]) -> None:
-    """Attach a point mass [kg] to a body, at com in the body's own frame [m]."""
+    """Attach a point mass [kg] to a body, at the position com in the body's frame [m]."""
     if mass > 0.0:
         body.add_body(mass=mass, ipos=list(com), inertia=[NO_MASS] * 3, explicitinertial=True)

@@ -1,4 +1,4 @@
-"""The mechanism file: a tree with loops, written directly in natural coordinates (every key: docs/names.md)."""
+"""Reader of the mechanism file: a tree with loops in natural coordinates (docs/names.md lists every key)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import parse_table, upgrade
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-_PARALLEL = 1e-6        # sine of the angle at which two axes count as one
-_ROUNDED = 1e-6         # what rounding may take from an inertia, as a fraction
+_PARALLEL = 1e-6        # axes count as parallel if the sine of their angle is below this value
+_ROUNDED = 1e-6         # rounding error that is allowed in an inertia, as a fraction of its largest element
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-_COMPOSITE: dict[str, tuple[tuple[str, str, Vector], ...]] = {         # what a joint of several axes is made of
+_COMPOSITE: dict[str, tuple[tuple[str, str, Vector], ...]] = {         # single axes of a joint with several axes
     "universal": (("1", "revolute", _X), ("2", "revolute", _Y)),
     "spherical": (("1", "revolute", _X), ("2", "revolute", _Y), ("3", "revolute", _Z)),
     "planar": (("x", "prismatic", _X), ("y", "prismatic", _Y), ("angle", "revolute", _Z)),
     "free": (("x", "prismatic", _X), ("y", "prismatic", _Y), ("z", "prismatic", _Z),
              ("yaw", "revolute", _Z), ("pitch", "revolute", _Y), ("roll", "revolute", _X)),
 }
-_AXES = {"universal": "the two may not be parallel", "spherical": "the three may not lie in one plane",
-         "planar": "two that are not parallel are needed, to slide along, and one normal to both, to turn about",
-         "free": "neither the first three, to slide along, nor the others, to turn about, may lie in one plane"}
+_AXES = {"universal": "the two axes may not be parallel", "spherical": "the three axes may not lie in one plane",
+         "planar": "needed: two sliding axes that are not parallel, then a rotation axis normal to both",
+         "free": "the three sliding axes may not lie in one plane, and neither may the three rotation axes"}
 
 
 class _FrictionTable(BaseModel):
@@ -61,17 +61,18 @@ class _JointTable(BaseModel):
     @model_validator(mode="after")
     def _values_fit(self) -> "_JointTable":
         if self.position is not None and not self.position[0] < self.position[1]:
-            raise ValueError(f"joints.{self.name}.position = {list(self.position)}: the lower limit comes first")
+            raise ValueError(f"joints.{self.name}.position = {list(self.position)}: the lower limit must come first and be below "
+                             "the upper limit")
         if self.passive is False and "passive" in self.model_fields_set and (self.spring or self.type in _COMPOSITE):
             raise ValueError(f"joints.{self.name}.passive = false: a joint with {'a spring' if self.spring else 'several axes'} "
                              "is always passive")
         if self.inertia is not None:
-            # a body's principal moments are at most the sum of the others; a rotor without mass has one about its axis alone
+            # a principal moment of a body is at most the sum of the other two; a rotor without mass has only an axial moment
             J = _matrix(self.inertia)
             least = float((np.linalg.eigvalsh(J) if self.mass == 0.0 else second_moment(J)[0])[0])
             if least < -_ROUNDED * np.abs(J).max():
-                raise ValueError(f"joints.{self.name}.inertia = {list(self.inertia)}: no body has this; principal moments are "
-                                 "positive, and none is greater than the sum of the others")
+                raise ValueError(f"joints.{self.name}.inertia = {list(self.inertia)}: no rigid body has this inertia; principal "
+                                 "moments must be positive, and each at most the sum of the other two")
         return self
 
     @model_validator(mode="after")
@@ -79,18 +80,18 @@ class _JointTable(BaseModel):
         parts = _COMPOSITE.get(self.type)
         for key in ("com", "inertia") if self.mass > 0.0 else ():
             if getattr(self, key) is None:
-                raise ValueError(f"joints.{self.name}.{key} is missing; a link with mass needs one")
+                raise ValueError(f"joints.{self.name}.{key} is missing; a link with mass needs this key")
         if parts is None and self.axis is None:
             raise ValueError(f"joints.{self.name}.axis is missing")
         for key in ("axes", "friction_arm") if parts is None else ("axis", "position", "bearing", "spring", "friction"):
             if getattr(self, key) is not None:
-                raise ValueError(f"joints.{self.name}.{key}: a {self.type} joint has none")
+                raise ValueError(f"joints.{self.name}.{key}: a {self.type} joint does not have this key; remove it")
         if self.axes is not None and parts is not None and len(self.axes) != len(parts):
-            raise ValueError(f"joints.{self.name}.axes: a {self.type} joint has {len(parts)}, found {len(self.axes)}")
+            raise ValueError(f"joints.{self.name}.axes: found {len(self.axes)} axes, a {self.type} joint has {len(parts)}")
         if self.axes is not None and all(map(any, self.axes)) and not _possible(self.type, self.axes):
             raise ValueError(f"joints.{self.name}.axes = {[list(axis) for axis in self.axes]}: {_AXES[self.type]}")
         if self.type in ("planar", "free") and self.friction_arm is not None:
-            raise ValueError(f"joints.{self.name}.friction_arm: a {self.type} joint does not rub")
+            raise ValueError(f"joints.{self.name}.friction_arm: a {self.type} joint has no friction; remove this key")
         return self
 
 
@@ -110,7 +111,7 @@ class _MechanismTable(BaseModel):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a joint; the last of a joint carries its link."""
+    """One axis of a joint; the last axis of a joint carries the joint's link."""
 
     table: _JointTable
     name: str
@@ -122,27 +123,27 @@ class _Axis:
 
 
 def is_mechanism(table: Mapping[str, Any]) -> bool:
-    """Whether a TOML file is a mechanism, which lists its joints, or an arm file, which has tables of them by name."""
+    """Return True for a mechanism file, which lists its joints; an arm file has a table for each joint name."""
     return isinstance(table.get("joints"), list)
 
 
 def mechanism_from_table(table: dict[str, Any], path: Path, gravity: ArrayLike | None = None) -> Mechanism:
-    """Mechanism of a parsed mechanism file.
+    """Return the mechanism of a parsed mechanism file.
 
-    A joint of several axes becomes as many revolute and prismatic joints, with links without mass between them:
-    ``hip`` of type universal becomes ``hip.1`` and ``hip.2``, and what hangs on ``hip`` hangs on the last.
+    A joint with several axes becomes a chain of revolute and prismatic joints with massless links between them: ``hip`` of type
+    universal becomes ``hip.1`` and ``hip.2``. Joints with ``hip`` as parent become children of the last joint of this chain.
 
     Raises
     ------
     InputError
-        One sentence: file, joint, key.
+        If the file has a fault; one sentence names file, joint and key.
     """
     spec = parse_table(_MechanismTable, upgrade(table, path), path)
     axes, links = _axes(spec.joints, path)
     closures = tuple(_closure(loop, k, spec.joints, links, path) for k, loop in enumerate(spec.loops))
     for k, closure in enumerate(closures):
         if closure.name in [other.name for other in closures[:k]]:
-            raise InputError(f"{path}: loops[{k}] is named {closure.name!r} like another; give each a name of its own")
+            raise InputError(f"{path}: loops[{k}] is named {closure.name!r} like another loop; give each loop a name of its own")
     carried = [axis.table if axis.last else None for axis in axes]
     inertia = np.array([_matrix((joint.inertia if joint else None) or (0.0,) * 6) for joint in carried])
     return Mechanism(
@@ -168,7 +169,8 @@ def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[
     links = {"ground": -1}
     for joint in joints:
         if joint.name in links:
-            raise InputError(f"{path}: the name {joint.name!r} is taken twice; every joint needs its own, and none is 'ground'")
+            raise InputError(f"{path}: the name {joint.name!r} is taken already; every joint needs a name of its own, other than "
+                             "'ground'")
         if joint.parent not in links:
             raise InputError(f"{path}: parent {joint.parent!r} of joint {joint.name!r} is neither 'ground' "
                              f"nor a joint above it ({', '.join(list(links)[1:]) or 'none'})")
@@ -182,8 +184,8 @@ def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[
     names = [axis.name for axis in axes]
     for k, name in enumerate(names):
         if name in names[:k]:
-            raise InputError(f"{path}: the name {name!r} is taken twice: joint {axes[k].table.name!r} and joint "
-                             f"{axes[names.index(name)].table.name!r}, of which one has several axes, would both have it")
+            raise InputError(f"{path}: two axes are named {name!r}: one of joint {axes[k].table.name!r} and one of joint "
+                             f"{axes[names.index(name)].table.name!r}; rename one of these joints")
     return axes, links
 
 
@@ -194,12 +196,13 @@ def _closure(loop: _LoopTable, number: int, joints: Sequence[_JointTable], links
     if fault := loop.fault():
         raise InputError(f"{path}: loops[{number}]{fault}")
     if loop.friction_arm and loop.type != "spherical":
-        raise InputError(f"{path}: loops[{number}].friction_arm: only spherical closures rub; a {loop.type} one has none")
+        raise InputError(f"{path}: loops[{number}].friction_arm: only spherical closures have this key; found a {loop.type} "
+                         "closure")
     axis = loop.axis
     if axis is None and loop.type == "pin":
         axis = next((joint.axis for end in (loop.a, loop.b) for joint in joints if joint.name == end.link), None)
         if axis is None:
-            raise InputError(f"{path}: loops[{number}].axis is missing; a pin needs one")
+            raise InputError(f"{path}: loops[{number}].axis is missing; a pin needs an axis")
     return Closure(loop.called, loop.type, (links[loop.a.link], links[loop.b.link]), np.array([loop.a.point, loop.b.point]),
                    _unit(axis or _Z, loop.called, path), loop.friction_arm)
 
@@ -216,7 +219,7 @@ def _friction(joint: _JointTable, path: Path) -> JointFriction:
         if name not in valid:
             raise InputError(f"{path}: joints.{joint.name}.friction: {unknown_name('parameter', name, valid)}")
         if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(value) or value < 0.0:
-            raise InputError(f"{path}: joints.{joint.name}.friction.{name} = {value!r}: a number from 0 is needed")
+            raise InputError(f"{path}: joints.{joint.name}.friction.{name} = {value!r}: needed is a number of at least 0")
     if stated.load == "normal" and joint.bearing is None:
         raise InputError(f"{path}: joints.{joint.name}.friction: load = \"normal\" needs a bearing")
     missing = [name for name in law.nonlinear if name not in parameters]
@@ -234,7 +237,7 @@ def _unit(axis: Vector, name: str, path: Path) -> Array:
 
 
 def _possible(kind: str, axes: Sequence[Vector]) -> bool:
-    """Whether a joint of several axes can move in all ways that its name says."""
+    """Return True if the axes of a joint give all degrees of freedom of its type."""
     e = np.array(axes) / np.linalg.norm(axes, axis=1, keepdims=True)
     slides = sum(part == "prismatic" for _, part, _ in _COMPOSITE[kind])
     independent = all(np.linalg.matrix_rank(part, tol=_PARALLEL) == len(part) for part in (e[:slides], e[slides:]) if len(part))

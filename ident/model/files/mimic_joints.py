@@ -1,4 +1,4 @@
-"""Joints that others move: who leads them, and how they are held where no coupling is wanted."""
+"""Followers: joints that another joint moves (URDF ``mimic``, MJCF joint equality), their leaders, and how to fix followers."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ _log = logging.getLogger(__name__)
 
 
 def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, float]]:
-    """Joints that others move -> leader, ratio, shift in q = ratio q_leader + shift; leader -1 and ratio 0 hold a joint.
+    """Return leader, ratio and shift of each follower: q = ratio q_leader + shift; a held joint has leader -1 and ratio 0.
 
     Raises
     ------
     ModelError
-        If the model has couplings other than these and loops, or joints that lead in a circle.
+        If the model has an equality constraint that is neither joint, connect nor weld, or if joints follow in a circle.
     """
     import mujoco
 
@@ -33,10 +33,11 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
         if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
             kind = mujoco.mjtEq(model.eq_type[e]).name[5:].lower()
             raise ModelError(f"{name}: the model has an equality constraint of type {kind}; "
-                             "connect, weld and joint are supported: take it out, or set active=\"false\"")
+                             "only connect, weld and joint are supported: remove the constraint, or set active=\"false\"")
         joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
         if law[2:5].any() or joint in direct:
-            raise ModelError(f"{name}: joint {model.joint(joint).name} follows others by more than one constant ratio")
+            raise ModelError(f"{name}: joint {model.joint(joint).name} must follow one joint at one constant ratio; found a "
+                             "second equality or a polynomial")
         ratio, there = (0.0, 0.0) if leader < 0 else (float(law[1]), float(model.qpos0[leader]))
         direct[joint] = leader, ratio, float(model.qpos0[joint] + law[0] - ratio * there)
     found = {}
@@ -46,7 +47,7 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
                 leader, further, there = direct[leader]
                 ratio, shift = ratio * further, ratio * there + shift
         if leader in direct:
-            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself")
+            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself, directly or through other joints")
         found[joint] = leader, ratio, shift
     if len(found) == model.njnt:
         raise ModelError(f"{name}: the model has no moving joint")
@@ -54,12 +55,12 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
 
 
 def hold_followers(spec: "mujoco.MjSpec") -> None:
-    """Fix the joints that others move where they stand while their leaders are at zero.
+    """Fix each follower at its position for a leader at zero.
 
     Raises
     ------
     ModelError
-        If such a joint shares its body with another joint.
+        If a follower shares its body with another joint.
     """
     import mujoco
 
@@ -77,7 +78,7 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
         if moving := [joint for joint in range(first, first + count) if joint not in leaders]:
             joint = next(joint for joint in range(first, first + count) if joint not in moving)
             raise ModelError(f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another joint and "
-                             "cannot be held; give it a body of its own")
+                             "cannot be fixed; give the joint a body of its own")
         mujoco.mju_negQuat(inverse, data.xquat[parent])
         mujoco.mju_rotVecQuat(place, data.xpos[child] - data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, data.xquat[child])
@@ -87,12 +88,12 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
     for part in (*spec.equalities, *spec.keys):
         spec.delete(part)
     if leaders:
-        _log.warning("%s: joints %s follow others; they are held where they stand while those are at zero",
+        _log.warning("%s: joints %s follow other joints; each is fixed at its position for a leader at zero",
                      spec.modelname, ", ".join(model.joint(joint).name for joint in leaders))
 
 
 def last_link(spec: "mujoco.MjSpec") -> "mujoco.MjsBody":
-    """Body that the last joint with a drive carries."""
+    """Body carried by the last joint with a drive."""
     model = unfused(spec)
     driven = np.setdiff1d(np.arange(model.njnt), list(leaders_of(model, spec.modelname)))
     return spec.bodies[int(model.jnt_bodyid[driven[-1]])]

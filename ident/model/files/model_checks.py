@@ -1,4 +1,4 @@
-"""Joints, constraints and masses of a URDF or MJCF that are refused, named as its author knows them."""
+"""Checks that refuse unsupported joints, constraints and masses of a URDF or MJCF; messages use the names of the file."""
 
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
@@ -12,13 +12,13 @@ from stribeck.ident.model.files.mujoco_bodies import body_name
 if TYPE_CHECKING:
     import mujoco
 
-_MOST = 1e9             # kg, m, kg·m²: more is a slip
+_MOST = 1e9             # kg, m, kg·m²: a larger number is a typing error
 _MOVING = ("revolute", "continuous", "prismatic")
 _SUPPORTED = "only revolute, continuous and prismatic joints of a mounted arm are supported"
 
 
 def refuse_urdf_joints(text: str, name: str) -> None:
-    """Refuse a URDF with a joint of a kind that is not supported, or that mimics no moving joint; names the joint."""
+    """Refuse a URDF with an unsupported type of joint, or with a joint that mimics no moving joint; name the joint."""
     try:
         robot = ET.fromstring(text)
     except ET.ParseError:
@@ -26,7 +26,7 @@ def refuse_urdf_joints(text: str, name: str) -> None:
     names = [joint.get("name", "without name") for joint in robot.findall("joint")]
     for k, one in enumerate(names):
         if one in names[:k]:
-            raise ModelError(f"{name}: two joints are called {one}; each needs a name of its own")
+            raise ModelError(f"{name}: two joints are called {one}; every joint needs a name of its own")
     joints = dict(zip(names, robot.findall("joint"), strict=True))
     moving = [one for one, joint in joints.items() if joint.get("type") in _MOVING]
     for one, joint in joints.items():
@@ -40,7 +40,7 @@ def refuse_urdf_joints(text: str, name: str) -> None:
 
 
 def refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
-    """Refuse a model without moving joints, and floating, ball or nameless joints."""
+    """Refuse a model that has no moving joint, or a floating, ball or nameless joint."""
     import mujoco
 
     kinds = {int(mujoco.mjtJoint.mjJNT_FREE): "floating", int(mujoco.mjtJoint.mjJNT_BALL): "ball"}
@@ -54,7 +54,7 @@ def refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
 
 
 def refuse_unknown_ends(spec: "mujoco.MjSpec", name: str) -> None:
-    """Refuse equality constraints of what the model does not have, which copies of a specification leave out without a word."""
+    """Refuse equality constraints between unknown parts: a copy of the specification would drop them silently."""
     import mujoco
 
     kinds = {int(kind): kind.name[5:].lower()
@@ -72,10 +72,10 @@ def refuse_unknown_ends(spec: "mujoco.MjSpec", name: str) -> None:
 
 
 def refuse_masses(spec: "mujoco.MjSpec", name: str) -> None:
-    """Refuse negative masses, and numbers that are beyond any arm."""
+    """Refuse negative masses, and impossibly large masses, positions and inertias."""
     for body in spec.bodies[1:]:
         if not body.mass >= 0.0:
-            raise ModelError(f"{name}: {body_name(body)} has a mass of {body.mass:g} kg; zero or more is needed")
-        stated = np.array([body.mass, *body.pos, *body.ipos, *stated_inertia(body).ravel()])      # nan is what is not stated
+            raise ModelError(f"{name}: {body_name(body)} has a mass of {body.mass:g} kg; needed is a mass of at least 0")
+        stated = np.array([body.mass, *body.pos, *body.ipos, *stated_inertia(body).ravel()])      # nan: the file states no value
         if (np.abs(stated) > _MOST).any():
-            raise ModelError(f"{name}: mass, place or inertia of {body_name(body)} is no number of this world")
+            raise ModelError(f"{name}: mass, position or inertia of {body_name(body)} is impossibly large; correct this number")

@@ -1,4 +1,4 @@
-"""Bodies of a MuJoCo specification: what messages call them, and all of them compiled."""
+"""Bodies of a MuJoCo specification: their names in messages, and a model compiled with all of them."""
 
 from typing import TYPE_CHECKING
 
@@ -7,14 +7,14 @@ if TYPE_CHECKING:
 
 
 def body_name(body: "mujoco.MjsBody") -> str:
-    """What messages call a body, which may have no name."""
+    """Name of a body in messages; a nameless body is described by its joint or its parent."""
     if body.name:
         return f"body {body.name}"
     return f"the body of joint {body.joints[0].name}" if body.joints else f"a nameless body on {body_name(body.parent)}"
 
 
 def unfused(spec: "mujoco.MjSpec") -> "mujoco.MjModel":
-    """Specification compiled with every body, those on fixed joints too."""
+    """Compile a specification and keep every body, also bodies on fixed joints."""
     whole = spec.copy()
     whole.compiler.fusestatic = False
     return whole.compile()

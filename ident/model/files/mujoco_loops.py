@@ -1,7 +1,7 @@
-"""Loops that an MJCF closes by equality constraints: which joints drive them, where they close, and their closures.
+"""Loops that an MJCF closes by equality constraints: their driven joints, their closed posture, and their closures.
 
-A ``connect`` is a spherical closure. Two of them between the same links, at different points, hold a line, which is a pin; three
-that are not on one line hold all. A ``weld`` is rigid.
+A ``connect`` is a spherical closure. Two ``connect`` constraints between the same links, at different points, make a pin. Three
+``connect`` constraints whose points are not on one line make a rigid closure. A ``weld`` is a rigid closure.
 """
 
 import logging
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import mujoco
 
 _log = logging.getLogger(__name__)
-_TRAVEL = 0.02          # m or rad that a drive goes in a step on its way to where loops are to be closed
-CLOSED = 1e-12          # m; what counts as closed
-_NEWTON = 12            # corrections; from one step to the next it takes three
+_TRAVEL = 0.02          # m or rad; step of a drive on its way to the posture in which the loops are closed
+CLOSED = 1e-12          # m; a gap below this value counts as closed
+_NEWTON = 12            # most Newton corrections; three suffice from one step to the next
 _FREE = (*((name, False, axis) for name, axis in zip("xyz", np.eye(3), strict=True)),
          *((name, True, axis) for name, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)))
-_IDLE = 1e-9            # singular values below this part of the greatest are none
-_ONE_POINT = 1e-9       # m; points that are closer are one
+_IDLE = 1e-9            # singular values below this fraction of the greatest singular value count as zero
+_ONE_POINT = 1e-9       # m; points closer than this count as one point
 
 
 def loop_constraints(model: "mujoco.MjModel") -> list[int]:
-    """Active constraints of a model that close loops."""
+    """Numbers of the active constraints of a model that close loops."""
     import mujoco
 
     closing = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
@@ -40,7 +40,7 @@ def loop_constraints(model: "mujoco.MjModel") -> list[int]:
 
 
 def has_loops(spec: "mujoco.MjSpec") -> bool:
-    """Whether a specification has active constraints that close loops."""
+    """Return True if a specification has active constraints that close loops."""
     import mujoco
 
     closing = int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)
@@ -48,24 +48,25 @@ def has_loops(spec: "mujoco.MjSpec") -> bool:
 
 
 def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
-    """Replace ball joints of a specification with loops by hinges, ``NAME.1`` on, and a free joint by slides and hinges.
+    """Replace the ball joints of a specification with loops by hinges, and free joints by slides and hinges.
 
-    A ball is three hinges about x, y and z; two, where its link would spin idly with three, as a rod between two balls does. The
-    free joint of a body that loops tie to others is three slides, ``NAME.x`` on, and three hinges, ``NAME.yaw`` on; others stay.
-    A joint without a name is called as its body. Friction of a ball, which acts about the axis that it turns about, is none of
-    hinges: it is left out, and named.
+    A ball joint becomes three hinges about x, y and z (``NAME.1`` to ``NAME.3``). It becomes two hinges if its link could
+    otherwise spin idly about itself, such as a rod between two balls. The free joint of a body that loops tie to other bodies
+    becomes three slides (``NAME.x``, ``NAME.y``, ``NAME.z``) and three hinges (``NAME.yaw``, ``NAME.pitch``, ``NAME.roll``);
+    other free joints stay. A joint without a name gets the name of its body. Friction of a ball acts about the momentary
+    rotation axis, which hinges cannot represent: the friction is left out, and a log warning names the joint.
 
     Parameters
     ----------
     spec : MjSpec
-        Without geometry.
+        Specification without geometry.
     name : str
-        What messages call it.
+        Name of the model in messages.
 
     Raises
     ------
     ModelError
-        If a ball joint has an actuator, or is not the last joint of its body.
+        If a ball joint has an actuator, or if another joint of the same body comes after a ball joint.
     """
     import mujoco
 
@@ -80,9 +81,9 @@ def split_joints(spec: "mujoco.MjSpec", name: str) -> None:
         if len(body.joints) == 1 and not body.joints[0].name and body.name not in (joint.name for joint in spec.joints):
             body.joints[0].name = body.name
     if rubbing := [model.joint(j).name or spec.joints[j].name for j in parts if _rubs(model, int(model.jnt_dofadr[j]))]:
-        _log.warning("%s: friction and damping of joints of several axes are left out: %s", name, ", ".join(rubbing))
+        _log.warning("%s: friction and damping of ball and free joints are left out: %s", name, ", ".join(rubbing))
     joints = [(body, joint, len(body.joints) - 1 - k) for body in spec.bodies for k, joint in enumerate(body.joints)]
-    for j, (body, joint, behind) in enumerate(joints):          # as MuJoCo counts them
+    for j, (body, joint, behind) in enumerate(joints):          # in MuJoCo's order of joints
         if j in parts:
             called = joint.name or body.name
             _refuse_ball(f"{name}: ball joint {called}", any(one.target == joint.name for one in spec.actuators), behind > 0)
@@ -100,16 +101,16 @@ def _rubs(model: "mujoco.MjModel", dof: int) -> bool:
 
 
 def _refuse_ball(called: str, has_actuator: bool, is_followed: bool) -> None:
-    """Refuse a joint that hinges behind the others of its body cannot replace."""
+    """Refuse a ball joint that hinges cannot replace: new hinges come after the other joints of the body."""
     if has_actuator:
-        raise ModelError(f"{called} has an actuator; a drive moves a hinge or a slide: write the ball as three hinges")
+        raise ModelError(f"{called} has an actuator, but a drive moves only a hinge or a slide: write the ball as three hinges")
     if is_followed:
-        raise ModelError(f"{called} stands before another joint of its body; write it as three hinges, or give the other joint a "
-                         "body of its own")
+        raise ModelError(f"{called} comes before another joint of the same body; write the ball as three hinges, or give the "
+                         "other joint a body of its own")
 
 
 def _floating(model: "mujoco.MjModel") -> list[int]:
-    """Free joints of bodies that loops tie to what does not float with them."""
+    """Free joints of floating bodies that a loop ties to the ground or to a body that does not float along."""
     import mujoco
 
     tied = [_bodies(model, e) for e in loop_constraints(model)]
@@ -118,9 +119,10 @@ def _floating(model: "mujoco.MjModel") -> list[int]:
 
 
 def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
-    """Axes of the hinges that each ball joint becomes: all three, but those along which balls alone can turn with nothing else
-    moving, as a rod between two of them about itself; one ball gives up each such motion. One that would give up more hangs
-    freely and keeps all.
+    """Axes of the hinges that replace each ball joint.
+
+    An idle motion turns only balls while nothing else moves, for example a rod that spins between two balls. For each idle
+    motion, one ball gives up one axis. A ball that would give up more than one axis hangs freely and keeps all three.
     """
     import mujoco
 
@@ -140,19 +142,21 @@ def _axes_of_balls(model: "mujoco.MjModel", J: Array) -> dict[int, Array]:
 
 
 def _hangs_on(model: "mujoco.MjModel", body: int, ancestor: int) -> bool:
-    """Whether a body is another one, or is carried by it."""
+    """Return True if a body is the ancestor itself or is carried by the ancestor."""
     while body > ancestor:
         body = int(model.body_parentid[body])
     return body == ancestor
 
 
 def driven(model: "mujoco.MjModel", name: str, stated: StatedChain) -> list[int]:
-    """Joints that have a drive: those that are stated, else (or as well, see `StatedChain`) those with an actuator.
+    """Return the joints that have a drive: the joints that the arm file states and, if `StatedChain` says so, actuated joints.
+
+    If the arm file states no joints, the joints with an actuator have drives.
 
     Raises
     ------
     ModelError
-        If one of them is none of the model's, or nothing is stated and no joint has an actuator; `name` is what that calls it.
+        If the model lacks a stated joint, or if no joint is stated and none has an actuator. Messages call the model `name`.
     """
     import mujoco
 
@@ -165,15 +169,17 @@ def driven(model: "mujoco.MjModel", name: str, stated: StatedChain) -> list[int]
     if stated.more or not found:
         found |= {int(model.actuator_trnid[a, 0]) for a in range(model.nu) if int(model.actuator_trntype[a]) in of_joints}
     if not found:
-        raise ModelError(f"{name}: the model closes loops, and nothing says which joints have drives ({', '.join(names)}): an "
-                         "MJCF does by an <actuator> at each, an arm file by [joints.NAME] tables, as init --joints NAME,NAME "
-                         "writes it")
+        raise ModelError(f"{name}: the model has closed loops, but nothing says which of its joints have drives "
+                         f"({', '.join(names)}): give each driven joint an <actuator> in the MJCF, or a table [joints.NAME] in "
+                         "the arm file; stribeck init --joints NAME,NAME writes these tables")
     return sorted(found)
 
 
 def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives: NDArray[np.int_], q: Array) -> float:
-    """Put the drives at q, at rest, and all other joints where equality constraints want them: straight from where the model
-    draws them. Tells by how much these stay open, where that is most [m or rad]; hinges and slides only, with a dense Jacobian.
+    """Move the drives to q and close the loops with the other joints; return the largest remaining gap [m or rad].
+
+    The drives move in a straight line from the posture of the model file. Velocities are zero. The model has hinges and slides
+    only, and its Jacobian is dense.
     """
     import mujoco
 
@@ -203,7 +209,7 @@ def constraint_jacobian(model: "mujoco.MjModel", data: "mujoco.MjData") -> Array
 
 
 def _take_constraints(model: "mujoco.MjModel") -> None:
-    """Let equality constraints act, whatever the model's options say, with a dense Jacobian."""
+    """Enable equality constraints even if the model's options disable them, and make the Jacobian dense."""
     import mujoco
 
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
@@ -211,12 +217,12 @@ def _take_constraints(model: "mujoco.MjModel") -> None:
 
 
 def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequence[int], name: str) -> None:
-    """Close the loops of a model with its drives at zero, but for what rounding of its file leaves open.
+    """Close the loops of a model with all drives at zero; gaps from rounded digits in the file may remain.
 
     Raises
     ------
     ModelError
-        If they do not close there; names the worst constraint.
+        If the loops do not close; names the constraint with the largest gap.
     """
     _take_constraints(model)
     places = np.array(drives, dtype=int)
@@ -224,23 +230,24 @@ def close_at_zero(model: "mujoco.MjModel", data: "mujoco.MjData", drives: Sequen
         return
     worst = int(np.argmax(np.abs(data.efc_pos[:data.ne])))
     drawn = [str(model.joint(j).name) for j in drives if model.qpos0[j] != 0.0]
-    way = (f"the file draws {', '.join(drawn)} elsewhere (ref), and they are closed from there; " if drawn else "")
+    way = (f"the search starts where the file puts {', '.join(drawn)} (ref); " if drawn else "")
     raise ModelError(
         f"{name}: the loops do not close with all drives at zero: {_called(model, int(data.efc_id[worst]))} stays open by "
-        f"{abs(float(data.efc_pos[worst])):.2g} (m or rad); {way}correct anchors, sites, axes or relpose, or set "
-        "active=\"false\" where it is not to hold")
+        f"{abs(float(data.efc_pos[worst])):.2g} (m or rad); {way}correct anchors, sites, axes or relpose, or disable the "
+        "constraint with active=\"false\"")
 
 
 def closures_of(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_], name: str) -> tuple[Closure, ...]:
-    """Closures of the loops in the posture of `data`, in which they are closed but for rounding, after ``mj_kinematics``.
+    """Return the closures of the loops in the posture of `data`.
 
     Parameters
     ----------
     model, data : MjModel, MjData
+        Model and data after ``mj_kinematics`` in a posture in which the loops are closed, except for rounding.
     owner : ndarray of int, shape (bodies,)
         Joint that carries each body; -1 is the ground.
     name : str
-        What messages call it.
+        Name of the model in messages.
 
     Raises
     ------
@@ -255,7 +262,7 @@ def closures_of(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[n
     for e in loop_constraints(model):
         links, point = _links(model, e, owner), _points(model, data, e)
         if links[0] == links[1]:
-            raise ModelError(f"{name}: {_called(model, e)} ties a link to itself; take it out")
+            raise ModelError(f"{name}: {_called(model, e)} ties a link to itself; remove the constraint")
         if model.eq_type[e] == mujoco.mjtEq.mjEQ_WELD and model.eq_data[e, 10] > 0.0:
             rigid.append((e, links, point))
         else:
@@ -266,7 +273,7 @@ def closures_of(model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[n
         called = _name(model, e)
         names.append(called if called not in names else f"{called} ({e})")
         from_joints = point.mean(axis=0) - np.array([data.xanchor[j] if j >= 0 else np.zeros(3) for j in links])
-        return Closure(names[-1], kind, links, from_joints, axis)       # type: ignore[arg-type]  # one of its kinds
+        return Closure(names[-1], kind, links, from_joints, axis)       # type: ignore[arg-type]  # a valid kind of closure
 
     found = {e: closure(e, "rigid", links, point, np.array([0.0, 0.0, 1.0])) for e, links, point in rigid}
     for links, points in held.items():
@@ -300,7 +307,7 @@ def _links(model: "mujoco.MjModel", e: int, owner: NDArray[np.int_]) -> tuple[in
 
 
 def _points(model: "mujoco.MjModel", data: "mujoco.MjData", e: int) -> Array:
-    """The point that a constraint holds, on either body, shape (2, 3), in base axes."""
+    """Position of a constraint's point on each of its two bodies, shape (2, 3), in base axes."""
     import mujoco
 
     ends, sites = _ends(model, e)
@@ -313,14 +320,14 @@ def _points(model: "mujoco.MjModel", data: "mujoco.MjData", e: int) -> Array:
 
 
 def _name(model: "mujoco.MjModel", e: int) -> str:
-    """Of a constraint, or else of what it ties."""
+    """Name of a constraint, or the names of its two bodies or sites if the constraint has no name."""
     ends, sites = _ends(model, e)
     called = [(model.site(end) if sites else model.body(end)).name or str(end) for end in ends]
     return str(model.equality(e).name) or "-".join(called)
 
 
 def _called(model: "mujoco.MjModel", e: int) -> str:
-    """A constraint in messages."""
+    """Type and name of a constraint for messages."""
     import mujoco
 
     return f"the {mujoco.mjtEq(model.eq_type[e]).name[5:].lower()} {_name(model, e)!r}"

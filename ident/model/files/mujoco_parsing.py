@@ -1,4 +1,4 @@
-"""A URDF or MJCF as MuJoCo parses it: text, packages, included files, meshes that cannot be read."""
+"""Parsing of a URDF or MJCF by MuJoCo: text, ROS packages, included files, meshes that cannot be read."""
 
 import html
 import logging
@@ -21,7 +21,7 @@ _PACKAGE = "package://"
 
 
 def parsed_spec(path: Path, text: str) -> "mujoco.MjSpec":
-    """Specification as MuJoCo reads it, which knows two endings only, in small letters."""
+    """Return MuJoCo's specification of a file; MuJoCo itself accepts only the endings ``.xml`` and ``.urdf`` in lower case."""
     import mujoco
 
     if path.suffix in (".xml", ".urdf"):
@@ -37,7 +37,7 @@ def parsed_spec(path: Path, text: str) -> "mujoco.MjSpec":
 
 
 def _in_package(file: str, model: Path) -> str | None:
-    """File of a ROS package in which the model lies, or which lies beside one of its folders."""
+    """Path of a file in a ROS package; the package holds the model or lies beside one of the model's parent folders."""
     package, _, rest = file.removeprefix(_PACKAGE).partition("/")
     for folder in model.parents:
         for root in ([folder] if folder.name == package else []) + [folder / package]:
@@ -48,21 +48,21 @@ def _in_package(file: str, model: Path) -> str | None:
 
 
 def refuse_foreign_includes(path: Path, text: str, seen: set[Path]) -> None:
-    """Refuse a model that includes files outside its folder, itself or by one that it includes.
+    """Refuse a model that includes a file outside its folder, directly or through another included file.
 
-    Meshes may lie elsewhere, as in packages: nothing but their shape is read.
+    Meshes may lie outside the folder, for example in ROS packages: only the shape of a mesh is read.
     """
     for part in _included(text):
         included = (path.parent / part).resolve()
         if not included.is_relative_to(path.parent.resolve()):
-            raise InputError(f"{path}: includes {part!r}, which lies outside its folder; put it beside the model")
+            raise InputError(f"{path}: the included file {part!r} lies outside its folder; put the file beside the model")
         if included.is_file() and included not in seen:
             seen.add(included)
             refuse_foreign_includes(path, included.read_text(encoding="utf-8", errors="replace"), seen)
 
 
 def _included(text: str) -> Iterator[str]:
-    """Files that elements name which bring in others; as MuJoCo reads attributes, entities and all."""
+    """Yield the files that ``include`` and ``model`` elements name; attributes are read like MuJoCo reads them, with entities."""
     for element in re.finditer(r"<(?:include|model)\b", text):
         at = element.end()
         while attribute := _ATTRIBUTE.match(text, at):
@@ -92,7 +92,7 @@ def unreadable_meshes(spec: "mujoco.MjSpec") -> set[str]:
 
 @contextmanager
 def warnings_logged(path: Path) -> Iterator[None]:
-    """MuJoCo's warnings in the log instead of on the console and in a file of its own."""
+    """Send MuJoCo's warnings to the log, instead of to the console and MuJoCo's log file."""
     import mujoco
 
     before = mujoco.get_mju_user_warning()
@@ -104,7 +104,7 @@ def warnings_logged(path: Path) -> Iterator[None]:
 
 
 def why_not_xml(text: str) -> str | None:
-    """What keeps a text from being XML; None where it is, or where MuJoCo objects to something else."""
+    """Return why a text is not well-formed XML; None if it is well formed."""
     try:
         expat.ParserCreate().Parse(text.encode(), True)
     except expat.ExpatError as error:
@@ -113,5 +113,5 @@ def why_not_xml(text: str) -> str | None:
 
 
 def one_line(error: Exception) -> str:
-    """Message of an error without line breaks."""
+    """Return the message of an error on one line."""
     return " ".join(str(error).split())

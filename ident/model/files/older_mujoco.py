@@ -1,4 +1,4 @@
-"""Corrections of models that older releases of MuJoCo misread; current releases need none."""
+"""Corrections of models that older releases of MuJoCo misread; current releases need no correction."""
 
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
@@ -13,29 +13,29 @@ _MOMENTS = ("ixx", "ixy", "ixz"), ("ixy", "iyy", "iyz"), ("ixz", "iyz", "izz")
 
 
 def mujoco_release() -> tuple[int, ...]:
-    """First two numbers of the version of MuJoCo that is imported."""
+    """Return the first two numbers of the version of the imported MuJoCo."""
     import mujoco
 
     return tuple(int(number) for number in mujoco.__version__.split(".")[:2])
 
 
 def correct_model(spec: "mujoco.MjSpec", text: str) -> None:
-    """Give a specification what its file states and MuJoCo before 3.14 reads or compiles wrongly.
+    """Correct a specification where MuJoCo before 3.14 reads or compiles its file wrongly.
 
-    MuJoCo merges inertias of fixed bodies rightly since 3.11, reads ``mimic`` of a URDF since 3.13 and the rotation of its
-    ``inertial`` frames since 3.14.
+    MuJoCo merges inertias of fixed bodies correctly since 3.11. It reads ``mimic`` of a URDF since 3.13, and the rotation of
+    ``inertial`` frames of a URDF since 3.14.
 
     Parameters
     ----------
     spec : MjSpec
-        As MuJoCo read it.
+        Specification as read by MuJoCo.
     text : str
-        The URDF or MJCF.
+        Text of the URDF or MJCF.
 
     Raises
     ------
     ValueError
-        If a joint mimics a joint without name, or a number is no number.
+        If a ``mimic`` names no joint, or if a value is not a number.
     """
     if mujoco_release() >= _CORRECT:
         return
@@ -49,7 +49,7 @@ def correct_model(spec: "mujoco.MjSpec", text: str) -> None:
 
 
 def _couple(spec: "mujoco.MjSpec", joint: ET.Element) -> None:
-    """Let a joint that moves follow the joint that it mimics."""
+    """Couple a moving joint to the joint that it mimics, by an equality constraint."""
     import mujoco
 
     name, mimic = joint.get("name", ""), joint.find("mimic")
@@ -57,13 +57,13 @@ def _couple(spec: "mujoco.MjSpec", joint: ET.Element) -> None:
         return
     leader = mimic.get("joint")
     if leader is None:
-        raise ValueError(f"joint {name} mimics a joint without name")
+        raise ValueError(f"the <mimic> of joint {name} names no joint")
     equality = spec.add_equality(type=mujoco.mjtEq.mjEQ_JOINT, name1=name, name2=leader)
     equality.data[:2] = float(mimic.get("offset", "0")), float(mimic.get("multiplier", "1"))
 
 
 def _state_inertia(spec: "mujoco.MjSpec", link: ET.Element) -> None:
-    """State a link's inertia by its principal moments and their axes; the link that is the ground has no body."""
+    """Write a link's inertia as principal moments with their axes; the ground link has no body and is skipped."""
     import mujoco
 
     body, stated = spec.body(link.get("name", "")), link.find("inertial/inertia")
@@ -74,7 +74,7 @@ def _state_inertia(spec: "mujoco.MjSpec", link: ET.Element) -> None:
     moments, axes = np.linalg.eigh([[float(stated.get(key, "0")) for key in row] for row in _MOMENTS])
     axes[:, 0] *= np.linalg.det(axes)
     frame, principal, turn = np.empty(4), np.empty(4), np.empty(4)
-    mujoco.mju_euler2Quat(frame, rpy, "XYZ")            # about fixed axes
+    mujoco.mju_euler2Quat(frame, rpy, "XYZ")            # rotations about fixed axes
     mujoco.mju_mat2Quat(principal, axes.ravel())
     mujoco.mju_mulQuat(turn, frame, principal)
     body.inertia, body.iquat, body.fullinertia[:] = moments, turn, np.nan

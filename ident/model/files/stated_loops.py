@@ -1,4 +1,4 @@
-"""Loops that a table states: of a mechanism file, and of an arm file for a URDF or MJCF, which has none or not all of its own."""
+"""Loops from a ``[[loops]]`` table of a mechanism file, or of an arm file that adds loops to a URDF or MJCF."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Vector = tuple[float, float, float]
 
 
 def said(name: str) -> str:
-    """A name that is not blank."""
+    """Return the name; refuse a blank name."""
     if not name.strip():
         raise ValueError("a name is needed")
     return name
@@ -31,7 +31,7 @@ Name = Annotated[str, AfterValidator(said)]
 
 
 class EndTable(BaseModel):
-    """Where a loop is tied to a link: `point` in the link's axes, from its origin [m]."""
+    """One end of a loop: a link and a `point` of the link, from the link's origin in the link's axes [m]."""
 
     model_config = _STRICT
     link: str
@@ -39,7 +39,7 @@ class EndTable(BaseModel):
 
 
 class LoopTable(BaseModel):
-    """One loop."""
+    """One loop: its type, its two ends, and the axis of a pin."""
 
     model_config = _STRICT
     type: Literal["pin", "spherical", "rigid"]
@@ -49,35 +49,35 @@ class LoopTable(BaseModel):
     axis: Vector | None = None
 
     def fault(self) -> str:
-        """What is wrong with it by itself; empty where nothing is."""
+        """Fault of the table, to be written after ``loops[k]``; empty if the table is valid by itself."""
         if self.a.link == self.b.link:
             return f" ties {self.a.link!r} to itself; a loop needs two links"
         if self.axis is not None and self.type != "pin":
-            return f".axis: only a pin has one; a {self.type} closure has none"
+            return f".axis: only a pin has an axis; found a {self.type} closure"
         if self.axis is not None and not any(self.axis):
             return ".axis has length 0"
         return ""
 
     @property
     def called(self) -> str:
-        """Its name, or what it ties."""
+        """Name of the loop, or the names of its two links."""
         return self.name or f"{self.a.link}-{self.b.link}"
 
 
 @dataclass(frozen=True)
 class StatedChain:
-    """What is stated beside a URDF or MJCF of the closed chain that it may be.
+    """Drives and loops of a closed chain that the arm file states beside a URDF or MJCF.
 
     Attributes
     ----------
     drives : tuple of str
-        Joints with a drive; none: those with an actuator in the MJCF.
+        Joints with a drive. If empty, the joints with an actuator in the MJCF have drives.
     more : bool
-        Whether those with an actuator have drives beside them.
+        If True, joints with an actuator have drives in addition to `drives`.
     loops : tuple of LoopTable
-        Loops beside those of the MJCF.
+        Loops in addition to the loops of the MJCF.
     source : str
-        File that states it.
+        File that states the drives and loops.
     """
 
     drives: tuple[str, ...] = ()
@@ -88,25 +88,25 @@ class StatedChain:
 
 def closures_of_tables(stated: StatedChain, model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_],
                        root: str) -> tuple[Closure, ...]:
-    """Closures of loops whose ends are links of a URDF or bodies of an MJCF, each with its own axes.
+    """Return the closures of stated loops between links of a URDF or bodies of an MJCF.
 
-    A pin's axis is written in those of link a; links stand to each other in pins and rigid closures as they do where all joints
-    are at zero.
+    Points are in the axes of their link, and a pin's axis is in the axes of link a. The relative orientation that a pin or a
+    rigid closure holds is the orientation with all joints at zero.
 
     Parameters
     ----------
     stated : StatedChain
     model, data : MjModel, MjData
-        With all bodies, after ``mj_kinematics`` with all joints at zero.
+        Model with all bodies, and data after ``mj_kinematics`` with all joints at zero.
     owner : ndarray of int, shape (bodies,)
         Joint that carries each body; -1 is the ground.
     root : str
-        Link of a URDF that is the ground; empty where it has no name.
+        Link of a URDF that is the ground; empty if this link has no name.
 
     Raises
     ------
     InputError
-        Names file, loop and key.
+        If a loop does not fit the model; names file, loop and key.
     """
     bodies = {**dict.fromkeys((*GROUND, *([root] if root else [])), 0),
               **{str(model.body(b).name): b for b in range(1, model.nbody) if model.body(b).name}}
@@ -116,16 +116,16 @@ def closures_of_tables(stated: StatedChain, model: "mujoco.MjModel", data: "mujo
             if end.link not in bodies:
                 raise InputError(f"{source}: loops[{k}]: {unknown_name('link', end.link, _listed(bodies, root))}")
         if loop.type == "pin" and loop.axis is None:
-            raise InputError(f"{source}: loops[{k}].axis is missing; a pin needs one, in axes of link {loop.a.link}")
+            raise InputError(f"{source}: loops[{k}].axis is missing; a pin needs an axis, in the axes of link {loop.a.link}")
         if fault := loop.fault():
             raise InputError(f"{source}: loops[{k}]{fault}")
         body = [bodies[end.link] for end in (loop.a, loop.b)]
         links = int(owner[body[0]]), int(owner[body[1]])
         if links[0] == links[1]:
-            raise InputError(f"{source}: loops[{k}] ties {loop.a.link!r} and {loop.b.link!r}, between which no joint moves; a "
-                             "loop needs two links that move against each other")
+            raise InputError(f"{source}: loops[{k}] ties {loop.a.link!r} to {loop.b.link!r}, but no joint moves one against the "
+                             "other; a loop needs two links that can move relative to each other")
         if loop.called in [other.name for other in found]:
-            raise InputError(f"{source}: loops[{k}] is named {loop.called!r} like another; give each a name of its own")
+            raise InputError(f"{source}: loops[{k}] is named {loop.called!r} like another loop; give each loop a name of its own")
         turn = [data.xmat[b].reshape(3, 3) for b in body]
         points = [data.xpos[b] + R @ end.point for b, R, end in zip(body, turn, (loop.a, loop.b), strict=True)]
         axis: Array = turn[0] @ np.array(loop.axis or (0.0, 0.0, 1.0))
@@ -135,6 +135,6 @@ def closures_of_tables(stated: StatedChain, model: "mujoco.MjModel", data: "mujo
 
 
 def _listed(bodies: Mapping[str, int], root: str) -> list[str]:
-    """Links that a message offers: the ground once, by the name that a person would look for."""
+    """Valid links for a message; the ground appears once, under its URDF name if there is one."""
     return [name for name in bodies if name not in GROUND or name == root] if root else [
         name for name in bodies if name != GROUND[1]]

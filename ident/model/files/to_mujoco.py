@@ -1,4 +1,4 @@
-"""Mechanism to a MuJoCo model in natural coordinates."""
+"""Conversion of a mechanism to a MuJoCo model in natural coordinates."""
 
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def compile_mechanism(mechanism: Mechanism) -> "mujoco.MjModel":
-    """MuJoCo model in natural coordinates: a body and a joint of the same origin for every joint of `Mechanism.tree`.
+    """Compile a MuJoCo model in natural coordinates: a body and a joint with the same origin for each joint of `Mechanism.tree`.
 
-    Links may be without mass: the model is for kinematics and reactions, not for simulation.
+    Links may have no mass: the model is for kinematics and reactions, not for simulation.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def compile_mechanism(mechanism: Mechanism) -> "mujoco.MjModel":
     import mujoco
 
     if mechanism.closures:
-        raise ModelError(f"{mechanism.name}: {mechanism.closures[0].name} closes a loop; an open tree is needed here")
+        raise ModelError(f"{mechanism.name}: {mechanism.closures[0].name} closes a loop; needed is a tree without loops")
     mechanism = mechanism.tree
     spec = mujoco.MjSpec()
     bodies = [spec.worldbody]
@@ -35,7 +35,7 @@ def compile_mechanism(mechanism: Mechanism) -> "mujoco.MjModel":
         bodies.append(body)
     spec.option.gravity = mechanism.gravity
     model = spec.compile()
-    # inertias are written afterwards: the compiler refuses links without mass
+    # inertias are written into the compiled model: the compiler refuses links without mass
     model.body_sameframe[:] = 0
     model.body_subtreemass[:] = 0.0
     for j, name in enumerate(mechanism.names):

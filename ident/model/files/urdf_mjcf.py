@@ -1,4 +1,4 @@
-"""URDF and MJCF through MuJoCo's compiler, without their meshes."""
+"""Reader of URDF and MJCF files through MuJoCo's compiler, without meshes."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 def model_spec(path: Path) -> "mujoco.MjSpec":
-    """MuJoCo specification of a URDF or MJCF file, without geometry and meshes.
+    """Return the MuJoCo specification of a URDF or MJCF file, without geometry and meshes.
 
-    Inertias that no body can have, which MuJoCo refuses, are the nearest possible ones.
+    MuJoCo refuses an inertia that no rigid body can have; the nearest possible inertia replaces it.
 
     Raises
     ------
     InputError
         If MuJoCo cannot read or compile the file; gives MuJoCo's reason.
     ModelError
-        If it has a floating, planar, ball or closed-loop joint, or no moving joint; names the joint.
+        If the model has a floating, planar, ball or closed-loop joint, or no moving joint; names the joint.
     """
     return read_model(path)[0]
 
 
 def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
-    """Specification as `model_spec` says, and what the stated inertias of links exceed it by, in link axes."""
+    """Return the specification of `model_spec`, and stated minus used inertia of each changed link, in link axes."""
     import mujoco
 
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -48,7 +48,7 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
     try:
         with warnings_logged(path):
             spec = parsed_spec(path, text)
-            spec.modelname = path.stem          # its own may be no text
+            spec.modelname = path.stem          # the name in the file may not be valid text
             refuse_unknown_ends(spec, path.stem)
             loops = has_loops(spec)
             if not loops:
@@ -57,13 +57,13 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
             if spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:      # kept as a gravity that can be overridden
                 spec.option.gravity = np.zeros(3)
                 spec.option.disableflags ^= int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
-            if urdf:                    # a link of a URDF has what it states, possible or not
+            if urdf:                    # a link of a URDF keeps its stated inertia, even an impossible one
                 impossible = make_inertias_possible(spec)
             else:
                 write_inertia_of_geoms(spec, path.stem)
             for part in (*spec.geoms, *spec.meshes):
                 spec.delete(part)
-            spec = spec.copy()          # which sheds what refers to them: sensors, pairs, tuples
+            spec = spec.copy()          # a copy drops sensors, pairs and tuples that refer to deleted parts
             if loops:
                 split_joints(spec, path.stem)
                 refuse_joints(spec, path.stem)
@@ -78,10 +78,10 @@ def read_model(path: Path) -> tuple["mujoco.MjSpec", dict[str, Array]]:
 
 
 def root_link(path: Path) -> str:
-    """The link of a URDF that is the ground; empty for other files."""
+    """Return the name of the URDF link that is the ground; empty for other files."""
     try:
         robot = ET.fromstring(path.read_bytes())
-    except ET.ParseError:               # MuJoCo reads more than is XML
+    except ET.ParseError:               # MuJoCo also reads files that are not well-formed XML
         return ""
     carried = {str(child.get("link")) for joint in robot.findall("joint") for child in joint.findall("child")}
     return next((str(link.get("name")) for link in robot.findall("link") if link.get("name") not in carried), "")

@@ -209,8 +209,8 @@ class TestNoHardware:
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: connected.append(arm) or SimulatedArm(arm, seed=seed))
         refused = cli(command[0], wired, *command[1:])
         assert refused.code == 2
-        assert "limits in it are assumed" in refused.err
-        assert "check every value and remove that key" in refused.err
+        assert "its key `assumed` says that limits are assumptions" in refused.err
+        assert "check every limit and remove this key" in refused.err
         assert connected == []
         stated = re.sub(r"^assumed = \[.*?^\]\n", "", wired.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         wired.write_text(stated, encoding="utf-8")
@@ -221,7 +221,7 @@ class TestNoHardware:
     def test_plans_with_assumed_limits_are_not_exported(self, cli, model, tmp_path, suffix):
         arm = assumed_arm(model, tmp_path / "out")
         refused = cli("plan", arm.path, "-o", f"plan{suffix}")
-        assert (refused.code, "limits in it are assumed" in refused.err) == (2, True)
+        assert (refused.code, "its key `assumed` says that limits are assumptions" in refused.err) == (2, True)
         assert not Path(f"plan{suffix}").exists()
 
     @pytest.mark.parametrize("command", ["plan", "run"])

@@ -94,7 +94,7 @@ class TestBadArm:
         ({"joints": {"lift": {"positon": [0.0, 1.0]}}}, ["joints.lift.positon", "did you mean 'position'"]),
         ({"joints": {"turn": {"bearing": {"pin_radus": 0.1}}}}, ["pin_radus", "did you mean 'pin_radius'"]),
         ({"joints": {"elbow": {"velocity": 1.0}}}, ["[joints.elbow]", "unknown joint 'elbow'", "turn, lift"]),
-        ({"joints": {"turn": {"position": [-3.0, 2.0]}}}, ["joints.turn.position", "outside the model's [-2.6, 2.6]"]),
+        ({"joints": {"turn": {"position": [-3.0, 2.0]}}}, ["joints.turn.position", "exceeds the model's range [-2.6, 2.6]"]),
         ({"joints": {"turn": {"position": [1.0, -1.0]}}}, ["joints.turn.position"]),
         ({"joints": {"turn": {"velocity": -1.0}}}, ["joints.turn.velocity", "-1.0"]),
         ({"workspace": {"home": [0.0]}}, ["workspace.home has 1 values"]),

@@ -75,7 +75,7 @@ def test_a_full_file_is_read_as_written(folder: Path) -> None:
     assert arm.simulation == {"seed": 3}
 
 
-def test_limits_are_the_files_else_the_models_else_unknown(folder: Path) -> None:
+def test_limits_come_from_the_file_then_the_model_then_are_unknown(folder: Path) -> None:
     arm = load_arm(written(folder, FULL))
     mechanism = load_mechanism(arm)
     limits = arm.limits(mechanism)
@@ -87,7 +87,7 @@ def test_limits_are_the_files_else_the_models_else_unknown(folder: Path) -> None
     assert arm.home(mechanism).tolist() == [0.0, 0.5, 0.9, 0.0, 0.6, 0.0]
 
 
-def test_the_least_file_has_the_documented_defaults(folder: Path) -> None:
+def test_a_minimal_file_has_the_documented_defaults(folder: Path) -> None:
     arm = load_arm(written(folder, HEAD))
     assert arm.gravity == (0.0, 0.0, -9.81)
     assert (arm.torque_signal, arm.tool.mass, arm.driver.kind) == ("motor current", 0.0, "simulated")
@@ -97,7 +97,7 @@ def test_the_least_file_has_the_documented_defaults(folder: Path) -> None:
     assert arm.home(load_mechanism(arm)).tolist() == [0.0] * 6
 
 
-def test_a_bare_model_is_an_arm_of_which_nothing_else_is_known(folder: Path) -> None:
+def test_a_bare_model_is_an_arm_without_further_data(folder: Path) -> None:
     arm = load_arm(folder / "lab6.urdf")
     assert (arm.name, arm.model) == ("lab6", (folder / "lab6.urdf").resolve())
     assert not arm.joints
@@ -105,7 +105,7 @@ def test_a_bare_model_is_an_arm_of_which_nothing_else_is_known(folder: Path) -> 
 
 
 @pytest.mark.parametrize("name", sorted(built_in_arms()))
-def test_built_in_arms_are_sound(name: str) -> None:
+def test_built_in_arms_are_valid(name: str) -> None:
     assert name in built_in()
     arm = load_arm(name)
     mechanism = load_mechanism(arm)
@@ -114,7 +114,7 @@ def test_built_in_arms_are_sound(name: str) -> None:
     assert np.isfinite(arm.limits(mechanism).position).all()
 
 
-def test_the_model_can_lie_elsewhere_under_its_own_name(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_model_may_be_in_another_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("copy")
     (folder / "lab6.urdf").rename(elsewhere / "lab6.urdf")
     arm = load_arm(written(folder, HEAD.replace('"lab6.urdf"', '"../models/lab6.urdf"')), model_dir=elsewhere)
@@ -174,7 +174,7 @@ FAULTS = {   # text of the file, the key that the message names, and what it say
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(fault: str, folder: Path) -> None:
+def test_the_message_about_a_fault_is_one_line_with_file_key_and_allowed_values(fault: str, folder: Path) -> None:
     text, key, allowed = FAULTS[fault]
     path = written(folder, text)
     with pytest.raises(InputError) as caught:
@@ -187,19 +187,19 @@ def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(fault: str, folde
     assert "pydantic" not in message.lower()
 
 
-def test_the_file_that_the_faults_are_made_from_is_sound(folder: Path) -> None:
+def test_the_file_without_faults_is_valid(folder: Path) -> None:
     load_checked(written(folder, HEAD + JOINT + "position = [-2.9, 2.9]\n" + BEARING))
     load_checked(written(folder, FULL))
 
 
-def test_a_file_that_is_no_text_is_refused(folder: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(folder: Path) -> None:
     path = folder / "arm.toml"
     path.write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(InputError, match=r"arm\.toml: not a UTF-8 text file"):
         load_arm(path)
 
 
-def test_what_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_missing_arm_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.toml: no such file"):
         load_arm(tmp_path / "gone.toml")
     with pytest.raises(InputError, match=r"unknown arm 'lab5'.*valid: .*lab6"):
@@ -232,7 +232,7 @@ viscous = 2.0
 coulomb = 3.0
 """
 
-    def test_it_holds_where_a_joint_states_nothing_else(self, folder: Path) -> None:
+    def test_default_keys_hold_for_joints_that_do_not_state_them(self, folder: Path) -> None:
         arm = load_arm(written(folder, self.SHARED))
         mechanism = load_mechanism(arm)
         limits = arm.limits(mechanism)
@@ -243,35 +243,37 @@ coulomb = 3.0
         assert all(bearing is not None and bearing.pin_radius == 0.04 for bearing in mechanism.bearings)
         assert set(arm.joints) == {"j2"}
 
-    def test_drives_share_what_they_have_in_common(self, folder: Path) -> None:
+    def test_drive_keys_are_merged_one_by_one(self, folder: Path) -> None:
         """Key by key: node ids differ where counts do not."""
         arm = load_arm(written(folder, self.SHARED))
         assert arm.joint("j2").drive == {"node": 2, "rated_torque": 2.5, "position_counts": 4096}
         assert arm.joint("j3").drive == {"rated_torque": 1.27, "position_counts": 4096}
 
-    def test_the_simulated_arm_has_a_default_too(self, folder: Path) -> None:
+    def test_the_simulated_arm_uses_default_keys(self, folder: Path) -> None:
         arm = load_arm(written(folder, self.SHARED))
         truth = read_truth(arm, load_mechanism(arm).names)
         np.testing.assert_array_equal(truth.column("coulomb"), [1.0, 3.0, 1.0, 1.0, 1.0, 1.0])
         np.testing.assert_array_equal(truth.column("viscous"), 2.0)
 
     @pytest.mark.parametrize(("old", "new", "words"), [
-        ("velocity = 1.5", "zero_offset = 0.1", r"joints\.default\.zero_offset: how a drive is mounted is stated joint by joint"),
-        ("velocity = 1.5", "direction = -1", r"joints\.default\.direction: how a drive is mounted is stated joint by joint"),
+        ("velocity = 1.5", "zero_offset = 0.1",
+         r"joints\.default\.zero_offset: this key tells how one drive is mounted and cannot be shared"),
+        ("velocity = 1.5", "direction = -1",
+         r"joints\.default\.direction: this key tells how one drive is mounted and cannot be shared"),
         ("velocity = 1.5", "velocitty = 1.5", r"joints\.default\.velocitty: unknown key"),
         ("velocity = 1.5", "velocity = -1.5", r"joints\.default\.velocity = -1\.5"),
         ("velocity = 1.5", "position = [-2.5, 2.5]",
-         r"joints\.default\.position = \[-2\.5, 2\.5\], which holds for j2, reaches outside the model's \[-2, 2\]"),
+         r"joints\.default\.position = \[-2\.5, 2\.5\], which also holds for j2, exceeds the model's range \[-2, 2\]"),
         ("[joints.default]", "[joints.default]\n[joints.default]",
          r"the file already has a table \[joints\.default\]: write these keys there"),
         ("coulomb = 1.0", "coulom = 1.0", r"joints\.default\.coulom: unknown key")])
-    def test_faults_are_named_where_they_stand(self, folder: Path, old: str, new: str, words: str) -> None:
+    def test_the_message_names_the_table_with_the_fault(self, folder: Path, old: str, new: str, words: str) -> None:
         path = written(folder, self.SHARED.replace(old, new))
         with pytest.raises(InputError, match=words):
             load_with_truth(path)
 
     @pytest.mark.parametrize("table", ["[joints.default]\nvelocity = 1.5\n", "[simulation.joints.default]\ncoulomb = 1.0\n"])
-    def test_a_joint_of_that_name_is_refused(self, folder: Path, table: str) -> None:
+    def test_a_joint_named_default_is_refused(self, folder: Path, table: str) -> None:
         model = folder / "lab6.urdf"
         model.write_text(model.read_text(encoding="utf-8").replace('"j3"', '"default"'), encoding="utf-8")
         arm = load_arm(written(folder, HEAD))
@@ -281,11 +283,11 @@ coulomb = 3.0
             read_truth(arm, load_mechanism(arm).names)
 
     @pytest.mark.parametrize("key", ["velocity = 1.0", "gear_ratio = 50.0", "position = [-0.1, 0.1]"])
-    def test_one_number_in_rad_and_in_m_is_refused(self, folder: Path, key: str) -> None:
+    def test_a_default_for_both_revolute_and_prismatic_joints_is_refused(self, folder: Path, key: str) -> None:
         model = folder / "lab6.urdf"
         model.write_text(model.read_text(encoding="utf-8").replace('name="j3" type="revolute"', 'name="j3" type="prismatic"'),
                          encoding="utf-8")
-        with pytest.raises(InputError, match=r"would hold in rad for joints that turn and in m for j3, which slides"):
+        with pytest.raises(InputError, match=r"would be in rad for revolute joints and in m for the prismatic joint j3"):
             load_mechanism(load_arm(written(folder, HEAD + f"[joints.default]\n{key}\n")))
         both = load_arm(written(folder, HEAD + "[joints.default]\ntemperature = 70.0\n"))
         np.testing.assert_array_equal(both.limits(load_mechanism(both)).temperature, 70.0)
@@ -308,5 +310,5 @@ def test_an_arm_may_be_an_open_mechanism(tmp_path: Path) -> None:
     assert swung[0, 4] == pytest.approx(2.0 * (0.1**2 + 0.2**2))
     (tmp_path / "tree.mechanism.toml").write_text(text.replace('type = "revolute"', 'type = "revolute"\npassive = true', 1),
                                                   encoding="utf-8")
-    with pytest.raises(ModelError, match="no loop says how it moves"):
+    with pytest.raises(ModelError, match="no loop determines its motion"):
         load_mechanism(load_arm(written(tmp_path, head)))

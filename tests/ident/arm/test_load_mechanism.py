@@ -55,7 +55,7 @@ def test_gravity_argument_overrides_arm_file_which_overrides_model(lab6: Path) -
 
 
 @pytest.mark.parametrize("gravity", [(0.0, -9.81), (0.0, 0.0, np.nan), -9.81])
-def test_gravity_that_is_no_vector_is_refused(gravity: object) -> None:
+def test_gravity_that_is_not_a_vector_is_refused(gravity: object) -> None:
     for model in ("lab6", "five-axis-tree", LAB6):
         with pytest.raises(InputError, match="gravity"):
             load_mechanism(model, gravity=gravity)
@@ -76,14 +76,14 @@ def test_a_joint_table_that_the_model_lacks_is_refused(lab6: Path) -> None:
         load_mechanism(arm)
 
 
-def test_a_model_whose_name_is_no_text_is_read(tmp_path: Path) -> None:
+def test_a_model_whose_name_is_not_text_is_read(tmp_path: Path) -> None:
     text = LAB6.read_bytes().replace(b'name="lab6"', b'name="la\xee\xec6"', 1)
     (tmp_path / "arm.urdf").write_bytes(text)
     (tmp_path / "arm.toml").write_text('schema = 1\nname = "arm"\nmodel = "arm.urdf"\ntool = { mass = 1.0 }\n', encoding="utf-8")
     assert load_mechanism(tmp_path / "arm.toml").n == 6
 
 
-def test_a_missing_file_and_an_unknown_name_say_so(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_unknown_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.urdf: no such file"):
         load_mechanism(tmp_path / "gone.urdf")
     with pytest.raises(InputError, match=r"unknown arm 'lab66'; did you mean 'lab6'\?.*five-axis-tree"):
@@ -105,7 +105,7 @@ def test_a_tool_sits_on_the_last_link_with_a_drive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "data"), [
     ("u.toml", TREE.encode("utf-16")), ("u.urdf", two_links().encode("utf-16")), ("b.toml", bytes(range(256))),
     ("b.urdf", bytes(range(256))), ("l.toml", TREE.replace("crane", "Kr\xe4n").encode("latin-1"))])
-def test_what_is_no_text_in_utf_8_is_said(name: str, data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_refused(name: str, data: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=rf"{name}: not a UTF-8 text file"):
         load_mechanism(tmp_path / name)

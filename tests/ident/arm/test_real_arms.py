@@ -46,7 +46,7 @@ def mechanism(arm: str) -> Mechanism:
     return load_mechanism(ROBOTS / arm, gravity=(1.0, -2.0, -9.0))
 
 
-def test_every_drive_is_a_joint_and_followers_are_not(arm: str, mechanism: Mechanism) -> None:
+def test_driven_joints_have_columns_and_followers_have_none(arm: str, mechanism: Mechanism) -> None:
     drives, followers = ARMS[arm]
     assert mechanism.n == drives
     if followers is not None:

@@ -168,7 +168,7 @@ class TestModels:
             found = geometry_of(arm, load_mechanism(arm))
         assert found.model.ngeom == 4
         assert "lost" in caplog.text
-        assert "take no part in checks for collision" in caplog.text
+        assert "collision checks ignore these meshes, which cannot be read: lost" in caplog.text
         (said,) = relied_on(arm, load_mechanism(arm))
         assert said.endswith("5 mm apart; unreadable meshes: body upper, body fore, body hand")
 

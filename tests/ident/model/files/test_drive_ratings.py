@@ -25,7 +25,7 @@ def model(folder, actuators, attributes=""):
     ('<position joint="turn" kp="100" ctrlrange="-3 3"/>', "", None),
     ('<velocity joint="turn" kv="10" ctrlrange="-3 3"/>', "", None),
     ('<motor joint="turn"/>', "", None), ('<motor joint="turn" ctrlrange="0 5"/>', "", None)])
-def test_torques(tmp_path, actuators, attributes, torque):
+def test_rated_torques_of_an_mjcf(tmp_path, actuators, attributes, torque):
     found = rated_torques(model(tmp_path, actuators, attributes), ["turn"])
     assert found == ({} if torque is None else {"turn": pytest.approx(torque)})
 
@@ -34,5 +34,5 @@ def test_torques(tmp_path, actuators, attributes, torque):
     ('<velocity joint="turn" kv="10" ctrlrange="-3 3"/>', 3.0),
     ('<velocity joint="turn" kv="10" ctrlrange="-3 3" gear="2"/>', 1.5),
     ('<position joint="turn" kp="100" ctrlrange="-3 3"/>', None), ('<motor joint="turn" ctrlrange="-3 3"/>', None)])
-def test_velocities(tmp_path, actuators, velocity):
+def test_rated_velocities_of_an_mjcf(tmp_path, actuators, velocity):
     assert rated_velocities(model(tmp_path, actuators)) == ({} if velocity is None else {"turn": pytest.approx(velocity)})

@@ -30,8 +30,8 @@ def link(inertia: str) -> str:
     (BODY, '<geom type="mesh" mesh="m"/>', 6.0, ["body tool"]),
     ('<geom type="mesh" mesh="m"/>', "", 5.0, ["the body of joint a"]),
 ])
-def test_a_missing_mesh_takes_no_other_mass_with_it(link: str, tool: str, mass: float, named: list[str], tmp_path: Path,
-                                                    caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_mesh_does_not_change_other_masses(link: str, tool: str, mass: float, named: list[str], tmp_path: Path,
+                                                     caplog: pytest.LogCaptureFixture) -> None:
     mechanism = load_mechanism(written(tmp_path, mjcf(TWO.format(link, tool), LOST), "a.xml"))
     np.testing.assert_allclose(mechanism.mass, [mass], rtol=0, atol=1e-9)
     said = [message for message in caplog.messages if "meshes that cannot be read (m)" in message]
@@ -39,7 +39,7 @@ def test_a_missing_mesh_takes_no_other_mass_with_it(link: str, tool: str, mass: 
     assert len(said) == len(caplog.messages) == len(named)
 
 
-def test_a_mesh_that_is_there_has_its_mass_whatever_the_ending_of_the_file(tmp_path: Path) -> None:
+def test_a_readable_mesh_has_mass_for_every_file_ending_of_the_model(tmp_path: Path) -> None:
     written(tmp_path, "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", "corner.obj")
     text = mjcf('<body><joint name="a"/><geom type="mesh" mesh="corner"/></body>',
                 '<asset><mesh file="corner.obj"/><mesh name="m" file="nowhere.stl"/></asset>')
@@ -47,14 +47,14 @@ def test_a_mesh_that_is_there_has_its_mass_whatever_the_ending_of_the_file(tmp_p
         np.testing.assert_allclose(load_mechanism(written(tmp_path, text, name)).mass, [1000.0 / 6.0], rtol=1e-6)
 
 
-def test_a_link_without_mass_takes_none_from_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_link_without_mass_does_not_change_other_links(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     body = '<body><joint name="a"/><body><joint name="b"/><geom size="0.1" mass="2"/></body></body>'
     np.testing.assert_allclose(load_mechanism(written(tmp_path, mjcf(body), "a.xml")).mass, [0.0, 2.0], atol=1e-9)
     (warning,) = caplog.messages
     assert "links of joints a have no mass" in warning
 
 
-def test_geoms_overrule_inertias_where_an_mjcf_says_so(tmp_path: Path) -> None:
+def test_inertiafromgeom_overrides_stated_inertia(tmp_path: Path) -> None:
     text = mjcf(f'<body><joint name="a"/>{BODY}<geom size="0.1" mass="3"/></body>')
     assert load_mechanism(written(tmp_path, text, "a.xml")).mass.tolist() == [1.0]
     forced = text.replace('angle="radian"', 'angle="radian" inertiafromgeom="true"')
@@ -71,8 +71,8 @@ def test_collision_shapes_give_a_urdf_link_no_mass(tmp_path: Path, caplog: pytes
 
 @pytest.mark.parametrize(("first", "second", "named"), [(INERTIAL, "", ["elbow"]), ("", INERTIAL, ["shoulder"]),
                                                         ("", "", ["shoulder", "elbow"])])
-def test_a_link_without_mass_is_warned_of_by_joint(first: str, second: str, named: list[str], tmp_path: Path,
-                                                   caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_names_the_joint_of_a_link_without_mass(first: str, second: str, named: list[str], tmp_path: Path,
+                                                          caplog: pytest.LogCaptureFixture) -> None:
     mechanism = load_mechanism(written(tmp_path, two_links(first, second)))
     assert mechanism.names == ("shoulder", "elbow")
     (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
@@ -81,23 +81,23 @@ def test_a_link_without_mass_is_warned_of_by_joint(first: str, second: str, name
     assert [name for name in mechanism.names if name in message] == named
 
 
-def test_links_with_mass_are_not_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_links_with_mass_cause_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     load_mechanism(written(tmp_path, WORKSHOP))
     load_mechanism(written(tmp_path, mjcf(MJCF_BODIES["two joints on a body"]), "robot.xml"))
     load_mechanism("lab6")
     assert not caplog.records
 
 
-def test_weights_of_a_massless_link_are_those_beyond_it(tmp_path: Path) -> None:
+def test_a_massless_link_carries_the_weight_of_later_links(tmp_path: Path) -> None:
     mechanism = load_mechanism(written(tmp_path, two_links(first="")))
     force = joint_wrenches(mechanism, np.zeros((1, 2))).force[0]
     np.testing.assert_allclose(force, [[0.0, 0.0, 9.81], [0.0, 0.0, 9.81]], atol=1e-9)
 
 
 @pytest.mark.parametrize(("inertia", "said"), [
-    ("0 0 0 0 0 0", "mass but no inertia"), ("1 1 3 0 0 0", "an inertia that no body has"),
-    ("1 -1 3 0.1 0 0", "an inertia that no body has"), ("0 0 0 0.01 0 0", "an inertia that no body has")])
-def test_a_link_with_an_odd_inertia_is_warned_of_and_used_as_stated(
+    ("0 0 0 0 0 0", "mass but no inertia"), ("1 1 3 0 0 0", "an inertia that no rigid body can have"),
+    ("1 -1 3 0.1 0 0", "an inertia that no rigid body can have"), ("0 0 0 0.01 0 0", "an inertia that no rigid body can have")])
+def test_an_impossible_inertia_causes_a_warning_and_is_used_as_stated(
         inertia: str, said: str, tmp_path: Path, pin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     path = written(tmp_path, two_links(second=link(inertia)))
     mechanism = load_mechanism(path)
@@ -106,13 +106,13 @@ def test_a_link_with_an_odd_inertia_is_warned_of_and_used_as_stated(
     assert_agrees_with_pinocchio(mechanism, pin.buildModelFromUrdf(str(path)), pin)
 
 
-def test_a_rod_without_thickness_is_not_odd(tmp_path: Path, pin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_inertia_of_a_thin_rod_is_possible(tmp_path: Path, pin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     path = written(tmp_path, two_links(first=link("0.2 0.2 0 0 0 0"), second=link("0 0.1 0.1 0 0 0")))
     assert_agrees_with_pinocchio(load_mechanism(path), pin.buildModelFromUrdf(str(path)), pin)
     assert not caplog.records
 
 
-def test_what_stands_still_may_be_odd(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_impossible_inertia_of_the_fixed_base_causes_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     odd, plain = (two_links().replace('<link name="base"/>', f'<link name="base">{inertial}</link>')
                   for inertial in (link("1 -1 3 0.1 0 0"), ""))
     q = np.random.default_rng(0).normal(size=(5, 2))
@@ -121,7 +121,7 @@ def test_what_stands_still_may_be_odd(tmp_path: Path, caplog: pytest.LogCaptureF
     assert not caplog.records
 
 
-def test_a_link_without_mass_in_the_middle_of_a_chain_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_link_without_mass_in_the_middle_of_a_chain_causes_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A frame on a fixed joint needs no mass; a link that a joint moves does."""
     text = re.sub(r'<link name="(rail|carriage|gripper)">.*?</link>', r'<link name="\1"/>', WORKSHOP, flags=re.DOTALL)
     mechanism = load_mechanism(written(tmp_path, text))

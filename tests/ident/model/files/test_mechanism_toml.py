@@ -30,7 +30,7 @@ mass = 0.0
 """
 
 
-def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
+def test_a_mechanism_file_is_read_as_written(tmp_path: Path) -> None:
     crane = load_mechanism(written(tmp_path, TREE, "crane.toml"))
     assert (crane.name, crane.names, crane.parent) == ("crane", ("mast", "trolley"), (-1, 0))
     assert crane.prismatic.tolist() == [False, True]
@@ -46,7 +46,7 @@ def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("old", "new", "said"), [
     ('parent = "mast"', 'parent = "boom"', r"parent 'boom' of joint 'trolley' is neither 'ground' nor .*\(mast\)"),
     ('parent = "ground"', 'parent = "trolley"', r"parent 'trolley' of joint 'mast'"),
-    ('name = "trolley"', 'name = "mast"', r"'mast' is taken twice"),
+    ('name = "trolley"', 'name = "mast"', r"the name 'mast' is taken already"),
     ("axis = [1.0, 0.0, 0.0]", "axis = [0.0, 0.0, 0.0]", r"axis of joint 'trolley' has length 0"),
     ("mass = 2.0", "mass = nan", r"joints\.1\.mass = nan"),
     ("mass = 2.0", "mass = -2.0", r"joints\.1\.mass = -2\.0: .*greater than or equal to 0"),
@@ -61,17 +61,17 @@ def test_a_mechanism_file_says_what_it_states(tmp_path: Path) -> None:
     ('name = "crane"', 'name = "crane"\nloops = [{ type = "pin" }]', r"loops\.0\.a is missing"),
     ('name = "crane"', 'name = " "', r"name = ' ': a name is needed"),
     ('name = "mast"', 'name = ""', r"joints\.0\.name = '': a name is needed"),
-    ('name = "mast"', 'name = "ground"', r"'ground' is taken twice"),
-    ("mass = 2.0", "mass = 2.0\nposition = [0.4, -0.4]", r"trolley\.position = \[0\.4, -0\.4\]: the lower limit comes first"),
-    ("mass = 2.0", "mass = 2.0\nposition = [0.4, 0.4]", r"the lower limit comes first"),
-    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, -0.1, 0.0", r"trolley\.inertia = \[0\.1, 0\.1, -0\.1, .*no body has this"),
-    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.21, 0.0", r"no body has this.* sum of the others"),
-    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.1, 0.11", r"no body has this"),
+    ('name = "mast"', 'name = "ground"', r"the name 'ground' is taken already; .* other than 'ground'"),
+    ("mass = 2.0", "mass = 2.0\nposition = [0.4, -0.4]", r"trolley\.position = \[0\.4, -0\.4\]: the lower limit must come first"),
+    ("mass = 2.0", "mass = 2.0\nposition = [0.4, 0.4]", r"the lower limit must come first and be below the upper limit"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, -0.1, 0.0", r"trolley\.inertia = \[0\.1, 0\.1, -0\.1, .*no rigid body has this inertia"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.21, 0.0", r"no rigid body has this inertia.* sum of the other two"),
+    ("[0.1, 0.1, 0.1, 0.0", "[0.1, 0.1, 0.1, 0.11", r"no rigid body has this inertia"),
     ("mass = 2.0", "mass = 2.0\nspring = { stiffness = 4.0 }\npassive = false", r"passive = false: .*spring.*always passive"),
     ('name = "crane"', f'name = "crane"\nloops = [{LOOP}]'.replace("END", "mast"), r"loops\[0\] ties 'mast' to itself"),
     ('name = "crane"', f'name = "crane"\nloops = [{LOOP}, {LOOP}]'.replace("END", "trolley"), r"loops\[1\] is named 'trolley"),
     ('name = "crane"', f'name = "crane"\nloops = [{LOOP.replace("pin", "rigid")}]'.replace("END", "trolley"),
-     r"loops\[0\]\.axis: only a pin has one"),
+     r"loops\[0\]\.axis: only a pin has an axis"),
     ('"prismatic"\naxis = [1.0, 0.0, 0.0]', '"universal"\npassive = false', r"passive = false: .*several axes.*always passive"),
 ])
 def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -86,19 +86,20 @@ def test_a_faulty_mechanism_file_is_refused_with_its_key(old: str, new: str, sai
     ("universal", "axes = [[0.0, 0.0, 1.0], [0.0, 0.0, -2.0]]", "leg", "may not be parallel"),
     ("universal", "axes = [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]", "leg", "has length 0"),
     ("spherical", "axes = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 3.0]]", "leg", "may not lie in one plane"),
-    ("planar", "axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]", "leg", "one normal to both"),
+    ("planar", "axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]", "leg", "a rotation axis normal to both"),
     ("planar", "axes = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]", "leg", "not parallel"),
-    ("free", "axes = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]", "leg", "first three"),
-    ("universal", "", "hip.2", r"'hip\.2' is taken twice: joint 'hip\.2' and joint 'hip'"),
-    ("spherical", "", "hip", "'hip' is taken twice"),
+    ("free", "axes = [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]", "leg",
+     "the three sliding axes may not lie in one plane"),
+    ("universal", "", "hip.2", r"two axes are named 'hip\.2': one of joint 'hip\.2' and one of joint 'hip'"),
+    ("spherical", "", "hip", "the name 'hip' is taken already"),
 ])
-def test_axes_and_names_of_a_joint_of_several_axes(kind: str, axes: str, name: str, said: str, tmp_path: Path) -> None:
+def test_wrong_axes_and_names_of_joints_are_refused(kind: str, axes: str, name: str, said: str, tmp_path: Path) -> None:
     text = COMPOSITE.replace("KIND", kind).replace("AXES", axes).replace("NAME", name)
     with pytest.raises(InputError, match=said):
         load_mechanism(written(tmp_path, text, "one.toml"))
 
 
-def test_a_plane_may_stand_upright(tmp_path: Path) -> None:
+def test_a_planar_joint_may_move_in_a_vertical_plane(tmp_path: Path) -> None:
     axes = "axes = [[1.0, 0.0, 0.0], [0.0, 0.0, 2.0], [0.0, -1.0, 0.0]]"
     text = COMPOSITE.replace("KIND", "planar").replace("AXES", axes).replace("NAME", "leg")
     mechanism = load_mechanism(written(tmp_path, text, "one.toml"))

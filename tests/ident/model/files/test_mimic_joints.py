@@ -20,7 +20,7 @@ TIP = """<joint name="tip" type="revolute"><parent link="right finger"/><child l
   <link name="nail">""" + INERTIAL + "</link></robot>"
 
 
-def test_a_mimic_joint_loads_its_leader_and_all_that_carry_it(tmp_path: Path, pin: ModuleType) -> None:
+def test_a_mimic_joint_loads_its_leader_and_the_joints_that_carry_it(tmp_path: Path, pin: ModuleType) -> None:
     path = written(tmp_path, HAND)
     mechanism = load_mechanism(path, gravity=(3.0, -4.0, -8.0))
     assert mechanism.names == ("wrist", "left")
@@ -45,7 +45,7 @@ def test_a_mimic_joint_loads_its_leader_and_all_that_carry_it(tmp_path: Path, pi
         joint_wrenches(mechanism, q)
 
 
-def test_a_joint_on_the_driving_one_may_follow_it(tmp_path: Path) -> None:
+def test_a_follower_may_sit_on_its_leader(tmp_path: Path) -> None:
     """An upper and a lower link of 1 kg with their centres 0.1 m out; the elbow, 1 m out, turns twice as far, the other way."""
     path = written(tmp_path, two_links(more='<mimic joint="shoulder" multiplier="-2" offset="0.5"/>'))
     mechanism = load_mechanism(path)
@@ -55,7 +55,7 @@ def test_a_joint_on_the_driving_one_may_follow_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(joint_loads(mechanism, q[:, None]).tau[:, 0], slope, rtol=0, atol=1e-9)
 
 
-def test_a_follower_of_a_follower_follows_the_first(tmp_path: Path) -> None:
+def test_a_follower_of_a_follower_follows_the_first_leader(tmp_path: Path) -> None:
     chain = load_mechanism(written(tmp_path, HAND.replace("</robot>", TIP.format("right", 0.5, -0.2)), "chain.urdf"))
     direct = load_mechanism(written(tmp_path, HAND.replace("</robot>", TIP.format("left", -3.25, -0.05)), "direct.urdf"))
     motion = np.random.default_rng(0).normal(size=(3, 9, 2))
@@ -63,7 +63,7 @@ def test_a_follower_of_a_follower_follows_the_first(tmp_path: Path) -> None:
     np.testing.assert_allclose(joint_loads(chain, *motion).tau, joint_loads(direct, *motion).tau, rtol=0, atol=1e-10)
 
 
-def test_followers_of_an_mjcf_stand_where_mujoco_wants_them(tmp_path: Path, mujoco: ModuleType) -> None:
+def test_followers_of_an_mjcf_have_the_positions_of_mujoco(tmp_path: Path, mujoco: ModuleType) -> None:
     """Joint equality counts from the reference positions and may hold a joint at a value."""
     text = mjcf(f'<body><joint name="a" ref="0.4"/>{BODY}<body><joint name="b" axis="0 1 0" ref="-0.3"/>{BODY}</body></body>'
                 f'<body><joint name="c" axis="1 0 0"/>{BODY}</body>',
@@ -80,12 +80,12 @@ def test_followers_of_an_mjcf_stand_where_mujoco_wants_them(tmp_path: Path, mujo
     np.testing.assert_allclose(data.efc_pos, 0.0, atol=1e-12)
 
 
-def test_values_of_followers_are_not_asked_for(tmp_path: Path) -> None:
+def test_arrays_have_no_columns_for_followers(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"q has shape \(4, 3\), robot needs \(N, 2\) with columns wrist, left"):
         joint_loads(load_mechanism(written(tmp_path, HAND)), np.zeros((4, 3)))
 
 
-def test_a_held_follower_stays_where_its_leader_at_zero_puts_it(tmp_path: Path, mujoco: ModuleType) -> None:
+def test_a_fixed_follower_has_its_position_for_a_leader_at_zero(tmp_path: Path, mujoco: ModuleType) -> None:
     """What the simulated arm moves: its torques are those of the model as long as the gripper rests at zero."""
     path = written(tmp_path, HAND)
     mechanism = load_mechanism(path, gravity=(3.0, -4.0, -8.0))
@@ -103,7 +103,7 @@ def test_a_held_follower_stays_where_its_leader_at_zero_puts_it(tmp_path: Path, 
         assert tau[k, 0] == pytest.approx(data.qfrc_inverse[0], abs=1e-9)
 
 
-def test_a_follower_that_shares_its_body_cannot_be_held(tmp_path: Path) -> None:
+def test_a_follower_that_shares_its_body_cannot_be_fixed(tmp_path: Path) -> None:
     text = mjcf(f'<body><joint name="a"/><joint name="b" axis="0 1 0"/>{BODY}</body>', FOLLOW.format(""))
     spec = model_spec(written(tmp_path, text, "robot.xml"))
     with pytest.raises(ModelError, match="joint b shares its body"):

@@ -90,7 +90,7 @@ def stewart() -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path, mujoco: ModuleType) -> None:
+def test_computed_holding_torques_keep_a_machine_at_rest_in_mujoco(form: str, tmp_path: Path, mujoco: ModuleType) -> None:
     text, kind = FORMS[form]
     path = written(tmp_path, text, "machine.xml")
     whole = load_mechanism(path)
@@ -105,7 +105,7 @@ def test_held_by_its_torque_it_stands_still_in_mujoco(form: str, tmp_path: Path,
     assert moves < 1e-3
 
 
-def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: ModuleType) -> None:
+def test_idly_spinning_legs_and_a_floating_platform_are_replaced(tmp_path: Path, mujoco: ModuleType) -> None:
     """The spin of a leg about its own axis is taken out."""
     path = written(tmp_path, stewart(), "machine.xml")
     whole = load_mechanism(path)
@@ -121,8 +121,8 @@ def test_legs_that_spin_idly_and_a_platform_that_floats(tmp_path: Path, mujoco: 
     assert moves < 1e-3
 
 
-def test_a_plane_whose_axes_are_rounded_still_closes(tmp_path: Path, mujoco: ModuleType,
-                                                     caplog: pytest.LogCaptureFixture) -> None:
+def test_a_planar_chain_with_rounded_axes_closes(tmp_path: Path, mujoco: ModuleType,
+                                                 caplog: pytest.LogCaptureFixture) -> None:
     """As CAD programs write it: quaternions and places to a few digits, which no planar motion can close."""
     exact = FORMS["two connects are a pin"][0]
     model = mujoco.MjModel.from_xml_string(exact)
@@ -138,11 +138,11 @@ def test_a_plane_whose_axes_are_rounded_still_closes(tmp_path: Path, mujoco: Mod
         tau.append(inverse_dynamics(driven, np.linspace(-0.5, 0.5, 5)[:, None]))
     assert np.abs(tau[1] - tau[0]).max() < 1e-4 * np.abs(tau[0]).max()
     (said,) = caplog.messages
-    assert said.startswith("rough: axes that differ by less than 0.0001 rad count as parallel, or normal to each other")
+    assert said.startswith("rough: axes that are parallel or perpendicular within 0.0001 rad are made exactly so")
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
-def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: float) -> None:
+def test_a_written_closed_chain_is_read_back_unchanged(name: str, far: float) -> None:
     whole = load_mechanism(name)
     driven, spec = driven_joints(whole), closed_spec(whole)
     read = driven_joints(natural_coordinates(spec, name, spec.option.gravity, {}))
@@ -159,12 +159,12 @@ def test_what_is_written_of_a_closed_chain_is_read_as_the_same(name: str, far: f
             np.testing.assert_allclose(there.get(load), here.get(load), rtol=1e-9, atol=1e-8 * size)
 
 
-def test_joints_without_a_name_are_called_as_their_bodies(tmp_path: Path) -> None:
+def test_joints_without_a_name_get_the_name_of_their_body(tmp_path: Path) -> None:
     text = four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>').replace('name="c" ', "").replace('name="r" ', "")
     assert load_mechanism(written(tmp_path, text, "machine.xml")).names == ("drive", "coupler", "rocker")
 
 
-def test_ranges_of_joints_are_written_too(tmp_path: Path) -> None:
+def test_joint_ranges_are_written(tmp_path: Path) -> None:
     """Of the text as well, where hinges could be in degrees."""
     whole = load_mechanism("three-loop-chain")
     whole = replace(whole, position=np.array([[-2.5, 1.5], *[[-3.0, 3.0]] * (whole.n - 1)]))
@@ -174,7 +174,7 @@ def test_ranges_of_joints_are_written_too(tmp_path: Path) -> None:
     assert driven_joints(read).position[0] == pytest.approx([-2.5, 1.5])
 
 
-def test_pins_that_are_held_twice_are_pins_again() -> None:
+def test_pins_written_as_two_constraints_are_read_as_pins() -> None:
     free = load_mechanism("gough-stewart")
     whole = _with_closure(free, kind="pin", axis=np.array([0.0, 0.6, 0.8]))
     spec = closed_spec(whole)
@@ -202,12 +202,12 @@ def test_tables_of_the_arm_file_name_the_drives(tmp_path: Path) -> None:
     assert load_mechanism(load_arm(tmp_path / "machine.xml")).names == ("drive",)
 
 
-def test_springs_in_a_closed_chain_are_left_out_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_names_ignored_springs_of_a_closed_chain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = four_bar(f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/>', r=' stiffness="3"')
     with caplog.at_level(logging.WARNING):
         mechanism = load_mechanism(written(tmp_path, text, "machine.xml"))
     assert not mechanism.springs
-    assert caplog.messages == ["machine: the springs of joints r are left out: those of closed chains are not computed"]
+    assert caplog.messages == ["machine: the springs of joints r are left out: springs of closed chains are not supported"]
 
 
 JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/>'
@@ -217,12 +217,13 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
     (four_bar(JOINED.replace('"rocker"', '"rokcer"')),
      "machine: the connect 'joined' of <equality>: unknown body 'rokcer'; did you mean 'rocker'?"),
     (four_bar('<connect site1="s" site2="r"/>', **sites()), "the connect 0 of <equality>: unknown site 'r' (valid: s, t)"),
-    (four_bar(JOINED, more=""), "nothing says which joints have drives (drive, c, r)"),
+    (four_bar(JOINED, more=""), "nothing says which of its joints have drives (drive, c, r)"),
     (four_bar(JOINED, more='<actuator><motor joint="drive"/><motor joint="r"/></actuator>'), "drive, r cannot move"),
     (four_bar('<connect name="far" site1="s" site2="t"/>', **sites(rocker="0 2 0")), "the connect 'far' stays open by"),
     (four_bar('<connect site1="s" site2="t"/>', **sites(rocker="0 0.3 0.01")), "the connect 's-t' stays open by 0.0"),
-    (four_bar(f'{JOINED}<joint joint1="c" joint2="r"/>'), "joint c follows r by a joint equality or mimic, in a model with"),
-    (four_bar(f'{JOINED}<joint joint1="c"/>'), "joint c is held by a joint equality or mimic, in a model with loops"),
+    (four_bar(f'{JOINED}<joint joint1="c" joint2="r"/>'), "joint c follows r by a joint equality or mimic; models with loops"),
+    (four_bar(f'{JOINED}<joint joint1="c"/>'),
+     "joint c is held by a joint equality or mimic; models with loops do not support this"),
     (four_bar('<connect name="own" body1="rocker" body2="frame" anchor="0 0.3 0"/>', on_rocker=BENT.format("", ""), more=MOTOR),
      "the closures determine only"),
     (four_bar('<connect name="own" site1="s" site2="u"/>', on_coupler='<site name="s"/><site name="u"/>'),
@@ -235,7 +236,7 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
      f'<joint name="jb"/>{MASS}</body></body></worldbody><equality><connect body1="a" body2="b" anchor="0 0 0.1"/></equality>'
      '<actuator><motor joint="ja"/></actuator></mujoco>', "joint base is a floating joint"),
 ])
-def test_what_cannot_be_used_is_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
+def test_unusable_constraints_and_joints_are_refused_by_name(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(StribeckError) as caught:
         mechanism_of(written(tmp_path, text, "machine.xml"), "machine", None)
     assert words in str(caught.value)
@@ -244,7 +245,7 @@ def test_what_cannot_be_used_is_refused_by_name(text: str, words: str, tmp_path:
 
 def test_a_tool_and_an_unknown_drive_are_refused(tmp_path: Path) -> None:
     written(tmp_path, four_bar(JOINED), "machine.xml")
-    for line, words in (("tool = { mass = 1.0 }", "a closed one has none"),
+    for line, words in (("tool = { mass = 1.0 }", "a tool needs a last link, and a closed chain has none"),
                         ("[joints.rr]", "arm.toml: [joints.rr]: unknown joint 'rr'; did you mean 'r'? (valid: drive, c, r)")):
         arm = written(tmp_path, f'schema = 1\nname = "machine"\nmodel = "machine.xml"\n{line}\n', "arm.toml")
         with pytest.raises(StribeckError) as caught:

@@ -48,14 +48,14 @@ def test_the_release_has_two_numbers() -> None:
     assert mujoco.__version__.startswith("{}.{}.".format(*mujoco_release()))
 
 
-def test_a_model_that_was_read_rightly_stays_as_it_is(path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_correctly_read_model_is_unchanged(path: Path, request: pytest.FixtureRequest) -> None:
     right = load_mechanism(path)
     request.getfixturevalue("older")
     assert_same(load_mechanism(path), right)
 
 
 @current
-def test_inertias_and_mimics_that_were_not_read_are_stated(older: None) -> None:
+def test_inertias_and_mimics_that_mujoco_misread_are_corrected(older: None) -> None:
     right = mujoco.MjSpec.from_string(GRIPPER)
     right.compiler.fusestatic = False
     expected = right.compile()
@@ -84,7 +84,7 @@ def test_a_mimic_without_a_name_is_refused(path: Path, older: None) -> None:
 
 
 @current
-def test_current_releases_are_left_alone() -> None:
+def test_models_of_current_releases_are_unchanged() -> None:
     spec, untouched = mujoco.MjSpec.from_string(GRIPPER), mujoco.MjSpec.from_string(GRIPPER)
     correct_model(spec, GRIPPER)
     assert spec.compiler.fusestatic == untouched.compiler.fusestatic

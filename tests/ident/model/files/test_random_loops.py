@@ -60,7 +60,7 @@ def drives_of(text: str, rng: np.random.Generator) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_holds_a_random_machine(seed: int, tmp_path: Path) -> None:
+def test_holding_torques_of_a_random_machine_agree_with_mujoco(seed: int, tmp_path: Path) -> None:
     rng, tried, refused = np.random.default_rng(seed), 0, 0
     for _ in range(20):
         text = machine(rng)

@@ -48,7 +48,7 @@ def test_damping_and_armature_of_an_mjcf_move_as_in_mujoco(tmp_path: Path, mujoc
     np.testing.assert_allclose(energy - energy[0], motion.driven - motion.rubbed, rtol=0, atol=1e-7)
 
 
-def test_a_sled_on_stated_coulomb_friction_stops_where_it_must(tmp_path: Path) -> None:
+def test_a_sled_with_stated_coulomb_friction_stops_at_the_expected_position(tmp_path: Path) -> None:
     r"""Under F + d v it slows by :math:`v = (v_0 + F/d) e^{-d t/m} - F/d`, and then stays."""
     path = written(tmp_path, SLIDE.format('friction="3" damping="4"'), "sled.urdf")
     mass, coulomb, viscous, speed = 2.0, 3.0, 4.0, 1.5
@@ -62,7 +62,7 @@ def test_a_sled_on_stated_coulomb_friction_stops_where_it_must(tmp_path: Path) -
     np.testing.assert_allclose(motion.q[:, 0], way, rtol=0, atol=1e-8)
 
 
-def test_a_leader_s_drive_overcomes_what_its_followers_rub(tmp_path: Path) -> None:
+def test_a_leader_s_drive_carries_the_friction_of_its_followers(tmp_path: Path) -> None:
     """Power is the same: the elbow, which turns twice as fast the other way, adds 2 F and 4 d, as it does 4 A of inertia."""
     text = two_links(more='<dynamics friction="0.5" damping="0.3"/><mimic joint="shoulder" multiplier="-2" offset="0.5"/>')
     mechanism = load_mechanism(written(tmp_path, text))
@@ -74,7 +74,7 @@ def test_a_leader_s_drive_overcomes_what_its_followers_rub(tmp_path: Path) -> No
     np.testing.assert_allclose(load_mechanism(path).rotors, [[0.9]])
 
 
-def test_armatures_of_a_closed_chain_are_felt_as_in_mujoco(tmp_path: Path, mujoco: ModuleType) -> None:
+def test_armatures_of_a_closed_chain_act_as_in_mujoco(tmp_path: Path, mujoco: ModuleType) -> None:
     """Accelerations from rest, by MuJoCo's mass matrix and the Jacobian of its constraint."""
     text = (TEST_ARMS / "five-bar.xml").read_text(encoding="utf-8").replace('armature="0"', 'armature="0.004"')
     path = written(tmp_path, text.replace('frictionloss="0.3"', ""), "bar.xml")
@@ -95,7 +95,7 @@ def test_armatures_of_a_closed_chain_are_felt_as_in_mujoco(tmp_path: Path, mujoc
     assert np.abs(bare - expected).max() > 0.05 * np.abs(expected).max()
 
 
-def test_rotors_of_the_arm_file_count_before_the_model_s() -> None:
+def test_rotors_of_the_arm_file_override_those_of_the_model() -> None:
     """The arm file states 4e-6 kg·m² behind a gear of 50, the MJCF 0.002 at the cranks and nothing at the elbows."""
     arm = load_arm(TEST_ARMS / "five-bar.toml")
     np.testing.assert_allclose(load_mechanism(arm).rotors, np.diag([0.01, 0.01]))

@@ -57,7 +57,7 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", LOOPS)
-def test_torques_are_those_of_pinocchio(kind: str, tmp_path: Path, pin: ModuleType) -> None:
+def test_torques_agree_with_pinocchio(kind: str, tmp_path: Path, pin: ModuleType) -> None:
     """Points in axes of the links, to four digits: the loops are closed first."""
     mechanism = load_mechanism(machine(tmp_path, LOOPS[kind], kind))
     assert mechanism.names == ("drive",)
@@ -71,7 +71,7 @@ def test_torques_are_those_of_pinocchio(kind: str, tmp_path: Path, pin: ModuleTy
 
 
 @pytest.mark.parametrize("ground", ["base", "ground", "world"])
-def test_the_ground_is_called_by_its_link_or_as_everywhere(ground: str, tmp_path: Path) -> None:
+def test_the_ground_has_the_name_of_its_link_or_ground_or_world(ground: str, tmp_path: Path) -> None:
     """A four-bar as a chain of three, whose last link is tied to the ground."""
     links = "".join(LINK.format(name) for name in ("one", "two", "three"))
     joints = "".join(JOINT.format(name, "revolute", below, link, place, "0 0 0") for name, below, link, place in (
@@ -98,17 +98,18 @@ def turn(angle: float) -> np.ndarray:
      "loops[0]: unknown link 'rokcer'; did you mean 'rocker'? (valid: base, plate, crank, coupler, rocker, end)"),
     (LOOPS["pin"].replace("axis", "axes"), None, "loops.0.axes: unknown key 'axes'; did you mean 'axis'?"),
     (LOOPS["pin"].replace("point", "at", 1), None, "loops.0.a.at: unknown key 'at' (valid: link, point)"),
-    (LOOPS["pin"].replace("axis = [0, 0, 2], ", ""), None, "loops[0].axis is missing; a pin needs one"),
+    (LOOPS["pin"].replace("axis = [0, 0, 2], ", ""), None, "loops[0].axis is missing; a pin needs an axis"),
     (LOOPS["pin"].replace("[0, 0, 2]", "[0, 0, 0]"), None, "loops[0].axis has length 0"),
     (LOOPS["pin"].replace('"pin"', '"hinge"'), None, "loops.0.type = 'hinge': input should be 'pin', "),
-    (LOOPS["pin"].replace('"pin"', '"rigid"'), None, "loops[0].axis: only a pin has one; a rigid closure has none"),
+    (LOOPS["pin"].replace('"pin"', '"rigid"'), None, "loops[0].axis: only a pin has an axis; found a rigid closure"),
     (LOOPS["pin"].replace('"rocker"', '"coupler"'), None, "loops[0] ties 'coupler' to itself; a loop needs two links"),
-    (LOOPS["pin"].replace('"coupler"', '"end"'), None, "loops[0] ties 'end' and 'rocker', between which no joint moves"),
-    (LOOPS["pin"], "", "nothing says which joints have drives (drive, c, r)"),
+    (LOOPS["pin"].replace('"coupler"', '"end"'), None,
+     "loops[0] ties 'end' to 'rocker', but no joint moves one against the other"),
+    (LOOPS["pin"], "", "nothing says which of its joints have drives (drive, c, r)"),
     (LOOPS["pin"], "[joints.drive]\n[joints.r]\n", "the known joints drive, r cannot move independently"),
     (LOOPS["pin"].replace("0.1542", "2.1542"), None, "the loops do not close at q = 0"),
 ])
-def test_tables_that_do_not_fit_are_refused_by_name(loops: str, tables: str | None, words: str, tmp_path: Path) -> None:
+def test_loop_tables_that_do_not_fit_are_refused_by_name(loops: str, tables: str | None, words: str, tmp_path: Path) -> None:
     path = machine(tmp_path, loops) if tables is None else machine(tmp_path, loops, tables=tables)
     with pytest.raises(StribeckError) as caught:
         load_mechanism(path)
@@ -116,8 +117,9 @@ def test_tables_that_do_not_fit_are_refused_by_name(loops: str, tables: str | No
     assert tables is not None or str(path) in str(caught.value) or words.startswith("the loops")
 
 
-def test_a_mechanism_file_states_its_own(tmp_path: Path) -> None:
+def test_loops_in_the_arm_file_of_a_mechanism_file_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, 'schema = 1\nname = "m"\nmodel = "m.mechanism.toml"\n' + LOOPS["pin"], "m.toml")
     written(tmp_path, "", "m.mechanism.toml")
-    with pytest.raises(StribeckError, match=r"m.toml: loops: a mechanism file states its own; write them into m.mechanism.toml"):
+    with pytest.raises(StribeckError, match=r"m.toml: loops: the model is a mechanism file, which states its own loops; "
+                                            r"write the loops into m.mechanism.toml"):
         load_mechanism(path)
