@@ -92,10 +92,11 @@ class Allowance:
         j = int(np.argmax(held - self.torque))
         if held[j] > self.torque[j]:
             name, unit = self.design.mechanism.names[j], self.design.mechanism.unit(j)
-            raise PlanError(f"{self.design.arm.path}: at home gravity asks {held[j]:.3g} {unit} of {name}; excitation allows "
-                            f"{self.torque[j]:.3g} {unit} there, so that masses may be {100.0 * WRONG_MASSES:.0f} % greater than "
-                            f"the model's and friction still fits into the limit of {self.design.limits.torque[j]:g} {unit}; "
-                            f"move workspace.home, or raise joints.{key_of(name)}.torque if the drive can")
+            raise PlanError(f"{self.design.arm.path}: in the home posture gravity needs {held[j]:.3g} {unit} at {name}; "
+                            f"excitation allows {self.torque[j]:.3g} {unit}, because the limit of "
+                            f"{self.design.limits.torque[j]:g} {unit} must also cover friction and masses "
+                            f"{100.0 * WRONG_MASSES:.0f} % greater than the model's; move workspace.home, or raise "
+                            f"joints.{key_of(name)}.torque if the drive can deliver more")
 
     def of_torques(self, tau: Array) -> tuple[float, Array]:
         """Cost of torques (N, n), and its slope."""

@@ -101,8 +101,8 @@ class Search:
             if found and (best is None or found.gain > best.gain):
                 best = found
         if best is None:
-            raise PlanError(f"{self.allowance.design.arm.path}: no motion around home keeps all limits, the workspace box and "
-                            "the shapes of the model apart; move workspace.home, or widen the box")
+            raise PlanError(f"{self.allowance.design.arm.path}: found no motion around home that keeps all joint limits, stays "
+                            "in the workspace box and avoids collisions; move workspace.home, or enlarge workspace.box")
         return best
 
     def _clear(self, trial: Found, effort: float) -> Found:

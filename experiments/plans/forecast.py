@@ -139,10 +139,10 @@ def check_separable(plan: Plan) -> None:
     for told in plan.predicted:
         lost = {name: width for name, width in told.parameters.items() if width > WEAK and name in ("coulomb", "viscous")}
         if told.load == "none" and lost:
-            said = " and ".join(f"{name} (within {100.0 * width:.0f} %)" for name, width in lost.items())
-            raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its parameters: {said}, at most "
-                            f"{100.0 * WEAK:.0f} % is allowed; a wider range of speeds can (joints.{told.joint}.velocity and "
-                            "position), or more round trips (--target, --budget)")
+            said = " and ".join(f"{name} ± {100.0 * width:.0f} %" for name, width in lost.items())
+            raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its friction parameters: expected "
+                            f"95 % interval of {said}, at most ± {100.0 * WEAK:.0f} % is allowed; allow a wider range of speeds "
+                            f"(joints.{told.joint}.velocity and position), or more round trips (--target, --budget)")
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:

@@ -61,7 +61,7 @@ class LinkInertia:
 
     def __str__(self) -> str:
         if not self.unobservable:
-            return f"link {self.name}: everything found, condition number {self.condition:.3g}"
+            return f"link {self.name}: all parameters identified, condition number {self.condition:.3g}"
         return f"link {self.name}: {', '.join(self.unobservable)} unobservable: {self.reason}"
 
 
@@ -104,7 +104,7 @@ def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Arra
     if unknown not in UNKNOWNS:
         raise unknown_name("choice of unknown parameters", unknown, UNKNOWNS)
     if not 0.0 < resolution < 1.0:
-        raise InputError(f"resolution = {resolution:g}, a fraction between 0 and 1 is needed: the relative noise of the data")
+        raise InputError(f"resolution = {resolution:g} must lie between 0 and 1; state the relative noise of the data")
     point = np.zeros((mechanism.n, 3)) if unknown == "all" else mechanism.com
     bodies = body_motion(replace(mechanism, com=point), q, dq, ddq)
     F, N = _net_wrenches(mechanism, bodies, point, force, moment)
@@ -179,13 +179,13 @@ def _about_com(theta: Array, com: Array | None) -> tuple[float, Array, Array]:
 
 def _reason(missing: tuple[str, ...], turning: Array, resolution: float) -> str:
     """Why parameters stay hidden, from a link's angular velocities and accelerations in link axes, shape (2 N, 3)."""
-    reasons = ["it fell freely"] if "mass" in missing else []
+    reasons = ["the link fell freely"] if "mass" in missing else []
     if set(missing) - {"mass"}:
         _, s, axes = np.linalg.svd(turning, full_matrices=False)
         directions = int(np.sum(s > resolution * np.sqrt(len(turning))))
         axis = np.round(axes[0] * np.sign(axes[0][np.argmax(np.abs(axes[0]))]), 3) + 0.0
-        reasons.append(("it did not turn", f"it turned only about ({', '.join(f'{x:g}' for x in axis)})",
-                        "this motion does not tell them apart")[min(directions, 2)])
+        reasons.append(("the link did not turn", f"the link turned only about ({', '.join(f'{x:g}' for x in axis)})",
+                        "this motion cannot separate these parameters")[min(directions, 2)])
     return " and ".join(reasons)
 
 

@@ -111,7 +111,7 @@ class CoupledMotor:
                                          verdict(value, low, high))
         if covariance[-1, -1] > _NEWS**2:
             parameters[INERTIA] = Parameter(None, None, None, None, unit(INERTIA, prismatic), "unidentifiable",
-                                            "constant speeds tell nothing of it")
+                                            "constant speeds do not show inertia; the motion needs acceleration")
         return RubbingMotor(self.law.name, parameters, speeds)
 
 

@@ -151,5 +151,5 @@ def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> I
 def _frictions(information: Mapping[str, Information]) -> dict[str, Friction]:
     """Of the joints, as far as they are known."""
     if not information:
-        raise FitError("no joint moves as is needed to tell the links' inertia")
+        raise FitError("the inertia of the links cannot be identified: no joint has usable motion")
     return {name: one.friction for name, one in information.items() if one.friction is not None}

@@ -79,7 +79,8 @@ class IdentifiedInertia:
         tree = mechanism.link_tree
         rows = tree.carries[[tree.names.index(name) for name in biased]]
         carried = np.any(rows if mechanism.chain is None else np.ones_like(rows), axis=0)
-        note = f"the closed loop biases least squares for {', '.join(biased)}, and instruments are too weak to test this"
+        note = (f"the closed loop biases least squares for {', '.join(biased)}; the instruments are too weak to test this "
+                "parameter")
         parameters = dict(self.parameters)
         for name, column in zip(base.names, base.independent, strict=True):
             one = parameters[name]
@@ -96,7 +97,7 @@ class IdentifiedInertia:
             If the model has a link that is none of these.
         """
         if missing := set(mechanism.link_tree.names) - set(self.links):
-            raise InputError(f"{mechanism.name}: the identified inertia has no link of joint {', '.join(sorted(missing))}")
+            raise InputError(f"{mechanism.name}: the identified inertia lacks the link of joint {', '.join(sorted(missing))}")
         bodies = [self.links[name] for name in mechanism.link_tree.names]
         mass, com = np.array([one.mass for one in bodies]), np.array([one.com for one in bodies])
         inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] for xx, yy, zz, xy, xz, yz in
@@ -122,7 +123,7 @@ def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:
         half = _NORMAL * float(error[k])
         word, note = verdict(value, value - half, value + half), f"the model states {stated[k]:.4g}"
         if not is_told(float(error[k]), float(spread[k])):
-            word, note = "unidentifiable", f"{note}; the motion tells next to nothing of it"
+            word, note = "unidentifiable", f"{note}; the motion hardly constrains this combination"
         elif word == "unidentifiable":              # small, and told to be small
             word = "weak"
         unit = _UNITS[INERTIAL[int(base.independent[k]) % PER_LINK]]

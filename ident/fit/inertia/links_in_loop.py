@@ -51,7 +51,7 @@ def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
     contrasts = {name: Contrast(*map(float, own)) for name, own in zip(names, zip(*columns, strict=True), strict=True)}
     strong = strength >= WEAK
     if not strong.any():
-        return ClosedLoop(UNTESTED, "the joints follow their references too loosely", float(strength.max()), contrasts)
+        return ClosedLoop(UNTESTED, "the joints do not follow their references closely enough", float(strength.max()), contrasts)
     sure, half = strong & (p < LEVEL), _NORMAL * errors
     asked, biased, named = (tuple(np.array(names)[so].tolist()) for so in (
         strong, sure & (np.abs(d) > MATTERS * half), sure & (np.abs(d) > NAMED * half)))

@@ -109,9 +109,9 @@ def _wider(one: Parameter, part: float, apart: Mapping[str, float]) -> Parameter
         return one
     low, high = max(0.0, one.low - part * one.value), one.high + part * one.value
     word = verdict(one.value, low, high)
-    scaled = " and ".join(f"that of {joint} is {1.0 + off:.2f}" for joint, off in apart.items())
+    scaled = ", ".join(f"{joint}: {1.0 + off:.2f}" for joint, off in apart.items())
     return replace(one, low=low, high=high, verdict="weak" if word == "identified" else word,
-                   note=f"torques of its joints are not to one scale against gravity: {scaled}")
+                   note=f"measured torque over gravity torque is not 1 ({scaled}); the interval is widened accordingly")
 
 
 NO_MOTORS = MotorFriction()

@@ -98,11 +98,11 @@ class UnknownPassive:
                 low, high = max(0.0, value - half), value + half
                 word, note = verdict(value, low, high), ""
                 if errors[k] > _NEWS:
-                    word, note = "unidentifiable", "the motion tells next to nothing of it"
+                    word, note = "unidentifiable", "the motion hardly constrains this parameter"
                 elif half < _SMALL * level:
-                    word, note = "identified", "small beside the friction of these joints, and told to be so"
+                    word, note = "identified", "known to be small compared with the friction of these joints"
                 elif word == "unidentifiable":
-                    note = "its interval holds zero" if low == 0.0 else "its interval is as wide as it"
+                    note = "the interval contains zero" if low == 0.0 else "the interval is as wide as the value"
                 value, error, low, high = (float(self.units[k] * one) for one in (value, errors[k], low, high))
                 parameters[key] = Parameter(value, error, low, high, unit_of(one, key, whole), word, note)
             classes[one.name] = RubbingJoints(one.joints, one.load, parameters)

@@ -79,7 +79,7 @@ def test_a_torque_scale_of_one_joint_is_in_the_motors_interval(log: Run) -> None
     for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS)):
         assert motor[name].low <= value <= motor[name].high
         assert motor[name].verdict == "weak"
-        assert "that of j5 is 0.8" in motor[name].note
+        assert "(j5: 0.8" in motor[name].note
 
 
 def test_without_the_transmission_the_wrist_fits_badly(log: Run, found: Identification) -> None:
