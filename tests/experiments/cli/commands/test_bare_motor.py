@@ -57,13 +57,13 @@ def test_a_mass_on_a_lever(cli):
     ((), "--joint NAME"), (("--joint", "a", "--mass", "1"), "--lever"),
     (("arm.urdf", "--joint", "a"), "leave them or the model away"),
     (("--joint", "a", "-o", "a.txt"), ".toml")])
-def test_what_init_refuses(cli, arguments, words):
+def test_invalid_arguments_of_init_are_refused(cli, arguments, words):
     refused = cli("init", *arguments)
     assert refused.code == 2
     assert words in refused.err
 
 
-def test_too_few_speeds_name_a_fit_that_works(cli, imported):
+def test_too_few_speeds_name_a_working_fit(cli, imported):
     """Round trips at two speeds are too few; what the message names is run."""
     named = imported([1.0, -1.0, 3.0, -3.0] * 3).out.partition("next      stribeck ")[2].splitlines()[0]
     assert cli(*shlex.split(named), "-o", "as-import-says").code == 0
@@ -74,7 +74,7 @@ def test_too_few_speeds_name_a_fit_that_works(cli, imported):
     assert done.code == 0, done.err
 
 
-def test_one_direction_says_what_was_tried_and_what_is_needed(cli, imported, tmp_path):
+def test_one_direction_names_needed_data(cli, imported, tmp_path):
     """Nothing fits such a log; its steady speeds as a table are fitted as the message says."""
     up = np.geomspace(0.5, 10.0, 10)
     assert "next      this log cannot be fitted: motor: fewer than 3 movements between reversals" in imported(up).out

@@ -82,7 +82,7 @@ def test_any_motion_gives_a_calibration_points_and_a_report(imported, tmp_path, 
     assert (tmp_path / "fit" / "report.html").stat().st_size > 10_000
 
 
-def test_without_round_trips_the_way_to_general_motion_is_named(imported, tmp_path, capsys):
+def test_log_without_round_trips_refers_to_general_motion(imported, tmp_path, capsys):
     campaign = imported(one_sided())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "fit")]) == 2
     refused = capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_without_round_trips_the_way_to_general_motion_is_named(imported, tmp_pa
     assert Calibration.load(tmp_path / "fit").joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.03)
 
 
-def test_both_ways_in_agree_and_the_fit_says_so(imported, tmp_path, capsys):
+def test_round_trips_and_general_motion_agree(imported, tmp_path, capsys):
     campaign = imported(strokes())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "constant")]) == 0
     capsys.readouterr()
@@ -107,7 +107,7 @@ def test_both_ways_in_agree_and_the_fit_says_so(imported, tmp_path, capsys):
         assert parameter.value == pytest.approx(COULOMB, rel=0.03)
 
 
-def test_torque_against_the_motion_is_refused(imported, tmp_path, capsys):
+def test_torque_with_wrong_sign_is_refused(imported, tmp_path, capsys):
     assert run(["fit", str(imported(multi_sine(), -1.0)), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 2
     assert "the sign of the torque signal is wrong" in capsys.readouterr().err
 
@@ -116,6 +116,6 @@ def test_torque_against_the_motion_is_refused(imported, tmp_path, capsys):
     (["--motion", "rigid"], "valid: none, model, joint"),
     (["--motion", "joint", "--load", "torque"], "needs the model"),
 ])
-def test_options_that_do_not_fit_are_refused(imported, tmp_path, capsys, options, words):
+def test_incompatible_options_are_refused(imported, tmp_path, capsys, options, words):
     assert run(["fit", str(imported(multi_sine())), *options, "-o", str(tmp_path / "fit")]) == 2
     assert words in capsys.readouterr().err

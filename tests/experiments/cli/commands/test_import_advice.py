@@ -58,7 +58,7 @@ def test_a_stretch(bring):
     assert "--from 1 --to 2: 101 of 400 rows are used" in run.record["import"]["notes"]
 
 
-def test_a_column_that_is_not_what_it_looks_like(bring):
+def test_misleading_column_name(bring):
     """A second set of torques, as good by its names, is refused; left out, the first is taken."""
     header, columns = (*HEADER, "torque1", "torque2"), np.column_stack((COLUMNS, TAU[:, ::-1]))
     refused = bring(header, columns)
@@ -74,7 +74,7 @@ def test_currents_by_one_factor_each(bring):
     np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
 
 
-def test_no_torque_and_what_would_be_one(bring):
+def test_missing_torque_names_possible_columns(bring):
     columns = np.column_stack((T, Q, 100.0 * TAU))
     refused = bring(("t", "q1", "q2", "load1", "pwm2"), columns)
     assert refused.code == 2
@@ -93,7 +93,7 @@ class TestKnownNames:
          ("joint_torques_computed.", "motor_torques_external.", "motor_torques_desired."), "Nm"),
         ("%time", ("field.q", "field.dq", "field.tau_J"), ("field.q_d", "field.tau_J_d", "field.dtau_J"), "Nm"),
         ("timestamp", ("observation.state.pos_", "observation.state.vel_", "observation.effort_"), ("action.pos_",), "Nm")])
-    def test_are_told_from_what_is_beside_them(self, arm, before, names, beside, torque):
+    def test_known_names_are_recognised_among_other_columns(self, arm, before, names, beside, torque):
         columns = {before: T, **{f"{name}{k}": Q[:, k] for name in (*beside, *names) for k in (0, 1)}}
         found = guess_columns(in_memory("log", columns), (), arm, load_mechanism(arm))
         own = {entry.target: (entry.column, entry.unit) for entry in found}
@@ -114,7 +114,7 @@ class TestKnownNames:
         np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
         assert run.record["import"]["torque_signal"] == "commanded"
 
-    def test_torques_that_a_controller_asked_for(self, bring):
+    def test_torque_setpoints_of_a_controller(self, bring):
         """As simulators and their users log them; named where they are the only ones, and taken where they are asked for."""
         header = ("time", "dof_pos.0", "dof_pos.1", "des_dof_pos.0", "des_dof_pos.1", "des_dof_torque.0", "des_dof_torque.1")
         columns = np.column_stack((T, Q, Q, TAU))
