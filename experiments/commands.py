@@ -1,7 +1,7 @@
 """The commands as functions, for scripts and notebooks: same names, same options, files or loaded objects."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -28,6 +28,22 @@ from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import FITTED, VALIDATION, Run, load_run
 
 Place = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """A calibration in another format.
+
+    Attributes
+    ----------
+    path : Path
+        The written file.
+    losses : tuple of str
+        What the format cannot express, a sentence for each loss.
+    """
+
+    path: Path
+    losses: tuple[str, ...]
 
 
 def calibrate(arm: Place = "lab6", out: Place | None = None, *, yes: bool = False, resume: bool = False,
@@ -162,12 +178,12 @@ def compare(before: Place | Calibration, after: Place | Calibration) -> Comparis
     --------
     >>> import stribeck
     >>> stribeck.compare("data/golden", stribeck.fit("data/golden"))
-    <Comparison of 1 joints of pendulum: no change>
+    <Comparison of 1 joint of pendulum: no change>
     """
     return compare_calibrations(_loaded(before), _loaded(after))
 
 
-def export(calibration: Place | Calibration, to: str, out: Place | None = None, into: Place | None = None) -> Path:
+def export(calibration: Place | Calibration, to: str, out: Place | None = None, into: Place | None = None) -> ExportedFile:
     """Write a calibration for other software: the command ``stribeck export``.
 
     Parameters
@@ -183,18 +199,19 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
 
     Returns
     -------
-    Path
-        The file.
+    ExportedFile
+        Path of the file, and what the format cannot express.
 
     Examples
     --------
     >>> import stribeck, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     stribeck.export("data/golden", "csv", f"{folder}/friction.csv").name
-    'friction.csv'
+    ...     exported = stribeck.export("data/golden", "csv", f"{folder}/friction.csv")
+    >>> exported.path.name, exported.losses
+    ('friction.csv', ('CSV has no ranges, bearings and correlations of the estimates',))
     """
     target, model = (None if one is None else Path(one) for one in (out, into))
-    return export_calibration(_loaded(calibration), to, target, model)[0]
+    return ExportedFile(*export_calibration(_loaded(calibration), to, target, model))
 
 
 def _loaded(calibration: Place | Calibration) -> Calibration:

@@ -18,7 +18,7 @@ from tests.places import DATA, DOCS, SHARED, TEST_ARMS
 
 TRIES = 3
 ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
-WITHOUT_BLOCKS = {"README", "commands", "faq", "glossary", "references", "stability"}
+WITHOUT_BLOCKS = {"README", "faq", "glossary", "references", "stability"}
 PAGES = {path.stem for path in MANUAL.glob("*.md")} - WITHOUT_BLOCKS
 EMPS = SHARED / "emps" / "DATA_EMPS.mat"
 ARMS = DATA / "arms"
@@ -62,6 +62,10 @@ def test_hardware(drives: None, tmp_path: Path) -> None:
 
 def test_other_software(folder: Path) -> None:
     run_page("other-software", folder)
+
+
+def test_commands(tmp_path: Path) -> None:
+    run_page("commands", tmp_path)
 
 
 def test_excitation(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ class TestContents:
     def test_the_wheel_holds_one_package_with_every_file(self, wheel):
         version = PYPROJECT["project"]["version"]
         names = {name for name in contents(wheel) if not name.startswith(f"stribeck-{version}.dist-info/")}
-        folders = ("ident", "drivers", "experiments", "data/arms", "data/mechanisms")
+        folders = ("ident", "drivers", "experiments", "data/arms", "data/mechanisms", "data/schemas")
         expected = {f"stribeck/{name}" for folder in folders for name in files_of(folder)}
         assert names == expected | {"stribeck/__init__.py", "stribeck/__main__.py", "stribeck/py.typed"}
         assert len(expected) > 200

@@ -1,8 +1,10 @@
 """What commands share: options, the console, the question before real hardware moves."""
 
 import json
+import math
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from stribeck.ident.model.mechanism import Mechanism
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3       # exit codes
+
+_SHORT = 24             # characters of values that the help shows in place of a name
 
 
 def out_option(help: str) -> Any:
@@ -33,8 +37,12 @@ def flag(*names: str, help: str) -> Any:
 
 
 def choice(*values: str, help: str) -> Any:
-    """Return an option of which the help shows, and the shell completes, the values; a wrong one is refused where it is used."""
-    return typer.Option(metavar="|".join(values), autocompletion=lambda: list(values), help=help)
+    """Return an option with a few allowed values, which the help shows and the shell completes.
+
+    A wrong value is refused by the function that uses it.
+    """
+    shown = "|".join(values)
+    return typer.Option(metavar=shown if len(shown) <= _SHORT else "NAME", autocompletion=lambda: list(values), help=help)
 
 
 ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
@@ -60,8 +68,8 @@ MotionOption = Annotated[str, choice(
 LawOption = Annotated[str, typer.Option(metavar="LAW", help="Friction law by name (docs/theory.md). With auto, all built-in laws "
                                                             "compete.")]
 LoadOption = Annotated[str, choice(
-    "auto", "none", "torque", "bending", "normal", "components", help="Load that friction grows with. components: radial, axial "
-    "and bending load, each with its own coefficient.")]
+    "auto", "none", "torque", "bending", "normal", "components", help="Load that friction grows with: auto, none, torque, "
+    "bending, normal, or components (radial, axial and bending load, each with its own coefficient).")]
 MethodOption = Annotated[str, choice("whole-arm", "single", help="whole-arm: all joints move together; single: one joint at a "
                                                                  "time.")]
 ExperimentOption = Annotated[str, choice(
@@ -73,8 +81,8 @@ AfterOption = Annotated[Path | None, typer.Option(
     "--after", metavar="DIR", help="Campaign folder whose runs will be fitted together with the excitation, which then seeks "
     "parameters that these runs do not identify.")]
 DirectionalOption = Annotated[str, choice(
-    "auto", "none", "viscous", "driving", help="How friction may differ between directions. viscous: forward and backward; "
-    "driving: driving the load and being driven by it.")]
+    "auto", "none", "viscous", "driving", help="Difference of friction between directions: auto, none, viscous (forward and "
+    "backward) or driving (driving the load and being driven by it).")]
 InertiaOption = Annotated[str, choice(
     "auto", "fit", "trust", help="Inertia of the links. fit: identify it; trust: take the model's; auto: identify it in general "
     "motion where the torques contradict the model.")]
@@ -100,10 +108,24 @@ def console(as_json: bool = False, verbose: bool = False, quiet: bool = False) -
     return open_console(Detail.ALL if verbose else Detail.FILES if quiet else Detail.RESULT, as_json)
 
 
-def print_json(table: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    json.dump(table, sys.stdout, ensure_ascii=False, indent=1)
+def print_json(result: Mapping[str, Any], files: Iterable[Path]) -> None:
+    """Print the result of a command and the paths of what it wrote as one JSON object, as data/schemas/ describes it."""
+    json.dump(_finite({**result, "files": [str(path) for path in files]}), sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    """Return plain data in which null stands for numbers that are not finite; JSON has no such numbers."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return all files below a folder."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def split(text: str | None) -> tuple[str, ...] | None:

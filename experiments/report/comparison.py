@@ -23,16 +23,20 @@ def labels(paths: Sequence[Path]) -> list[str]:
 
 def comparison_table(before: Calibration, after: Calibration, comparison: Comparison) -> dict[str, Any]:
     """Convert a comparison to plain data for JSON."""
+    parameters: dict[str, dict[str, Any]] = {}
+    for change in comparison.parameters:
+        parameters.setdefault(change.joint, {})[change.name] = _entry(change)
     joints: dict[str, dict[str, Any]] = {}
     for name in before.joints:
         if name in after.joints:
             curve = comparison.curves.get(name)
             joints[name] = {
-                "parameters": {change.name: _entry(change) for change in comparison.parameters if change.joint == name},
+                "parameters": parameters.get(name, {}),
                 "friction": curve and _entry(curve) | {"speed": curve.speed, "load": curve.load, "rms": curve.rms},
                 "traded": name in comparison.traded,
                 "temperature": [before.joints[name].temperature_range, after.joints[name].temperature_range]}
     return {"changed": comparison.changed, "not_compared": list(comparison.apart), "joints": joints,
+            "motors_and_passive": {name: table for name, table in parameters.items() if name not in before.joints},
             "notes": list(comparison.notes)}
 
 

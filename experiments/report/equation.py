@@ -5,6 +5,7 @@ from markupsafe import Markup
 from stribeck.experiments.report import words
 from stribeck.experiments.report.joint_data import JointData
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.laws.load_components import load_unit
 
 _LEVELS = (("coulomb", "C"), ("static", "S"), ("viscous", "K"))
 
@@ -27,8 +28,8 @@ def equation(data: JointData) -> Markup:
                 for name, part in slopes.items() if name in text))
     for part in joint.components:
         levels.append(Markup("<i>L</i><sub>{}</sub> = {} in {}").format(part[0], words.load_word(part, data.prismatic),
-                                                                       words.load_unit(part, data.prismatic)))
+                                                                       load_unit(part, data.prismatic)))
     if data.load is not None and not joint.components:
         levels.append(Markup("<i>L</i> = {} in {}").format(words.load_word(joint.load, data.prismatic),
-                                                           words.load_unit(joint.load, data.prismatic)))
+                                                           load_unit(joint.load, data.prismatic)))
     return Markup("<span>{}</span><span>{}</span>").format(law, Markup(", &ensp;").join(levels))

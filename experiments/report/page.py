@@ -19,6 +19,7 @@ from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
 from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
 from stribeck.ident.identify import Identification
+from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.whole_files import write_whole
@@ -107,7 +108,7 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
         "curve": curve_figure(data), "gravity": gravity_figure(data), "off": off_law_figure(data),
         "parameters": report_tables.parameter_rows(joint.parameters), "along": report_tables.parameter_rows(along),
         "candidates": report_tables.candidate_rows(data), "loads": report_tables.load_rows(data),
-        "load": words.load_word(joint.load, data.prismatic), "load_unit": words.load_unit(joint.load, data.prismatic),
+        "load": words.load_word(joint.load, data.prismatic), "load_unit": load_unit(joint.load, data.prismatic),
         "levels": list(zip(levels, load_colours(data, data.load_levels), strict=True)),
         "part": None if joint.load_part is None else words.level(joint.load_part),
         "temperature": words.degrees(joint.temperature_range), "joined": bool(np.any(np.bincount(data.trip) > 1))})

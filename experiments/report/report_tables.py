@@ -14,6 +14,7 @@ from stribeck.experiments.report.words import glance
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate, losses
 from stribeck.ident.laws.law_table import unit
+from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import Parameter
 
 _LOADS = ("torque", "bending", "normal")
@@ -184,7 +185,7 @@ def load_rows(data: JointData) -> list[LoadRow]:
     offered, rows = {candidate.load for candidate in data.fit.fit.candidates}, []
     for load in (*_LOADS, *(part for part in data.calibration.components if part not in _LOADS)):
         values = data.points[load].to_numpy(dtype=float)
-        symbol, word = words.load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
+        symbol, word = load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
         if not np.isfinite(values).all():
             rows.append(LoadRow(word, "", "", "", "", Markup(""), "unknown: the arm file states no bearing", False))
             continue
@@ -223,7 +224,7 @@ def limit_row(data: JointData) -> LimitRow:
     load = words.MISSING
     if joint.load_range is not None:
         ranges = joint.load_range if isinstance(joint.load_range, Mapping) else {joint.load: joint.load_range}
-        load = ", ".join(f"{words.span(*ends, 3)} {words.load_unit(kind, data.prismatic)} "
+        load = ", ".join(f"{words.span(*ends, 3)} {load_unit(kind, data.prismatic)} "
                          f"{words.load_word(kind, data.prismatic)}" for kind, ends in ranges.items())
     return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load,
                     words.degrees(joint.temperature_range))

@@ -145,11 +145,6 @@ def load_word(load: str, prismatic: bool = False) -> str:
     return "transmitted force" if load == "torque" and prismatic else LOAD_WORDS.get(load, load)
 
 
-def load_unit(load: str, prismatic: bool = False) -> str:
-    """SI unit of a load."""
-    return "N" if load in ("radial", "axial") or (prismatic and load in ("torque", "normal")) else "N·m"
-
-
 def listed(names: Iterable[str]) -> str:
     """Join names to an enumeration: "a, b and c"."""
     names = list(names)

@@ -158,7 +158,7 @@ class Comparison:
     def __repr__(self) -> str:
         moved = [name for name, curve in self.curves.items() if curve.changed]
         said = f"friction of {', '.join(moved)} changed" if moved else "changed" if self.changed else "no change"
-        return f"<Comparison of {len(self.curves)} joints of {self.before.arm}: {said}>"
+        return f"<Comparison of {len(self.curves)} joint{'s' * (len(self.curves) != 1)} of {self.before.arm}: {said}>"
 
     def _repr_html_(self) -> str:
         return frame_html(repr(self).strip("<>"), self.to_dataframe())

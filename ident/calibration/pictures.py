@@ -9,6 +9,7 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.joint_calibration import JointCalibration, loads_agree
+from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.views.panels import PLAIN, draw_curve, draw_points, finish, load_colours, shown_speeds
 
 if TYPE_CHECKING:
@@ -21,14 +22,15 @@ def draw_joint(ax: "Axes", name: str, joint: JointCalibration, points: pd.DataFr
     """Draw friction at the least, middle and greatest load, and the points it was fitted to where they are known."""
     single = joint.load != "none" and joint.load_range is not None and not joint.components
     loads = np.array([joint.load_ends[0], joint.middle_load, joint.load_ends[1]]) if single else np.zeros(1)
-    low, high = float(loads[0]), float(loads[-1])
+    low, high, unit = float(loads[0]), float(loads[-1]), joint.parameters["coulomb"].unit
     if points is not None:
         colour = load_colours(points[joint.load].to_numpy(dtype=float), low, high) if single else PLAIN
         draw_points(ax, points["speed"].to_numpy(dtype=float), points["odd"].to_numpy(dtype=float) / (joint.torque_scale or 1.0),
                     colour)
     for load, colour in zip(loads, load_colours(loads, low, high) if single else (PLAIN,), strict=True):
-        _draw(ax, joint, load if single else joint.middle_load, colour, f"{joint.load} {load:.3g}" if single else "")
-    finish(ax, f"{name}: {joint.law}", joint.parameters["coulomb"].unit)
+        _draw(ax, joint, load if single else joint.middle_load, colour,
+              f"{load:.3g} {load_unit(joint.load, unit == 'N')}" if single else "")
+    finish(ax, f"{name}: {joint.law}, load {joint.load}", unit)
 
 
 def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration | None], labels: Sequence[str]) -> None:
@@ -47,13 +49,14 @@ def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration |
     """
     known = [joint for joint in joints if joint is not None]
     shared = all(loads_agree(known[0], other) for other in known)
-    level = next((joint.middle_load for joint in known if joint.load != "none" and joint.load_range is not None), np.zeros(()))
+    loaded = next((joint for joint in known if joint.load != "none" and joint.load_range is not None), None)
+    level, unit = np.zeros(()) if loaded is None else loaded.middle_load, known[0].parameters["coulomb"].unit
     for k, (joint, label) in enumerate(zip(joints, labels, strict=True)):
         if joint is not None:
             warm = "" if joint.temperature_range is None else " ({:.0f} to {:.0f} °C)".format(*joint.temperature_range)
             _draw(ax, joint, level if shared else joint.middle_load, COLOURS[k % len(COLOURS)], f"{label}{warm}")
-    finish(ax, f"{name}, load {level:.3g}" if shared and np.ndim(level) == 0 and level else name,
-           known[0].parameters["coulomb"].unit)
+    same = f", load {level:.3g} {load_unit(loaded.load, unit == 'N')}" if loaded and shared and np.ndim(level) == 0 else ""
+    finish(ax, f"{name}{same}", unit)
 
 
 def stored_points(folder: Path, names: Mapping[str, JointCalibration]) -> dict[str, pd.DataFrame]:

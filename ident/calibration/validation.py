@@ -97,7 +97,7 @@ class Validation:
 
     def __repr__(self) -> str:
         said = f"fails for {', '.join(self.failed)}" if self.failed else "passes"
-        return f"<Validation of {len(self.joints)} joints: {said}>"
+        return f"<Validation of {len(self.joints)} joint{'s' * (len(self.joints) != 1)}: {said}>"
 
     def _repr_html_(self) -> str:
         return frame_html(repr(self).strip("<>"), self.to_dataframe())

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
@@ -37,8 +38,14 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
         joints[name] = table
     return {"schema": 1, "arm": calibration.arm, "created": calibration.created.isoformat(), "method": calibration.method,
-            "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": asdict(calibration.model),
+            "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": _model_table(calibration.model),
             "fit": calibration.fit, "joints": joints, **({"motors": motors} if (motors := motor_table(calibration)) else {})}
+
+
+def _model_table(model: Model) -> dict[str, Any]:
+    """The rigid-body model as plain data, with the loops and the classes of passive joints as the calibration file has them."""
+    return {**asdict(model), "loops": [loop.model_dump(exclude_none=True) for loop in model.loops],
+            "passive": asdict(model.passive)["classes"]}
 
 
 def to_csv(calibration: Calibration) -> Export:

@@ -18,6 +18,11 @@ def components_of(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for part in COMPONENTS if f"coulomb_coefficient_{part}" in names)
 
 
+def load_unit(load: str, prismatic: bool = False) -> str:
+    """Return the unit of a load."""
+    return "N" if load in ("radial", "axial") or (prismatic and load in ("torque", "normal")) else "N·m"
+
+
 def load_at(points: "pd.DataFrame", load: str, parameters: Iterable[str]) -> Array | None:
     """Load at points as `Law.torque` takes it: one of their columns, (N,), or those of the components, (N, m); None for none."""
     parts = components_of(parameters)

@@ -73,7 +73,8 @@ class Run:
 
     def __repr__(self) -> str:
         seconds = float(self.t[-1] - self.t[0]) if len(self.t) else 0.0
-        return (f"<Run {self.path}: {self.arm.name}, {len(self.names)} joints, {seconds:.0f} s, {len(self.t)} samples of "
+        joints = f"{len(self.names)} joint{'s' * (len(self.names) != 1)}"
+        return (f"<Run {self.path}: {self.arm.name}, {joints}, {seconds:.0f} s, {len(self.t)} samples of "
                 f"{', '.join(self.signals)}>")
 
     @property
@@ -129,7 +130,7 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
     --------
     >>> from stribeck import load_run
     >>> load_run("data/golden/runs/constant-speed")
-    <Run data/golden/runs/constant-speed: pendulum, 1 joints, 197 s, 15746 samples of q, tau, temperature>
+    <Run data/golden/runs/constant-speed: pendulum, 1 joint, 197 s, 15746 samples of q, tau, temperature>
     """
     path = Path(path)
     if not (path / RECORD).is_file():

@@ -1,5 +1,6 @@
 """Small arms and plans for tests of experiments, and the command line in this process."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import arm_sha256
+from tests.schemas import judge
 
 
 @pytest.fixture(scope="session")
@@ -64,13 +66,16 @@ class Outcome:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """Run the command line in this process, in a new empty folder."""
+    """Run the command line in this process, in a new empty folder; JSON output is validated against its schema."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
 
     def command(*arguments: Any) -> Outcome:
         capsys.readouterr()
-        code = run([str(argument) for argument in arguments])
-        return Outcome(code, *capsys.readouterr())
+        words = [str(argument) for argument in arguments]
+        outcome = Outcome(run(words), *capsys.readouterr())
+        if "--json" in words and outcome.out:
+            judge(words[0], json.loads(outcome.out))
+        return outcome
 
     return command

@@ -67,6 +67,6 @@ def test_validate_compare_and_export_take_files_or_objects(tmp_path):
     assert stribeck.validate(run, GOLDEN).to_dataframe().equals(stribeck.validate(run, calibration).to_dataframe())
     shutil.copytree(GOLDEN, tmp_path / "golden")
     written = stribeck.export(tmp_path / "golden", "json")
-    assert json.loads(written.read_text(encoding="utf-8"))["joints"]["hinge"]["law"] == "stribeck"
+    assert json.loads(written.path.read_text(encoding="utf-8"))["joints"]["hinge"]["law"] == "stribeck"
     with pytest.raises(InputError, match="exists"):
         stribeck.export(tmp_path / "golden", "json")

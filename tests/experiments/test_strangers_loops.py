@@ -134,7 +134,7 @@ def test_calibration_and_export_contain_the_loops_of_a_urdf(tmp_path: Path, cli:
     rows = [f"{v},{0.3 * np.sign(v) + 0.4 * v + 1e-3 * (-1) ** k}" for k, v in enumerate((*w, *-w))]
     table = written(tmp_path, "\n".join(["speed,torque", *rows]), "table.csv")
     columns = ("--column", "torque.drive=torque[N·m]", "--column", "speed=speed[rad/s]")
-    assert cli("fit", "--table", table, "--arm", arm, *columns, "--out", "fitted").code == 0
+    assert cli("fit", "--table", table, "--arm", arm, *columns, "--out", "fitted", "--json").code == 0
     calibration = Calibration.load("fitted")
     assert (calibration.names, calibration.model.drives) == (("drive",), ("drive",))
     assert calibration.model.loops == load_arm(arm).loops

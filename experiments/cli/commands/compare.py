@@ -47,7 +47,8 @@ def compare(
     if as_json:
         print_json({"changed": changed, "first": names[0],
                     "others": [{"name": name, **comparison_table(first, other, comparison)}
-                               for name, other, comparison in zip(names[1:], others, found, strict=True)]})
+                               for name, other, comparison in zip(names[1:], others, found, strict=True)]},
+                   [] if out is None else [out])
     if changed:
         raise typer.Exit(DIFFERS)
 

@@ -32,10 +32,9 @@ def check(arm: ArmArgument,
     from stribeck.ident.arm.arm_file import load_arm
 
     found = check_arm(load_arm(arm), reset)
+    _show(found, console(as_json, verbose))
     if as_json:
-        print_json(found.table())
-        return
-    _show(found, console(verbose=verbose))
+        print_json(found.table(), ())
 
 
 def emulate(

@@ -21,6 +21,7 @@ from stribeck.experiments.cli.common import (
     VerboseOption,
     choice,
     console,
+    files_in,
     flag,
     print_json,
 )
@@ -89,7 +90,7 @@ def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json
         text.print(f"breakaway {breakaway_line(name, joint)}")
     text.print(f"wrote     in {folder}/: breakaway.csv")
     if as_json:
-        print_json({"breakaway": {name: asdict(joint) for name, joint in found.items()}})
+        print_json({"breakaway": {name: asdict(joint) for name, joint in found.items()}}, files_in(folder))
 
 
 def replay(run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")], out: OutOption = None,
@@ -178,7 +179,7 @@ def import_(
     run = import_log(table, arm_file, columns, folder, note, signal, torque_constant, motors)
     following = prospects(run, folder, text)
     if as_json:
-        print_json({"run": str(run), "next": following})
+        print_json({"run": str(run), "next": following}, files_in(folder))
 
 
 def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnMap, ...]":
@@ -216,7 +217,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     text.print(f"next      open {shlex.quote(str(folder / 'report.html'))}; "
                f"{command('export', folder / 'calibration.toml', '--to', to)}")
     if as_json:
-        print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(calibration)})
+        print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(calibration),
+                    "losses": delivery.losses}, files_in(folder))
 
 
 def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:

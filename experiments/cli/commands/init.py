@@ -1,12 +1,17 @@
 """The command that begins: an arm file for a model."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import console, out_option, split
+from stribeck.experiments.cli.common import JsonOption, console, out_option, print_json, split
+
+if TYPE_CHECKING:
+    from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.model.mechanism import Mechanism
 
 
 def init(
@@ -23,7 +28,8 @@ def init(
             "gripper's; in closed loops they stay movable. Default: all joints; in closed loops those with an actuator.")] = None,
         name: Annotated[str | None, typer.Option(
             metavar="NAME", help="Name of the arm, used in the names of result folders. Default: name of the arm file in --out, "
-            "else of the model.")] = None) -> None:
+            "else of the model.")] = None,
+        as_json: JsonOption = False) -> None:
     """Write an arm file for a URDF or MJCF, with TODOs for the values you must supply."""
     import re
 
@@ -42,7 +48,7 @@ def init(
     if model is not None and (joint is not None or mass or lever):
         raise InputError(f"{model}: --joint, --mass and --lever make a model of their own; leave them or the model away")
     if model is None:
-        _bench(str(joint), mass, lever, out, name)
+        _bench(str(joint), mass, lever, out, name, as_json)
         return
     if model.is_dir():
         raise no_file(model)
@@ -76,8 +82,9 @@ def init(
             path.unlink(missing_ok=True)
         raise
     lacking = arm.limits(mechanism).lacking(mechanism.names)
-    said = console()
-    said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {mechanism.n} joints, {', '.join(mechanism.names)}")
+    said = console(as_json)
+    count = f"{mechanism.n} joint{'s' * (mechanism.n != 1)}"
+    said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {count}, {', '.join(mechanism.names)}")
     if passive := passive_joints(mechanism):
         said.print(f"passive   {', '.join(passive)}: loops move them; drives are "
                    f"{'those named' if moving else 'the joints with an actuator, --joints names others'}")
@@ -97,9 +104,21 @@ def init(
         said.print(f"next      fill in what is needed in {target}; {command('plan', target)}")
     else:
         said.print(f"next      check the limits in {target}; {command('plan', target)}")
+    if as_json:
+        _print_made(arm, mechanism, [target, copy] if away else [target], fixed, unread)
 
 
-def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | None) -> None:
+def _print_made(arm: "ArmFile", mechanism: "Mechanism", files: Sequence[Path], fixed: Sequence[str] = (),
+                unread: Sequence[str] = ()) -> None:
+    """Print what was written as JSON."""
+    from stribeck.experiments.arm_files.init_arm import passive_joints
+
+    print_json({"arm": arm.name, "joints": mechanism.names, "passive": passive_joints(mechanism), "fixed": fixed,
+                "unread_meshes": unread, "needed": arm.limits(mechanism).lacking(mechanism.names)}, files)
+
+
+def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | None,
+           as_json: bool) -> None:
     """Arm file and model of a single joint."""
     from stribeck.experiments.arm_files.bare_joints import bare_joints
     from stribeck.experiments.arm_files.init_arm import arm_text
@@ -123,13 +142,16 @@ def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | 
     try:
         write_whole(model, content)
         write_whole(target, arm_text(model, model.name, None, name or as_name(target.stem)))
-        load_mechanism(load_arm(target))
+        arm = load_arm(target)
+        mechanism = load_mechanism(arm)
     except (StribeckError, OSError):
         for path in (target, model):
             path.unlink(missing_ok=True)
         raise
-    said = console()
+    said = console(as_json)
     weight = f"{mass:g} kg at {lever:g} m, which hang down at position 0" if mass else "no weight"
     said.print(f"wrote     {target} and {model}: 1 joint, {joint}, with {weight}")
     said.print(f"next      {command('import', 'LOG', '--arm', target)} for a log of it; {command('calibrate', model)} tries it "
                f"in simulation; for plans and motion fill in what {target} needs")
+    if as_json:
+        _print_made(arm, mechanism, [target, model])

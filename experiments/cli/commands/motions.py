@@ -66,13 +66,7 @@ def _loads_at(mechanism: "Mechanism", state: "list[Array]", as_json: bool) -> No
         closure.name: {"force": _told(driving.closed.force[0, k]), "moment": _told(driving.closed.moment[0, k])}
         for k, closure in enumerate(mechanism.closures)}
     shared = [name for name, row in values.items() if not {"radial", "axial", "bending"} <= set(row)]
-    if as_json:
-        closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
-        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
-                    "outside_range": [mechanism.names[j] for j in outside], **closed,
-                    **({"not_determined": shared} if shared else {})})
-        return
-    text = console()
+    text = console(as_json)
     text.print(fitted(loads_table(mechanism, posture, values, tau, friction), text.width))
     for j in outside:
         (low, high), place = mechanism.position[j], mechanism.position_unit(int(j))
@@ -84,6 +78,11 @@ def _loads_at(mechanism: "Mechanism", state: "list[Array]", as_json: bool) -> No
     if shared:
         text.print(f"loads of {', '.join(shared)} that are not shown depend on how overconstrained loops share what acts "
                    "across them, which rigid bodies do not tell")
+    if as_json:
+        closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
+        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
+                    "outside_range": [mechanism.names[j] for j in outside], **closed,
+                    **({"not_determined": shared} if shared else {})}, ())
 
 
 def simulate(
@@ -165,12 +164,7 @@ def _torques_of(moved: "Moving", table: "MotionTable", target: Path, tolerance: 
                        for values in (found.driving.tau, found.driving.friction))
     ranges = {mechanism.names[j]: [float(found.q[:, j].min()), float(found.q[:, j].max())] for j in found.swinging}
     error = None if found.swung is None else energy_error(mechanism, found.swung)
-    if as_json:
-        swung = {} if error is None else {"swinging": ranges, "energy_error": error}
-        print_json({"model": mechanism.name, "rows": len(found.t), "largest": largest, "largest_friction": rubbed, **swung,
-                    **_acting(moved), "out": str(target)})
-        return
-    text = console()
+    text = console(as_json)
     for j in mechanism.active:
         name, unit = mechanism.names[j], mechanism.unit(j)
         text.print(f"torque    {name}: at most {largest[name]:.4g} {unit}, friction {rubbed[name]:.4g} {unit}")
@@ -180,6 +174,10 @@ def _torques_of(moved: "Moving", table: "MotionTable", target: Path, tolerance: 
         text.print(f"energy    in balance to {error:.0e}")
     _show_friction(moved)
     text.print(f"wrote     {target}: {len(found.t)} rows")
+    if as_json:
+        swung = {} if error is None else {"swinging": ranges, "energy_error": error}
+        print_json({"model": mechanism.name, "rows": len(found.t), "largest": largest, "largest_friction": rubbed, **swung,
+                    **_acting(moved)}, [target])
 
 
 def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json: bool) -> None:
@@ -194,12 +192,7 @@ def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json:
     work = {"drives": float(found.driven[-1]), "friction": float(found.rubbed[-1]), "damping": float(found.damped[-1])}
     outside = [j for j in range(mechanism.n) if (found.q[:, j] < mechanism.position[j, 0]).any()
                or (found.q[:, j] > mechanism.position[j, 1]).any()]
-    if as_json:
-        print_json({"model": mechanism.name, "rows": len(found.t), "events": [vars(event) for event in found.events],
-                    "work_J": work, "energy_error": error, "last": dict(zip(mechanism.names, found.q[-1].tolist(), strict=True)),
-                    "outside_range": [mechanism.names[j] for j in outside], **_acting(moved), "out": str(target)})
-        return
-    text = console()
+    text = console(as_json)
     for j in mechanism.active:
         way = found.q[:, j]
         text.print(f"motion    {mechanism.names[j]}: from {way[0]:.6g} to {way[-1]:.6g} {mechanism.position_unit(j)}, "
@@ -217,6 +210,10 @@ def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json:
                    "are not simulated")
     _show_friction(moved)
     text.print(f"wrote     {target}: {len(found.t)} rows")
+    if as_json:
+        print_json({"model": mechanism.name, "rows": len(found.t), "events": [vars(event) for event in found.events],
+                    "work_J": work, "energy_error": error, "last": dict(zip(mechanism.names, found.q[-1].tolist(), strict=True)),
+                    "outside_range": [mechanism.names[j] for j in outside], **_acting(moved)}, [target])
 
 
 def _loads_along(mechanism: "Mechanism", motion: Path, out: Path | None, as_json: bool) -> None:
@@ -232,10 +229,7 @@ def _loads_along(mechanism: "Mechanism", motion: Path, out: Path | None, as_json
     columns = load_columns(mechanism, found.driving)
     write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau) | columns)
     ranges = {name: [float(np.nanmin(values)), float(np.nanmax(values))] for name, values in columns.items()}
-    if as_json:
-        print_json({"model": mechanism.name, "rows": len(found.t), "ranges": ranges, "out": str(target)})
-        return
-    text, most = console(), max((high for _, high in ranges.values()), default=0.0)
+    text, most = console(as_json), max((high for _, high in ranges.values()), default=0.0)
     for name in mechanism.names:
         said = [f"{load} {low:.4g} ... {high:.4g}" for load, (low, high) in
                 ((key.partition(".")[0], value) for key, value in ranges.items() if key.partition(".")[2] == name)
@@ -243,6 +237,8 @@ def _loads_along(mechanism: "Mechanism", motion: Path, out: Path | None, as_json
         if said:
             text.print(f"loads     {name}: {', '.join(said)}")
     text.print(f"wrote     {target}: {len(found.t)} rows")
+    if as_json:
+        print_json({"model": mechanism.name, "rows": len(found.t), "ranges": ranges}, [target])
 
 
 def _refuse_existing(target: Path) -> None:

@@ -29,6 +29,7 @@ from stribeck.experiments.cli.common import (
     YesOption,
     agree,
     console,
+    files_in,
     flag,
     fraction,
     out_option,
@@ -137,7 +138,7 @@ def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "
     from stribeck.experiments.recording.run_folders import refuse_used
 
     if not resume:
-        refuse_used(folder, "choose another --out, or go on with the campaign in it with --resume")
+        refuse_used(folder, "choose another --out, or continue its campaign with --resume")
     bare = given.path.suffix.lower() != ".toml"
     arm = assumed_arm(given.model, folder) if bare else completed_arm(given, folder)
     if arm is not given:
@@ -211,7 +212,8 @@ def plan(arm: ArmArgument = "lab6",
                                     for joint, loads in load_spread(made, mechanism).items()},
                     "predicted": [asdict(told) for told in made.predicted], **further,
                     **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {}),
-                    **({} if made.singular_margin is None else {"singular_margin": made.singular_margin})})
+                    **({} if made.singular_margin is None else {"singular_margin": made.singular_margin})},
+                   [out] if out else [])
 
 
 def run(
@@ -223,6 +225,8 @@ def run(
         live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False, verbose: VerboseOption = False,
         quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
+    from dataclasses import asdict
+
     from stribeck.drivers.connect import connect
     from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
@@ -261,22 +265,22 @@ def run(
     made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)        # whatever a file says
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
-    if made.purpose == EXCITATION:
-        show_told(text, made, arm_file, known)
+    further: dict[str, Any] = show_told(text, made, arm_file, known) if made.purpose == EXCITATION else {}
     agree([made], arm_file, mechanism, yes, text)
     if folder != after:
         empty_folder(folder)
     with motion_view(text, made, folder, mechanism, live, rerun) as watch:
         recorded = drive_plan(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
     if made.purpose == LOWEST_SPEED:
-        found = lowest_sentence(lowest_speeds(load_run(recorded)), mechanism)
-        text.print(f"lowest    {found}; joints.NAME.slowest in the arm file keeps this value")
+        found = lowest_speeds(load_run(recorded))
+        further = {"lowest_speeds": {name: asdict(speed) for name, speed in found.items()}}
+        text.print(f"lowest    {lowest_sentence(found, mechanism)}; joints.NAME.slowest in the arm file keeps this value")
     then = {VALIDATION: ("validate", folder, "CALIBRATION..."), WARM_UP: ("run", arm),
             LOWEST_SPEED: ("calibrate", arm), EXCITATION: ("fit", folder, "--inertia", "fit")}.get(made.purpose, ("fit", folder))
     text.files(f"wrote     {recorded}/")
     text.print(f"next      {command(*then)}")
     if as_json:
-        print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3)})
+        print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3), **further}, files_in(recorded))
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:

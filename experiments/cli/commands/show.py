@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import console, flag, out_option
+from stribeck.experiments.cli.common import JsonOption, console, flag, out_option, print_json
 
 
 def export(
@@ -17,7 +17,8 @@ def export(
         into: Annotated[Path | None, typer.Option(
             metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added. Default: the calibration's model.")] = None,
         offset: Annotated[bool, flag(
-            "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False) -> None:
+            "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
+        as_json: JsonOption = False) -> None:
     """Export a calibration or a run for other software; lists what the format cannot express."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.run import RECORD
@@ -36,10 +37,12 @@ def export(
         from stribeck.ident.calibration.calibration import Calibration
 
         target, losses = export_calibration(Calibration.load(source), to, out, into, offset)
-    text = console()
+    text = console(as_json)
     for line in losses:
         text.print(f"export    {line}")
     text.print(f"wrote     {target}")
+    if as_json:
+        print_json({"losses": losses}, [target])
 
 
 def _only_run(source: Path, to: str) -> Path:
@@ -57,7 +60,8 @@ def _only_run(source: Path, to: str) -> Path:
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder with runs/.")],
-           out: Annotated[Path | None, out_option("Folder for report.html. Default: DIR.")] = None) -> None:
+           out: Annotated[Path | None, out_option("Folder for report.html. Default: DIR.")] = None,
+           as_json: JsonOption = False) -> None:
     """Write a self-contained HTML report of a campaign."""
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
@@ -75,4 +79,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)
-    console().print(f"wrote     {write_report(identify(runs, options, created), target, run_notes(runs))}")
+    written = write_report(identify(runs, options, created), target, run_notes(runs))
+    console(as_json).print(f"wrote     {written}")
+    if as_json:
+        print_json({}, [written])

@@ -65,7 +65,7 @@ def validate(
     if as_json:
         print_json({"run": str(recorded.path), "tolerance": tolerance, "passed": passed, "calibrations": [
             {"path": path, "joints": {name: _numbers(joint) for name, joint in one.joints.items()}, "left_out": one.left_out}
-            for path, one in zip(names, found, strict=True)]})
+            for path, one in zip(names, found, strict=True)]}, [] if out is None else [out])
     if not passed:
         raise typer.Exit(DIFFERS)
 

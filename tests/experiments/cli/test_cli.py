@@ -11,7 +11,6 @@ import sys
 import time
 from dataclasses import replace
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -584,82 +583,6 @@ class TestStopped:
         assert _explain(caught.value) == 3
         assert capsys.readouterr().err.splitlines() == ["stribeck: events.jsonl: No space left on device",
                                                         "stribeck: before that, turn has not replied for 53 ms"]
-
-
-class TestJson:
-    """One object on standard output, all else on standard error."""
-
-    @pytest.fixture
-    def as_json(self, cli):
-        def command(*arguments):
-            outcome = cli(*arguments, "--json")
-            assert outcome.code == 0, outcome.err
-            table, end = json.JSONDecoder().raw_decode(outcome.out)
-            assert outcome.out[end:].strip() == ""
-            assert isinstance(table, dict)
-            return table, outcome.err
-        return command
-
-    def test_plan(self, as_json, make_arm):
-        table, err = as_json("plan", make_arm().path)
-        assert 60.0 < table["robot_time_s"] < 1200.0
-        assert table["load_spread"]["lift"]["torque"][1] > 4.0
-        assert "of robot time" in err
-
-    def test_loads(self, as_json, make_arm):
-        table, _ = as_json("loads", make_arm().path, "--q", "0,0")
-        assert table["q"] == [0.0, 0.0]
-        assert table["loads"]["lift"]["torque"] == pytest.approx(2.0 * 9.81 * 0.25)
-        assert "normal" not in table["loads"]["lift"]                  # its bearing is not known: left out, not nan
-
-    @pytest.mark.parametrize("name", ["five-axis-tree", "three-loop-chain", "six-cylinders", "planar-3-prr", "gough-stewart",
-                                      "flexible-arm"])
-    def test_loads_of_every_mechanism(self, cli, as_json, name):
-        table, _ = as_json("loads", name)
-        printed = cli("loads", name).out
-        assert set(table["loads"]) == set(load_mechanism(name).names)
-        for joint, row in table["loads"].items():
-            (line,) = [line for line in printed.splitlines() if line.strip().startswith(f"{joint}  ")]
-            assert f"{row['radial']:.3f}" in line
-        assert ("cut_joints" in table) == bool(load_mechanism(name).closures) == ("loops closed" in printed)
-
-    def test_posture_outside_the_range_is_noted(self, cli, as_json, make_arm):
-        arm = make_arm().path
-        assert as_json("loads", arm, "--q", "0,1.7")[0]["outside_range"] == ["lift"]
-        assert "note: lift = 1.7000 rad is outside its range, -1.6000 to 1.6000 rad" in cli("loads", arm, "--q", "0,1.7").out
-        assert "note" not in cli("loads", arm, "--q", "0,1.6").out
-
-    def test_loads_in_motion(self, as_json):
-        table, _ = as_json("loads", "three-loop-chain", "--q", "1.0", "--dq", "0.1")
-        assert table["friction"]["1''"] == pytest.approx(0.515121, abs=1e-6)
-        assert table["tau"] == {"1''": pytest.approx(0.888484 + 0.515121, abs=1e-6)}
-
-    def test_run_and_import(self, as_json, make_arm, make_plan, tmp_path):
-        arm = make_arm()
-        write_plan(make_plan(arm), tmp_path / "plan.toml")
-        table, err = as_json("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
-        assert load_run(Path(table["run"])).closed
-        assert table["robot_time_s"] > 1.0
-        assert "wrote" in err
-        log = write_log(tmp_path / "log.csv")
-        table, _ = as_json("import", log, "--arm", arm.path, *MAP, "--yes", "-o", tmp_path / "imported")
-        assert len(load_run(Path(table["run"])).t) == 40
-
-    @pytest.mark.parametrize("command", ["fit", "replay"])
-    def test_fit_and_replay(self, as_json, tmp_path, command):
-        table, err = as_json(command, GOLDEN / "runs" / "constant-speed", "-o", tmp_path / "out")
-        assert table["robot_time_s"] > 60.0
-        assert table["calibration"]["joints"]["hinge"]["law"] == "stribeck"
-        assert "wrote" in err
-
-    def test_calibrate(self, as_json, make_arm, tmp_path):
-        """A fast little joint, so that the whole job takes seconds."""
-        arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
-        table, _ = as_json("calibrate", arm.path, "--joints", "turn", "-o", tmp_path / "out")
-        parameters = table["calibration"]["joints"]["turn"]["parameters"]
-        for name, value in {"coulomb": 3.0, "static": 4.5, "viscous": 2.0, "stribeck_velocity": 0.08}.items():
-            assert parameters[name]["value"] == pytest.approx(value, rel=0.02)
-        assert table["robot_time_s"] > 30.0
 
 
 class TestHelp:

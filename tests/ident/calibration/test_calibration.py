@@ -240,7 +240,7 @@ def test_a_joint_is_as_good_as_its_weakest_parameter() -> None:
 
 
 @pytest.mark.parametrize(("q", "dq"), [(np.zeros((2, 5)), np.zeros((2, 5))), (np.zeros((2, 6)), np.zeros((3, 6))),
-                                       (np.zeros(6), np.zeros(6)), (np.zeros((1, 6)), np.full((1, 6), np.nan))])
+                                       (np.zeros(5), np.zeros(5)), (np.zeros((1, 6)), np.full((1, 6), np.nan))])
 def test_motion_of_the_wrong_shape_is_refused(calibration: Calibration, q: np.ndarray, dq: np.ndarray) -> None:
     with pytest.raises(InputError, match=r"dq|q has shape"):
         calibration.friction(q, dq)

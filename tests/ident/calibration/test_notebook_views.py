@@ -112,6 +112,8 @@ class TestPictures:
             w = line.get_xdata()
             np.testing.assert_allclose(line.get_ydata(), joint.torque(w, np.full(len(w), load)))
         assert ax.get_ylabel() == "friction, N·m"
+        assert ax.get_title(loc="left") == "hinge: stribeck, load torque"
+        assert ax.get_legend_handles_labels()[1][-1] == f"{joint.load_ends[1]:.3g} N·m"
         assert not [one for one in ax.collections if len(one.get_offsets()) > 1], "no points beside this calibration"
 
     def test_of_a_calibration_with_its_points(self, golden, tmp_path):
@@ -126,6 +128,7 @@ class TestPictures:
     def test_of_a_comparison(self, golden):
         (ax,) = compare(golden, golden).plot().values()
         assert len(ax.get_lines()) == 2
+        assert ax.get_title(loc="left") == f"hinge, load {golden.joints['hinge'].middle_load:.3g} N·m"
 
     def test_of_a_fit_with_load(self):
         rng, w = np.random.default_rng(0), np.tile(np.geomspace(0.01, 1.0, 20), 3)

@@ -4,16 +4,25 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from stribeck import Calibration
+from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import NUMBERS, export, export_formats
 from stribeck.ident.export.result import Export
+from stribeck.ident.fit.arm.unknown_tool import UnknownTool
+from stribeck.ident.fit.fit_result import Candidate
+from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, LinkBody
+from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, RubbingJoints
 from stribeck.ident.laws.law_table import law_named
-from tests.ident.export.conftest import made_joint
+from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.model.files.stated_loops import EndTable, LoopTable
+from tests.ident.export.conftest import known, made_joint
+from tests.schemas import judge
 
 
 def test_json_holds_every_parameter(calibration: Calibration) -> None:
@@ -22,6 +31,27 @@ def test_json_holds_every_parameter(calibration: Calibration) -> None:
         for parameter, entry in joint.parameters.items():
             read = table["joints"][name]["parameters"][parameter]
             assert (read["value"], read["low"], read["unit"]) == (entry.value, entry.low, entry.unit)
+    judge("calibration", table)
+
+
+def test_json_holds_what_only_some_calibrations_have(make_calibration: Callable[..., Calibration]) -> None:
+    joint = replace(made_joint("stribeck", "torque", 0), load_range={"radial": (1.0, 2.0), "axial": (0.0, 3.0)},
+                    temperature_range=(20.0, 30.0), further_error=np.array([[0.1, 0.02], [1.0, 0.03]]), torque_scale=1.1,
+                    stribeck_share=0.9, load_part=(0.1, 0.2, 0.3), candidates=(Candidate("stribeck", "torque", 0.1, 8),),
+                    breakaway=Breakaway(known(2.0), (1.9, 2.1), 0.5, (1.0, 9.0), 4))
+    made = make_calibration(joints={"j1": joint})
+    pin = LoopTable(type="pin", a=EndTable(link="l1", point=(0.0, 0.0, 0.1)), b=EndTable(link="l3", point=(0.0, 0.0, 0.0)),
+                    axis=(0.0, 0.0, 1.0))
+    model = replace(made.model, loops=(pin,), drives=("j1",), tool=Tool(0.5, (0.0, 0.0, 0.1)),
+                    unknown_tool=UnknownTool("used", {"mass": known(1.0, "kg")}),
+                    inertia=IdentifiedInertia(0.1, 0.0, {"j1": LinkBody(1.0, (0.0,) * 3, (1.0,) * 6)}, {"Izz1": known(1.0)}),
+                    passive=PassiveFriction({"pins": RubbingJoints(("p1", "p2"), "radial", {"coulomb": known(0.1)})}))
+    runs = ({"path": "runs/one", "sha256": "0", "tool": {"mass": 0.0, "com": [0.0, 0.0, 0.0]}, "purpose": "breakaway"},)
+    table = json.loads(export(replace(made, model=model, runs=runs), "json").text)
+    judge("calibration", table)
+    assert table["model"]["loops"] == [{"type": "pin", "a": {"link": "l1", "point": [0.0, 0.0, 0.1]},
+                                        "b": {"link": "l3", "point": [0.0, 0.0, 0.0]}, "axis": [0.0, 0.0, 1.0]}]
+    assert table["model"]["passive"]["pins"]["parameters"]["coulomb"]["value"] == 0.1
 
 
 def test_csv_is_a_row_a_parameter(calibration: Calibration) -> None:

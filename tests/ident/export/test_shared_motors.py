@@ -14,6 +14,7 @@ from stribeck.ident.export.formats import export
 from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
 from tests.ident.export.conftest import known, made_joint
 from tests.ident.export.test_c_header import CC, run_header
+from tests.schemas import judge
 
 WRIST = {"j6": {"j5": 0.5, "j6": 1.0}}
 FLAT = RubbingMotor("coulomb-viscous", {"coulomb": known(1.5), "viscous": known(0.8), "inertia": known(0.01)}, (0.01, 2.0))
@@ -66,6 +67,7 @@ def test_what_cannot_hold_it_says_so(wrist: Calibration, target: str) -> None:
 
 def test_numbers_have_it(wrist: Calibration) -> None:
     table = json.loads(export(wrist, "json").text)
+    judge("calibration", table)
     assert table["model"]["transmission"] == WRIST
     assert table["motors"]["j6"]["parameters"]["static"]["value"] == 2.0
     assert "motor of j6,stribeck,none,none,static,2,0.01" in export(wrist, "csv").text

@@ -81,7 +81,7 @@ def test_one_direction_names_needed_data(cli, imported, tmp_path):
     refused = cli("fit", "bench")
     assert refused.code == 2
     assert "tried as well: --motion model: 1 pass(es)" in refused.err
-    assert "there and back" in refused.err
+    assert "forward and backward at four speeds or more" in refused.err
     assert "stribeck fit --table FILE" in refused.err
     (tmp_path / "read.csv").write_text("speed [rad/s],torque [Nm]\n" + "\n".join(f"{w},{COULOMB + VISCOUS * w}" for w in up))
     assert cli("fit", "--table", tmp_path / "read.csv").code == 0

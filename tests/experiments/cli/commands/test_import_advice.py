@@ -78,7 +78,7 @@ def test_missing_torque_names_possible_columns(bring):
     columns = np.column_stack((T, Q, 100.0 * TAU))
     refused = bring(("t", "q1", "q2", "load1", "pwm2"), columns)
     assert refused.code == 2
-    assert "no torque" in refused.err
+    assert "pulse width, not a torque" in refused.err
     assert len(columns) == ROWS
 
 
@@ -109,7 +109,7 @@ class TestKnownNames:
         refused = bring(header, columns)
         assert refused.code == 2
         assert "sensor behind the gear" in refused.err
-        options = shlex.split(re.search(r"with (--column .*? commanded);", refused.err)[1])
+        options = shlex.split(re.search(r"with (--column .*? commanded)\.", refused.err)[1])
         run = recorded(bring(header, columns, *options))
         np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
         assert run.record["import"]["torque_signal"] == "commanded"

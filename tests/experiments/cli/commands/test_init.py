@@ -220,7 +220,7 @@ class TestFixedJoints:
         before = model.read_bytes()
         outcome = cli("init", model, "--joints", "shoulder", "--out", "cell/arm.toml")
         assert outcome.code == 0, outcome.err
-        assert "1 joints, shoulder" in outcome.out
+        assert "1 joint, shoulder" in outcome.out
         assert f"fixed     {'finger, other' if kind == 'urdf' else 'finger'}: in cell/arm.{kind}" in outcome.out
         assert model.read_bytes() == before
         text = Path("cell/arm.toml").read_text(encoding="utf-8")
