@@ -1,4 +1,4 @@
-"""Errors of the package: what went wrong, found against allowed, what to do."""
+"""Errors of the package. A message says what went wrong, the value found against the value allowed, and what to do."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class StribeckError(Exception):
-    """Base of every error that stribeck raises on purpose; its text is one sentence for a person."""
+    """Base of all errors that stribeck raises on purpose; the text is one sentence for a person."""
 
 
 class InputError(StribeckError, ValueError):
@@ -20,20 +20,20 @@ class ModelError(InputError):
 
 
 class FitError(StribeckError, ValueError):
-    """Data from which the asked-for quantity cannot be estimated."""
+    """Data from which the requested quantity cannot be estimated."""
 
 
 class NoFriction(FitError):
-    """A torque that holds no friction."""
+    """A torque in which no friction shows."""
 
 
 class TorqueReversed(FitError):
-    """A torque that opposes the motion: a sign is wrong, and no other joint's data make up for it."""
+    """A torque that opposes the motion: a sign is wrong, which no data of other joints can correct."""
 
 
 @contextmanager
 def about_file(path: Path | str) -> Iterator[None]:
-    """What is wrong with the contents of a file, or of a part of it, said with its path."""
+    """Add the path of a file, or of a part of it, to the text of errors about its contents."""
     try:
         yield
     except InputError as error:
@@ -41,22 +41,22 @@ def about_file(path: Path | str) -> Iterator[None]:
 
 
 def no_file(path: Path) -> InputError:
-    """Error for a path at which there is no file."""
-    return InputError(f"{path}: a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
+    """Return the error for a path without a file."""
+    return InputError(f"{path}: this is a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
 
 
 def no_text(path: Path) -> InputError:
-    """Error for a file that is no text, or text of another kind than the rest of the world writes."""
-    return InputError(f"{path}: this is no text in UTF-8; a file saved as UTF-16 or Latin-1 has to be saved as UTF-8")
+    """Return the error for a file that is not UTF-8 text."""
+    return InputError(f"{path}: not a UTF-8 text file; save a UTF-16 or Latin-1 file as UTF-8")
 
 
 def command(*words: str | Path) -> str:
-    """A command of the program to paste into a shell, whatever its paths hold."""
+    """Return a stribeck command to paste into a shell, with paths quoted."""
     return shlex.join(["stribeck", *map(str, words)])
 
 
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> InputError:
-    """Error for a wrong name that lists the valid ones, the likeliest first."""
+    """Return the error for an unknown name; it suggests the closest valid name and lists all."""
     names = list(valid)
     close = get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""

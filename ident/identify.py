@@ -1,4 +1,7 @@
-"""From runs to a calibration: choose the runs, reduce them to points, fit every joint, judge the fits, write them down."""
+"""Identification: from runs to a calibration.
+
+Stages: choose the runs, reduce them to points, fit every joint, judge the fits, make the calibration.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,17 +30,17 @@ class Identification:
     Attributes
     ----------
     calibration : Calibration
-        What is taken home.
+        Friction of the arm, to save and use.
     points : DataFrame
-        Points of round trips of all runs; with general motion, the points that were fitted.
+        Points of the round trips of all runs; for general motion, the fitted points.
     joints : dict of str to JointFit
         Fits of the calibrated joints.
     findings : tuple of Finding
         Health of the logs, strokes left out, joints that could not be calibrated.
     mechanism : Mechanism
-        The rigid-body model that was used, with the unknown tool where that was found.
+        The rigid-body model of the fits, including the unknown tool if one was identified.
     breakaway : DataFrame
-        Pairs of ramps, where breakaway was measured.
+        Pairs of torque ramps, if breakaway was measured.
     """
 
     calibration: Calibration
@@ -55,7 +58,7 @@ class Identification:
 
     @property
     def asked_for(self) -> tuple[str, ...]:
-        """Joints of which the runs were to tell: those that are calibrated, and those of which there is something to say."""
+        """Joints that the runs concern: the calibrated joints, and all other joints with a finding."""
         told = {*self.calibration.joints, *(finding.joint for finding in self.findings)}
         return tuple(name for name in self.mechanism.names if name in told)
 
@@ -66,12 +69,12 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     Parameters
     ----------
     runs : sequence of Run
-        Recorded on the same arm, with the same arm file but for ``[simulation]`` and ``tool``: each is reduced with the
-        tool that its own file states, and the calibration takes the first one's.
+        Runs of the same arm. Their arm files may differ only in ``[simulation]`` and ``tool``. Each run is reduced with the
+        tool of its own arm file; the calibration states the tool of the first run.
     options : Options, optional
-        What a fit may choose from; by default all laws and loads compete.
+        Options of the fits; by default all laws and loads compete.
     created : datetime, optional
-        What the calibration says of its making; default is the start of the last run.
+        Date of the calibration; default is the start of the last run.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""TOML files to checked tables; the first fault of a table is one sentence with its key."""
+"""Checked tables from TOML files; the message of an error names the first faulty key."""
 
 import json
 import re
@@ -14,24 +14,24 @@ from pydantic import BaseModel, ValidationError
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 
 SCHEMA = 1
-NAME = r"^\.*[\w+-][\w.+-]*$"      # of what files are called by
+NAME = r"^\.*[\w+-][\w.+-]*$"      # names after which files are named
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)
 
 
 def as_name(text: str) -> str:
-    """A name by which files are called, from any text."""
+    """Turn any text into a name that files can have."""
     return re.sub(r"[^\w.+-]", "_", text)
 
 
 def key_of(name: str) -> str:
-    """A name as a key of TOML, in quotes where it needs them."""
+    """Return a name as a TOML key, in quotes if necessary."""
     return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Parsed TOML file.
+    """Read and parse a TOML file.
 
     Raises
     ------
@@ -47,32 +47,33 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         twice = re.search(r"Cannot declare (\(.+\)) twice", str(error))
         table = ".".join(map(key_of, literal_eval(twice[1]))) if twice else ""
-        again = f"; the file has a table [{table}] already: write these keys there" if table else ""
+        again = f"; the file already has a table [{table}]: write these keys there" if table else ""
         raise InputError(f"{path}: not a TOML file: {error}{again}") from error
 
 
 def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str, Any]:
-    """The one place where older schemas become the present one; newer ones are refused."""
+    """Convert a table of an older schema to the present schema, and refuse newer schemas."""
     found = table.get("schema")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         states = "no schema is stated" if found is None else f"schema = {found!r}"
-        raise InputError(f"{path}: {states}, an integer from 1 to {schema} is needed; is it another kind of file?")
+        raise InputError(f"{path}: {states}, but an integer from 1 to {schema} is needed; check that this is the right kind of "
+                         "file")
     if found > schema:
-        raise InputError(f"{path}: schema {found} is newer than this stribeck understands ({schema}); update stribeck")
+        raise InputError(f"{path}: schema {found} is newer than the newest that this stribeck reads ({schema}); update stribeck")
     return table
 
 
 def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> _Table:
-    """A checked table from TOML; the first fault as one sentence with the key."""
+    """Check a table from TOML; the error is one sentence that names the first faulty key."""
     try:
-        return table_type.model_validate_json(json.dumps(table, default=str), strict=True)    # true is no number here
+        return table_type.model_validate_json(json.dumps(table, default=str), strict=True)    # true is not a number
     except ValidationError as error:
         raise InputError(f"{path}: {_first_fault(table_type, table, error)}") from error
 
 
 def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: ValidationError) -> str:
     faults = error.errors()
-    fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # a typo, not what it left out
+    fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # misspelt keys first
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] in _UNKNOWN:
         return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"
@@ -82,7 +83,7 @@ def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: Vali
         return f"{key} = {fault['input']!r}: a table is needed"
     message = fault["msg"].removeprefix("Value error, ")
     if fault.get("ctx", {}).get("pattern") == NAME:
-        message = "a name may hold letters, digits and . _ + -, and no blanks, as files are called by it"
+        message = "a name may hold letters, digits and . _ + -, and no blanks, because files are named after it"
     if not key:
         return message
     if isinstance(fault["input"], dict | list):
@@ -91,7 +92,7 @@ def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: Vali
 
 
 def _valid_keys(table_type: Any, where: tuple[int | str, ...]) -> list[str]:
-    """Names that a table at this place may hold."""
+    """Return the valid keys of the table at this place."""
     here: Any = table_type
     for part in where:
         fields = _fields(here)
@@ -107,7 +108,7 @@ def _fields(here: Any) -> dict[Any, Any]:
 
 
 def _inner(annotation: Any) -> Any:
-    """The table type inside dict[str, T], tuple[T, ...] or T | None."""
+    """Return the table type T inside dict[str, T], tuple[T, ...] or T | None."""
     for argument in getattr(annotation, "__args__", ()):
         if _fields(argument):
             return argument

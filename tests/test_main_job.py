@@ -92,8 +92,8 @@ def test_drift_can_be_left_in(campaign, tmp_path):
     """Friction of an arm that warms up falls over the run; told beside the law, or in it."""
     assert run(["fit", str(campaign), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
     page, taken = ((folder / "report.html").read_text(encoding="utf-8") for folder in (tmp_path / "in", campaign))
-    assert "taken out; the parameters stand for the middle of the run" in taken
-    assert "taken out; the parameters stand for the middle of the run" not in page
+    assert "removed from the fit; the parameters hold for the middle of the run" in taken
+    assert "removed from the fit; the parameters hold for the middle of the run" not in page
     assert Calibration.load(tmp_path / "in").fit["drift"] == "none"
 
 

@@ -1,4 +1,4 @@
-"""The calibration of an arm as a function of the arm's state: friction of every joint along a motion."""
+"""Calibration of an arm: friction of every joint as a function of the state of the arm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ class Calibration(CalibrationContent):
     Attributes
     ----------
     folder : Path
-        Where the file and the model lie; the other attributes are those of `CalibrationContent`.
+        Folder of the file and the model; the other attributes are those of `CalibrationContent`.
 
     Examples
     --------
@@ -52,16 +52,16 @@ class Calibration(CalibrationContent):
 
     @property
     def pass_count(self) -> int:
-        """Runs that stand for themselves: neither the rest of another one nor of ramps."""
+        """Number of passes: runs that neither continue another run nor consist of torque ramps."""
         return sum("continues" not in run and "purpose" not in run for run in self.runs)
 
     def with_offset(self) -> "Calibration":
-        """The calibration with each joint's torque offset as part of its friction, as feed-forward and C code may want it.
+        """Return the calibration with the torque offset of each joint added to its friction, for feed-forward and C code.
 
-        The offset is a constant torque at all speeds and at rest: half the difference between the Coulomb friction of both
-        directions, or an error of the torque signal or the model's gravity; constant speeds tell only their sum. It was fitted
-        beside the model's gravity times `gravity["scale"]` of the joint. The file of a calibration holds the offset beside the
-        friction, so that one with it inside is not saved.
+        The offset is a constant torque at all speeds and at rest. It is the sum of half the difference between the Coulomb
+        friction of both directions and errors of the torque signal or of the model's gravity; constant speeds show only this
+        sum. It was fitted together with the model's gravity times `gravity["scale"]` of the joint. A calibration file stores
+        the offset separately from the friction, so a calibration with the offset in its friction cannot be saved.
         """
         return replace(self, joints={name: joint.with_offset() for name, joint in self.joints.items()})
 
@@ -83,16 +83,16 @@ class Calibration(CalibrationContent):
         Raises
         ------
         InputError
-            If it is one `with_offset`, which its file could not tell from others.
+            If it was made by `with_offset`: a file could not tell it from other calibrations.
         """
         if any(joint.offset for joint in self.joints.values()):
-            raise InputError(f"{path}: a calibration with_offset() is not saved; save the one that it was made of, and take "
-                             "with_offset() of what is loaded")
+            raise InputError(f"{path}: a calibration from with_offset() cannot be saved; save the original calibration, and call "
+                             "with_offset() after loading it")
         write_calibration(path, self)
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """Rigid-body model that the calibration was made with: bearings, tools, and what was found of links and passive joints.
+        """Rigid-body model of the calibration, with bearings, tools, and the identified links and passive joints.
 
         Raises
         ------
@@ -104,18 +104,19 @@ class Calibration(CalibrationContent):
 
     @cached_property
     def stated_mechanism(self) -> Mechanism:
-        """The model as its file states it, with the bearings and tools that the calibration was made with.
+        """Rigid-body model as its file states it, with the bearings and tools of the calibration.
 
         Raises
         ------
         InputError
-            If the model beside the calibration is missing or was changed.
+            If the model file beside the calibration is missing or was changed.
         """
         path = self.folder / Path(self.model.file).name
         if not path.is_file():
             raise InputError(f"{path}: the calibration's model is missing; keep it beside calibration.toml")
         if file_sha256(path) != self.model.sha256:
-            raise InputError(f"{path}: not the model that the calibration was made with (its sha256 differs)")
+            raise InputError(f"{path}: this is not the model that the calibration was made with (its sha256 differs); restore "
+                             "the original file")
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
         mechanism = mechanism_of(path, self.arm, self.model.gravity,
                                  (self.model.tool, self.model.unknown_tool.tool), bearings, self.model.stated_chain)
@@ -125,41 +126,41 @@ class Calibration(CalibrationContent):
         if self.model.passive.classes:
             with about_file(f"{self.folder / 'calibration.toml'}: model.passive"):
                 if (chain := self.model.passive.of(mechanism).chain) is None:
-                    raise InputError(f"{self.arm} is no closed chain")
+                    raise InputError(f"{self.arm} is not a closed chain")
                 check_classes(chain.whole, chain.classes)
         for name in self.joints:
             if name not in mechanism.names:
                 raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
         for name in self.motors.motors:
             if name not in self.model.transmission:
-                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission says nothing of this "
+                raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission does not list this "
                                  "motor")
         return mechanism
 
     def with_inertia(self, arm: Mechanism) -> Mechanism:
-        """The same arm, perhaps with another tool, with what was found of its links and passive joints."""
+        """Add the identified links and passive joints to a model of the same arm, perhaps with another tool."""
         if self.model.inertia is not None:
             arm = changed(arm, inertial_parameters(self.mechanism) - inertial_parameters(self.stated_mechanism))
         return self.model.passive.of(arm)
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> list["Calibration"]:
-        """Draw `n` calibrations whose parameters are as plausible as the estimates and their covariance say.
+        """Draw `n` calibrations with parameters from the distribution of the estimates (mean and covariance).
 
-        A simulation that randomises friction takes one of them per episode; each can be exported and used like the calibration
-        itself.
+        A simulation that randomises friction takes one calibration per episode. Each can be exported and used like the
+        original calibration.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of calibrations.
         rng : numpy.random.Generator or int, optional
             Generator, or its seed.
 
         Returns
         -------
         list of Calibration
-            Each with values only, no intervals. Joints are drawn independently; friction of shared motors and passive joints
-            stays as it is.
+            Calibrations with values only, without intervals. Joints are drawn independently; friction of shared motors and
+            passive joints is not varied.
         """
         rng = np.random.default_rng(rng)
         drawn = {name: joint.drawn(n, rng) for name, joint in self.joints.items()}
@@ -170,14 +171,14 @@ class Calibration(CalibrationContent):
         return parameter_frame({name: joint.parameters for name, joint in self.joints.items()})
 
     def plot(self, joints: Sequence[str] | None = None) -> "dict[str, Axes]":
-        """Draw friction over speed with its 95 % band, at the least, middle and greatest load, a panel a joint.
+        """Draw friction over speed with its 95 % band, at the least, middle and greatest load, one panel per joint.
 
-        The points of the fit are drawn too, where ``points.csv`` lies beside the calibration.
+        The points of the fit are drawn, too, if ``points.csv`` is beside the calibration.
 
         Parameters
         ----------
         joints : sequence of str, optional
-            Which joints; default all that are calibrated.
+            Joints to draw; default all calibrated joints.
 
         Returns
         -------
@@ -221,12 +222,12 @@ class Calibration(CalibrationContent):
         Returns
         -------
         ndarray, shape (n,) or (N, n)
-            Friction [N·m or N], that of motors which move several joints among it; nan where a joint was not calibrated.
+            Friction [N·m or N], including the friction of shared motors; nan where a joint was not calibrated.
         """
         return self.friction_on(self.mechanism, q, dq, ddq)
 
     def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """The same with the loads of another model, such as that of the arm with another tool."""
+        """Friction torque as `friction`, with the loads of another model, such as the arm with another tool."""
         if np.ndim(q) == 1:
             one = [np.asarray(values, dtype=float)[None] for values in ((q, dq) if ddq is None else (q, dq, ddq))]
             return np.asarray(self.friction_on(mechanism, *one)[0])

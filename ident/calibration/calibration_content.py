@@ -1,4 +1,4 @@
-"""What a calibration file holds, as data."""
+"""Content of a calibration file, as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,26 +16,26 @@ from stribeck.ident.model.files.stated_loops import LoopTable, StatedChain
 
 @dataclass(frozen=True)
 class Model:
-    """Which rigid-body model the loads come from.
+    """Rigid-body model from which the loads come.
 
     Attributes
     ----------
     file, sha256 : str
-        File beside the calibration, and its digest.
+        Model file beside the calibration, and its digest.
     gravity : tuple of float
         [m/s²].
     tool, unknown_tool
-        Stated by the arm file, and found.
+        Tool that the arm file states, and tool that was identified.
     inertia : IdentifiedInertia, optional
-        Of the links, tools among them, in place of the file's.
+        Identified inertia of the links, including tools; replaces that of the file.
     transmission : mapping of str to mapping of str to float
-        Motors that move several joints, and how: motor -> joint -> ratio.
+        Motors that move several joints: motor -> joint -> ratio.
     drives : tuple of str
-        Joints with a drive, where a URDF or MJCF has loops.
+        Joints with a drive, if a URDF or MJCF has loops.
     loops : tuple of LoopTable
-        Loops that the arm file states for it.
+        Loops that the arm file states for the model.
     passive : PassiveFriction
-        Friction of a closed chain's joints without a drive, which its drives feel.
+        Friction of a closed chain's passive joints, which its drives feel.
     """
 
     file: str
@@ -51,24 +51,24 @@ class Model:
 
     @property
     def stated_chain(self) -> StatedChain:
-        """What is stated beside the file of the closed chain that it may be."""
+        """Drives and loops that are stated in addition to the model file, for a closed chain."""
         return StatedChain(self.drives, False, self.loops, f"the calibration's model {self.file}")
 
 
 @dataclass(frozen=True)
 class CalibrationContent:
-    """What ``calibration.toml`` holds.
+    """Content of ``calibration.toml``.
 
     Attributes
     ----------
     arm, method, torque_basis : str
-        Which arm, how it was measured, and which torque the numbers are in: "drive" as it reports it, "gravity-corrected"
-        divided by `torque_scale` of the joints that have one.
+        Name of the arm, method of measurement, and basis of torques: "drive" as the drive reports them, "gravity-corrected"
+        divided by the `torque_scale` of a joint.
     created : datetime
-        When it was fitted.
+        Date of the fit.
     runs : tuple of dict
-        Runs it rests on: path, sha256, `tool` where it is not the model's, the run that it `continues`, its `purpose` where that
-        is not to be fitted.
+        Fitted runs: path, sha256, `tool` if it is not the model's, the run that this run `continues`, and `purpose` if the run
+        was not fitted.
     model : Model
         Rigid-body model.
     fit : dict
@@ -76,7 +76,7 @@ class CalibrationContent:
     joints : dict of str to JointCalibration
         Friction by joint.
     motors : MotorFriction
-        Friction of motors that move several joints, where it was told apart from that of the joints; it is not in theirs.
+        Friction of motors that move several joints, if it was separated; friction of the joints excludes it.
     """
 
     arm: str

@@ -1,4 +1,4 @@
-"""The calibration file: TOML with one parameter a line, read and written."""
+"""Reading and writing the calibration file: TOML with one parameter per line."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,26 +22,26 @@ DIGITS = 6              # significant digits of numbers in the file
 
 
 def calibration_path(path: Path) -> Path:
-    """The calibration file at a path, which may be its folder.
+    """Return the path of the calibration file, from that path or from its folder.
 
     Raises
     ------
     InputError
-        If the folder holds runs that were not fitted yet.
+        If the folder holds runs, but no calibration.
     """
     file = path / "calibration.toml" if path.is_dir() else path
     if (path / "runs").is_dir() and not file.exists():
-        raise InputError(f"{path}: it holds runs, but no calibration yet; {command('fit', path)} makes it")
+        raise InputError(f"{path}: this folder holds runs, but no calibration yet; make it with: {command('fit', path)}")
     return file
 
 
 def read_calibration(path: Path) -> CalibrationContent:
-    """What a calibration file holds.
+    """Read the content of a calibration file.
 
     Raises
     ------
     InputError
-        If it is missing or malformed; names the key.
+        If the file is missing or malformed; names the key.
     """
     table = parse_table(CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
     joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
@@ -53,7 +53,7 @@ def read_calibration(path: Path) -> CalibrationContent:
 
 
 def write_calibration(path: Path, calibration: CalibrationContent) -> None:
-    """Write a calibration as TOML, one parameter a line."""
+    """Write a calibration as TOML, one parameter per line."""
     write_whole(path, tomlkit.dumps(_document(calibration)))
 
 
@@ -123,7 +123,7 @@ def _passive_table(joints: RubbingJoints) -> Any:
 
 
 def _inertia_table(inertia: IdentifiedInertia) -> Any:
-    """One link, and one combination of parameters, a line."""
+    """Return the table with one link, or one combination of parameters, per line."""
     table = tomlkit.table()
     for key in ("deviation", "constants"):
         table[key] = _rounded(getattr(inertia, key))
@@ -175,7 +175,7 @@ def _joint_table(joint: JointCalibration) -> Any:
 
 
 def _parameters(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
-    """One parameter a line, without what it does not have."""
+    """Return inline tables, one per parameter, without empty entries."""
     return {name: _inline({key: value for key, value in vars(parameter).items() if value not in (None, "")})
             for name, parameter in parameters.items()}
 
@@ -187,7 +187,7 @@ def _inline(values: Mapping[str, Any]) -> Any:
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers to the digits that the file keeps."""
+    """Round numbers to the digits of the file."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):

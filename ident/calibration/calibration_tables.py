@@ -1,4 +1,4 @@
-"""The tables of a calibration file, checked key by key and against each other, and what each becomes."""
+"""Tables of a calibration file: checks of keys and of combinations of keys, and conversion to data."""
 
 import math
 from datetime import datetime
@@ -32,7 +32,7 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 def _rising(pair: tuple[float, float]) -> tuple[float, float]:
     if not pair[0] <= pair[1]:
-        raise ValueError(f"the lower end {pair[0]:g} is above the upper {pair[1]:g}")
+        raise ValueError(f"the lower end {pair[0]:g} is above the upper end {pair[1]:g}")
     return pair
 
 
@@ -58,7 +58,7 @@ class ParameterTable(BaseModel):
         if self.value is not None and self.low is not None and self.high is not None:
             room = 1e-3 * (abs(self.low) + abs(self.high))                  # digits are rounded
             if not self.low - room <= self.value <= self.high + room:
-                raise ValueError(f"the value {self.value:g} is not in its interval, {self.low:g} ... {self.high:g}")
+                raise ValueError(f"the value {self.value:g} is outside its interval, {self.low:g} ... {self.high:g}")
         return self
 
 
@@ -76,7 +76,8 @@ class _UnknownToolTable(BaseModel):
         for name in TOOL_PARAMETERS if self.status == "used" else ():
             value = found[name].value if name in found else None
             if value is None or (name == MASS and value <= 0.0):
-                raise ValueError(f"{name} = {value}: a tool that is used needs {'a positive mass' if name == MASS else 'it'}")
+                raise ValueError(f"{name} = {value}: a tool with status \"used\" needs "
+                                 f"{'a positive mass' if name == MASS else 'this value'}")
         return self
 
     def unknown_tool(self) -> UnknownTool:
@@ -200,20 +201,21 @@ class JointCalibrationTable(BaseModel):
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
-        """The joint, after checks that concern several keys; `where` begins their messages."""
+        """Return the joint, after checks of several keys together; `where` begins the messages."""
         if not is_law(self.law):
             raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
         components = components_of(parameters) if self.load == "components" else ()
         if self.load == "components" and not components:
-            raise InputError(f"{where}.parameters: load = \"components\" needs a coulomb_coefficient_ of {', '.join(COMPONENTS)}")
+            raise InputError(f"{where}.parameters: load = \"components\" needs a coulomb_coefficient_NAME for at least one of "
+                             f"{', '.join(COMPONENTS)}")
         if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
-            raise InputError(f"{where}.load_range has not the loads of the parameters: {', '.join(components) or self.load}")
+            raise InputError(f"{where}.load_range must have the loads of the parameters: {', '.join(components) or self.load}")
         own = law_named(self.law).parameters(self.load != "none", components)
         foreign = next((name for name, found in parameters.items() if found.value is not None and name not in own), None)
         if foreign is not None:
-            raise InputError(f"{where}.parameters: {unknown_name('parameter', foreign, own)}; the law {self.law} with load "
-                             f"{self.load} has no other")
+            raise InputError(f"{where}.parameters: {unknown_name('parameter', foreign, own)}; these are the parameters "
+                             f"of the law {self.law} with load {self.load}")
         for name in own:
             value = parameters[name].value if name in parameters else None
             if value is None:
@@ -230,14 +232,14 @@ class JointCalibrationTable(BaseModel):
             if self.directional == "driving" and self.load in ("none", "components"):
                 raise InputError(f"{where}.load = \"{self.load}\": directional = \"driving\" needs a single load")
         if self.further_error is not None and not np.all(np.diff([speed for speed, _ in self.further_error]) > 0.0):
-            raise InputError(f"{where}.further_error: its speeds must ascend")
+            raise InputError(f"{where}.further_error: speeds must be in ascending order")
         for name in self.correlation.names:
             if name not in parameters:
                 raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")
         n = len(self.correlation.names)
         if [len(row) for row in self.correlation.matrix] != [n] * n:
             raise InputError(f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
-                             f"{[len(row) for row in self.correlation.matrix]} numbers, {n} of {n} are needed")
+                             f"{[len(row) for row in self.correlation.matrix]} numbers; {n} rows of {n} numbers are needed")
         return JointCalibration(self.law, self.load, parameters,
                                 {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
                                 self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
@@ -259,13 +261,13 @@ class MotorTable(BaseModel):
     parameters: dict[str, ParameterTable]
 
     def motor(self, where: str) -> RubbingMotor:
-        """The motor, after checks that concern several keys; `where` begins their messages."""
+        """Return the motor, after checks of several keys together; `where` begins the messages."""
         if not is_law(self.law):
             raise InputError(f"{where}.law: {unknown_name('law', self.law, law_names())}")
         own = (*law_named(self.law).parameters(False), INERTIA)
         for name in self.parameters:
             if name not in own:
-                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, own)}; the law {self.law} has no other")
+                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, own)}, for the law {self.law}")
         for name in law_named(self.law).parameters(False):
             if name not in self.parameters or self.parameters[name].value is None:
                 raise InputError(f"{where}.parameters.{name} has no value; a motor with the law {self.law} needs it")
@@ -274,7 +276,7 @@ class MotorTable(BaseModel):
 
 
 class _FitTable(BaseModel):
-    """What is needed to repeat the fit; other entries are for people."""
+    """Options that are needed to repeat the fit; other entries are for information."""
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=False)
     law: str | None = None
@@ -287,7 +289,7 @@ class _FitTable(BaseModel):
     def _finite(self) -> "_FitTable":
         for name, value in (self.model_extra or {}).items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{name} = {value} is no number")
+                raise ValueError(f"{name} = {value} is not a finite number")
         return self
 
 

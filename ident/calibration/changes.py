@@ -1,12 +1,12 @@
-r"""What changed between two calibrations: parameters, and the friction that they give at the same speeds and loads.
+r"""Changes between two calibrations: parameters, and friction at the same speeds and loads.
 
-A difference counts as a change where it exceeds what both intervals and the deviation between runs leave open,
+A difference counts as a change if it exceeds the tolerance that follows from both intervals and the deviation between runs,
 
 .. math:: |b - a| > \frac{z}{1.96} \sqrt{h_a^2 + h_b^2 + (t\, s)^2 (1/n_a + 1/n_b)}
 
-with the 95 % half widths h towards each other, the between-run deviation s of n runs (pooled; Student's t), and z such that
-the whole comparison, not each of its numbers, is wrong in at most one case of twenty (Bonferroni). A curve is compared at
-once at all speeds and loads (Scheffé): parameters that are known only together may trade places while the friction stays.
+with the 95 % half widths h on the sides that face each other, the deviation s between n runs (pooled; Student's t), and z such
+that the whole comparison, not each number, is wrong in at most one case of twenty (Bonferroni). Curves are compared
+simultaneously at all speeds and loads (Scheffé): correlated parameters may change while the friction stays the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ _GRAVITY = ("scale", "offset", *_DIRECTIONS)
 
 
 class _Change:
-    """What was found before and after, and the difference that is left open."""
+    """A quantity before and after, and the tolerance of its difference."""
 
     before: float
     after: float
@@ -46,12 +46,12 @@ class _Change:
 
     @property
     def difference(self) -> float:
-        """After less before."""
+        """Value after minus value before."""
         return self.after - self.before
 
     @property
     def changed(self) -> bool:
-        """Whether the difference is beyond what is left open."""
+        """Whether the difference exceeds the tolerance."""
         return abs(self.difference) > self.allowed
 
 
@@ -65,7 +65,7 @@ class ParameterChange(_Change):
     before, after : float
         Estimates.
     allowed : float
-        Difference that intervals and between-run deviation leave open.
+        Tolerance of the difference, from intervals and the deviation between runs.
     """
 
     joint: str
@@ -78,7 +78,7 @@ class ParameterChange(_Change):
 
 @dataclass(frozen=True)
 class CurveChange(_Change):
-    """Friction of one joint in two calibrations, where its difference exceeds most what is left open.
+    """Friction of one joint in two calibrations, at the speed and load where its difference is largest against the tolerance.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class CurveChange(_Change):
     speed : float
         [rad/s or m/s]
     load : float, optional
-        Load of that place; None where neither grows with one, or the loads are of different kinds.
+        Load at this point; None if neither friction grows with a load, or the loads are of different kinds.
     before, after, allowed : float
-        Friction and the difference that is left open there [N·m].
+        Friction and the tolerance of its difference at this point [N·m].
     rms : float
         Difference over all common speeds and loads, as a fraction of the friction before.
     """
@@ -110,15 +110,15 @@ class Comparison:
     Attributes
     ----------
     parameters : tuple of ParameterChange
-        Of laws that are the same, and the torque signal's scale and offset.
+        Parameters of joints with the same law in both, and scale and offset of the torque signal.
     curves : dict of str to CurveChange
-        Friction by joint, where speeds are common.
+        Friction by joint, if the speed ranges overlap.
     apart : tuple of str
-        Joints whose friction was not compared: their speeds or loads have nothing in common.
+        Joints whose friction was not compared: their speed or load ranges do not overlap.
     notes : tuple of str
-        What was not compared and why; what between-run deviation is missing.
+        What was not compared and why; whether the deviation between runs is unknown.
     before, after : Calibration
-        The two.
+        The two calibrations.
     """
 
     parameters: tuple[ParameterChange, ...]
@@ -130,7 +130,7 @@ class Comparison:
 
     @property
     def traded(self) -> tuple[str, ...]:
-        """Joints whose law's parameters changed while the friction stayed."""
+        """Joints whose parameters changed while the friction stayed the same."""
         moved = {change.joint for change in self.parameters if change.changed and change.name not in _GRAVITY}
         return tuple(joint for joint, curve in self.curves.items() if joint in moved and not curve.changed)
 
@@ -165,18 +165,19 @@ class Comparison:
 
 
 def compare(before: Calibration, after: Calibration) -> Comparison:
-    """Compare two calibrations of an arm, or of two arms of a kind.
+    """Compare two calibrations of an arm, or of two arms of the same type.
 
     Raises
     ------
     InputError
-        If they have no joint in common, joints of different units, or torque of different basis.
+        If they have no joint in common, a joint has different units, or the torque basis differs.
     """
     joints = [name for name in before.joints if name in after.joints]
     if not joints:
-        raise InputError(f"no joint in common: {', '.join(before.joints)} and {', '.join(after.joints)}")
+        raise InputError(f"the calibrations have no joint in common: {', '.join(before.joints)} and {', '.join(after.joints)}")
     if before.torque_basis != after.torque_basis:
-        raise InputError(f"torque_basis is {before.torque_basis} here and {after.torque_basis} there; fit both the same way")
+        raise InputError(f"torque_basis is {before.torque_basis} in the first calibration and {after.torque_basis} in the other; "
+                         "fit both with the same --torque-basis")
     runs = max(1, before.pass_count), max(1, after.pass_count)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
@@ -196,7 +197,7 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
 
 
 def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
-    """Parameters that mean the same in both and have intervals."""
+    """Yield the parameters that have the same meaning in both calibrations and intervals."""
     pairs = {key: found for key in _GRAVITY if (found := _beside_law(a, b, key)) is not None}
     if _same_law(a, b):
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
@@ -206,31 +207,34 @@ def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str,
 
 
 def _passive_friction(calibration: Calibration) -> dict[str, tuple[tuple[str, ...], str, dict[str, float] | None]]:
-    """Joints without a drive whose friction is told, by what it goes with, or is stated."""
+    """Return the passive joints whose friction is identified or stated: joints, load, and stated friction."""
     return {name: (one.joints, one.load, None if one.parameters else dict(one.friction))
             for name, one in calibration.model.passive.classes.items()}
 
 
 def _of_motor(name: str) -> str:
-    """What stands for a joint's name where a motor that moves several joints is compared."""
+    """Return the name of a shared motor in the table of parameters, in place of a joint's name."""
     return f"motor of {name}"
 
 
 def _alike(a: RubbingMotor, b: RubbingMotor) -> Iterator[tuple[str, Parameter, Parameter]]:
-    """Parameters of a motor that mean the same in both and have intervals."""
+    """Yield the parameters of a motor that have the same meaning in both calibrations and intervals."""
     if a.law == b.law:
         yield from _both(a.parameters, b.parameters)
 
 
 def _both(a: Mapping[str, Parameter], b: Mapping[str, Parameter]) -> Iterator[tuple[str, Parameter, Parameter]]:
-    """Parameters that both have, with intervals."""
+    """Yield the parameters that both have with intervals."""
     for key, p in a.items():
         if (q := b.get(key)) is not None and p.half_width is not None and q.half_width is not None:
             yield key, p, q
 
 
 def _beside_law(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Parameter, Parameter] | None:
-    """A parameter beside the law in both; where one shows no difference between the directions, it is zero, told as well."""
+    """Return a parameter fitted with the law, in both calibrations.
+
+    If one calibration has no difference between the directions, its difference is zero with the interval of the other.
+    """
     p, q = a.gravity.get(key), b.gravity.get(key)
     if key in _DIRECTIONS and "none" in (a.directional, b.directional):
         known = p or q
@@ -246,13 +250,13 @@ def _same_law(a: JointCalibration, b: JointCalibration) -> bool:
 
 
 def _half_width(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
-    """95 % half width of the difference of two estimates, each with its interval's side towards the other."""
+    """Return the 95 % half width of the difference of two estimates, from the sides of the intervals that face each other."""
     low, high = sorted(tuple(float(end or 0.0) for end in (p.value, p.low, p.high)) for p in (a, b))
     return float(np.hypot(np.hypot(low[2] - low[0], high[0] - high[1]), _between_runs(a, b, runs)))
 
 
 def _between_runs(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
-    """95 % half width that the deviation between runs adds to a difference; zero where none is known."""
+    """Return the 95 % half width that the deviation between runs adds to a difference; zero if the deviation is unknown."""
     known = [(one.repeat_deviation, n) for one, n in zip((a, b), runs, strict=True) if one.repeat_deviation is not None and n > 1]
     freedom = sum(n - 1 for _, n in known)
     if not freedom:
@@ -262,7 +266,7 @@ def _between_runs(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
 
 
 def _curve_change(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int, int], level: float) -> CurveChange | None:
-    """Friction at the same speeds and loads, where the difference exceeds most what is left open."""
+    """Return friction at the speed and load where the difference is largest against its tolerance; None without overlap."""
     low, high = max(a.velocity_range[0], b.velocity_range[0]), min(a.velocity_range[1], b.velocity_range[1])
     levels = _common_loads(a, b)
     if not low < high or levels is None:
@@ -281,20 +285,21 @@ def _curve_change(name: str, a: JointCalibration, b: JointCalibration, runs: tup
 
 
 def _curve_variance(joint: JointCalibration, other: JointCalibration, w: Array, load: Array, runs: tuple[int, int]) -> Array:
-    """Squared standard error of the curve, with its share of the deviation between runs."""
+    """Return the squared standard error of the curve, with half of the variance between runs."""
     if not joint.names:
         return np.zeros_like(w)
     spread = {}
     for name in joint.names:
         own = joint.parameters[name]
         rival = other.parameters.get(name, own) if _same_law(joint, other) else own
-        between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance; the other has the rest
+        between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance for each curve
         spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
 
 
 def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Array] | None:
-    """Loads at which both are compared; the middle of each range where they are of different kinds, None without common ones."""
+    """Return the loads at which both are compared: common loads, the middle of each range for different kinds of load, or None
+    if the ranges do not overlap."""
     ends = [joint.load_ends for joint in (a, b) if joint.load != "none" and joint.load_range is not None]
     if not loads_agree(a, b):
         return a.middle_load[None], b.middle_load[None]
@@ -310,44 +315,47 @@ def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Arra
 def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[JointCalibration, JointCalibration]],
            curves: Mapping[str, CurveChange]) -> Iterator[str]:
     if before.arm != after.arm:
-        yield f"these are of arms with different names, {before.arm} and {after.arm}"
+        yield f"the calibrations are of arms with different names, {before.arm} and {after.arm}"
     if before.model.sha256 != after.model.sha256:
-        yield "the models beside them differ, and so may loads and gravity"
+        yield "the models of the two calibrations differ, so loads and gravity may differ, too"
     if before.model.tool != after.model.tool:
-        yield "the tools that they state differ"
+        yield "the stated tools differ"
     if before.model.inertia != after.model.inertia:
-        yield "they take the links' inertia differently (model.inertia), and so loads: their coefficients mean different things"
+        yield ("the calibrations use different link inertia (model.inertia), and so different loads: their load coefficients "
+               "cannot be compared")
     if _passive_friction(before) != _passive_friction(after):
-        yield ("they take the friction of joints without a drive differently (model.passive): where it is not told or stated, it "
-               "is in the drives' own")
+        yield ("the calibrations treat the friction of passive joints differently (model.passive): where it is neither "
+               "identified nor stated, the friction of the drives includes it")
     if before.motors.motors.keys() != after.motors.motors.keys():
-        yield ("they tell the friction of motors that move several joints differently (motors): in one it is in the joints' own, "
-               "which mean different things then")
+        yield ("the calibrations separate the friction of shared motors differently (motors): in one of them the friction of the "
+               "joints includes it, so the friction of these joints cannot be compared")
     for name in before.motors.motors.keys() & after.motors.motors.keys():
         laws = [one.motors.motors[name].law for one in (before, after)]
         if laws[0] != laws[1]:
-            yield f"motor of {name}: {laws[0]} and {laws[1]}: parameters mean different things; its friction is not compared"
+            yield f"motor of {name}: the laws {laws[0]} and {laws[1]} have different parameters; its friction is not compared"
     if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
-        yield f"both rest on {', '.join(map(str, shared.values()))}: what differs comes from the fits, not from the arm"
+        yield (f"both calibrations are fitted to {', '.join(map(str, shared.values()))}: differences come from the fits, not "
+               "from the arm")
     for name, (a, b) in pairs.items():
         units = [joint.parameters["coulomb"].unit for joint in (a, b)]
         if units[0] != units[1]:
-            raise InputError(f"joint {name} has friction in {units[0]} here and in {units[1]} there; it is not the same joint")
+            raise InputError(f"joint {name} has friction in {units[0]} in the first calibration and in {units[1]} in the other; "
+                             "it is not the same joint")
         if not _same_law(a, b):
             kinds = [f"{joint.law} with load {joint.load}" for joint in (a, b)]
-            why = " and ".join(kinds) if kinds[0] != kinds[1] else "bearings that differ"
-            yield f"{name}: {why}: parameters mean different things, the friction itself is compared" + (
+            why = " and ".join(kinds) if kinds[0] != kinds[1] else "different bearings"
+            yield f"{name}: {why}: the parameters cannot be compared; the friction curves are compared" + (
                 "" if loads_agree(a, b) else ", at the middle of each load range")
         if name not in curves:
             yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
         warm = [joint.temperature_range for joint in (a, b)]
         if warm[0] and warm[1] and (warm[0][1] < warm[1][0] or warm[1][1] < warm[0][0]):
             yield (f"{name}: measured at {warm[0][0]:.0f} to {warm[0][1]:.0f} °C and at {warm[1][0]:.0f} to {warm[1][1]:.0f} °C; "
-                   "a change may be the temperature's")
+                   "temperature may explain a change")
     for here, there, who in ((before, after, "the first"), (after, before, "the other")):
         if alone := [name for name in here.joints if name not in there.joints]:
             yield f"{', '.join(alone)}: only in {who} calibration"
     entries = (entry for joints in pairs.values() for joint in joints for entry in joint.parameters.values())
     if not any(entry.repeat_deviation is not None for entry in entries):
-        yield ("no deviation between runs is known: a warm-up or a new mounting counts as a change (calibrate --repeats, or fit "
-               "of several runs, states it)")
+        yield ("the deviation between runs is unknown, so a warm-up or a new mounting counts as a change; measure it with "
+               "calibrate --repeats, or fit several runs")

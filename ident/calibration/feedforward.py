@@ -1,7 +1,7 @@
-"""Friction feed-forward: one sample at a time, on MuJoCo's preallocated buffers.
+"""Friction feed-forward: one sample at a time, in MuJoCo's preallocated buffers.
 
-The batch code spends most of a single sample on NumPy's overhead; here MuJoCo moves the tree and the law of all joints
-that share one is evaluated at once.
+For a single sample, the batch code spends most of its time on NumPy's overhead. Here MuJoCo computes the dynamics of the tree,
+and joints with the same law are evaluated in one call.
 """
 
 import inspect
@@ -27,14 +27,14 @@ _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for e
 class Feedforward:
     """Friction torque of every joint at one sample, as a controller needs it.
 
-    ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample; with ``calibration.with_offset()`` torque
-    offsets are part of it. Not for several threads at once:
-    calls share the buffers. A closed chain takes the batch code, some milliseconds a sample.
+    ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample. A calibration from
+    ``calibration.with_offset()`` includes torque offsets. Not thread-safe: calls share buffers. A closed chain uses the batch
+    code, which takes some milliseconds per sample.
 
     Parameters
     ----------
     mechanism : Mechanism
-        For the loads: ``calibration.mechanism``, or the arm with its present tool.
+        Model for the loads: ``calibration.mechanism``, or the arm with its present tool.
     calibration : Calibration
         Laws, loads, parameters and bearings by joint name.
 
@@ -43,7 +43,7 @@ class Feedforward:
     InputError
         If the calibration has a joint that the mechanism lacks.
     ModelError
-        If the mechanism is a closed chain with all its joints, and not its driven ones.
+        If the mechanism is a closed chain with all its joints, instead of its driven joints.
 
     Examples
     --------
@@ -58,8 +58,9 @@ class Feedforward:
         import mujoco
 
         if calibration.motors.motors and mechanism.transmission is None:
-            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, and this "
-                             "mechanism no transmission; take calibration.mechanism, or the arm file that states it")
+            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, but this "
+                             "mechanism has no transmission; use calibration.mechanism, or state the transmission in the arm "
+                             "file")
         for name in calibration.joints:
             if name not in mechanism.names:
                 raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
@@ -126,7 +127,7 @@ class Feedforward:
         wrench, axis, parts = self._wrenches(), self._axis, self._parts
         along = np.einsum("jkc,jc->jk", wrench, axis)
         wrench -= along[:, :, None] * axis[:, None]
-        np.sqrt(np.einsum("jkc,jkc->kj", wrench, wrench), out=parts[1:3])      # what is left lies across the axis
+        np.sqrt(np.einsum("jkc,jkc->kj", wrench, wrench), out=parts[1:3])      # the rest is perpendicular to the axis
         parts[0], parts[3], parts[4] = self._transmitted(along), along[:, 1], along[:, 0]
         np.abs(parts, out=parts)
         load = np.einsum("ij,ij->j", self._weights, parts)
@@ -144,7 +145,7 @@ class Feedforward:
         return np.asarray(friction + self._offset + self._viscous * np.abs(w) + driving)
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """Torque that the drives give to the rigid links, without rotors and friction, shape (n,) or (N, n) [N·m or N].
+        """Return the rigid-body torque of the drives, without rotors and friction, shape (n,) or (N, n) [N·m or N].
 
         Parameters and errors as for the friction.
         """
@@ -160,32 +161,33 @@ class Feedforward:
         """Call a method at each sample of a motion, shape (N, n)."""
         motion = (q, dq) if ddq is None else (q, dq, ddq)
         if len({np.shape(one) for one in motion}) > 1:
-            raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; they need the same")
+            raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; all must have the "
+                             "same shape")
         return np.array([at(*state) for state in zip(*map(np.asarray, motion), strict=True)]).reshape(-1, *self._shape)
 
     def _drive(self, along: Array) -> Array:
-        """Torques of the drives from moments and forces along all joint axes, shape (n, 2)."""
+        """Return the torques of the drives from moments and forces along all joint axes, shape (n, 2)."""
         tau = along.ravel()[self._drive_entries]
         for follower, leader, ratio, _ in self._followers:
             tau[self._places[leader]] += ratio * tau[follower]
         return tau
 
     def _transmitted(self, along: Array) -> Array:
-        """Torques that the gears transmit, shape (n,): those of the drives, or of motors where these move several joints."""
+        """Return the torques that the gears transmit, shape (n,): of the drives, or of motors that move several joints."""
         tau = self._drive(along)
         if self._coupled is not None:
             tau[self._places] = self._coupled.torque_of_motors(tau[self._places])
         return tau
 
     def _wrenches(self) -> Array:
-        """Moment and force on the subtree of each joint, about the joint's origin, in base axes, shape (n, 2, 3)."""
+        """Return moment and force on the subtree of each joint, about the joint's origin, in base axes, shape (n, 2, 3)."""
         wrench = self._reaction.reshape(-1, 2, 3).copy()
         lever = self._centre[self._root] - self._origin                # MuJoCo's moment is about the tree's centre of mass
         wrench[:, 0] += np.einsum("abc,jb,jc->ja", _CROSS, lever, wrench[:, 1])
         return wrench
 
     def _take(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:
-        """Take over a state."""
+        """Check a state and copy it into the buffers."""
         state = self._state
         for row, value in enumerate((q, dq, ddq)):
             if value is None and row == 2:
@@ -194,14 +196,14 @@ class Feedforward:
             value = np.asarray(value, dtype=float)
             if value.shape != self._shape:
                 raise InputError(f"{('q', 'dq', 'ddq')[row]} has shape {value.shape}, {self._name} needs {self._shape}: "
-                                 f"one value each for {', '.join(self.names)}")
+                                 f"one value for each of {', '.join(self.names)}")
             state[row] = value
         if not np.isfinite(state).all():
             row, column = np.argwhere(~np.isfinite(state))[0]
             raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number")
 
     def _move(self) -> None:
-        """Bring MuJoCo's tree into the state and compute the reaction of every link."""
+        """Set MuJoCo's tree to the state and compute the reaction of every link."""
         for values, own in zip(self._motion, self._state, strict=True):
             values[self._places] = own
             for follower, leader, ratio, _ in self._followers:
@@ -214,7 +216,7 @@ class Feedforward:
 
 def _group_by_law(joints: list[JointCalibration | None],
             places: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]]:
-    """Columns and places of the joints that share a law, and the law with an array for every parameter."""
+    """Return, for each law, the columns and places of its joints, and the law with an array for every parameter."""
     groups: list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]] = []
     for name in dict.fromkeys(joint.law for joint in joints if joint is not None):
         law = law_named(name).function
@@ -233,7 +235,7 @@ def _group_by_law(joints: list[JointCalibration | None],
 
 def _component_level_weights(joints: list[JointCalibration | None], places: NDArray[np.int_],
                        shape: tuple[int, int]) -> dict[str, Array]:
-    """By how much each of `LOAD_PARTS` raises a level of friction where components have coefficients: level -> (rows, places)."""
+    """Return the coefficients with which `LOAD_PARTS` raise each level, for load components: level -> (rows, places)."""
     levels: dict[str, Array] = {}
     for place, joint in zip(places, joints, strict=True):
         if joint is None:

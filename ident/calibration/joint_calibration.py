@@ -1,4 +1,4 @@
-"""Friction of one joint: law, load, parameters and what they were fitted to, as a function of velocity and load."""
+"""Friction of one joint as a function of velocity and load: law, load, parameters and covered ranges."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -26,36 +26,37 @@ class JointCalibration:
     Attributes
     ----------
     law, load, directional : str
-        Which law, which load it grows with ("none" without), and how directions differ.
+        Name of the law, of the load with which friction grows ("none" without), and of the difference between directions.
     parameters : dict of str to Parameter
-        Parameters of the law; those without value are not part of it.
+        Parameters of the law; parameters without a value are not part of it.
     gravity : dict of str to Parameter
         Scale, offset and delay of the torque signal against the model's gravity; half the difference between the directions.
     bearing : Bearing, optional
-        What the normal load was computed with.
+        Bearing with which the normal load was computed.
     held_out_rmse : float
-        Root mean square error over round trips left out of the fit, with all of their speed but at the ends [N·m].
+        Root mean square error over round trips left out of the fit. All round trips of a speed are left out together; at the
+        slowest and fastest speed, one at a time [N·m].
     velocity_range, load_range, load_part, temperature_range : tuple of float
-        What the data covered, a `load_range` for each of the load's components where they have coefficients of their own;
-        `load_part` is the least, median and greatest share of the load in Coulomb friction [N·m].
+        Ranges of the data; a `load_range` for each load component with its own coefficient. `load_part` is the least, median
+        and greatest part of Coulomb friction that comes from the load [N·m].
     names, correlation : tuple of str, ndarray
         Parameters and the correlation of their estimates.
     factor : float
         Half width of `band` in standard errors.
     torque_scale : float, optional
-        What the drive's torque was divided by; None leaves it as it is.
+        Divisor of the drive's torque; None leaves the torque as it is.
     stribeck_share : float, optional
-        How plausible a Stribeck effect is, where laws competed: laws with one among all.
+        Plausibility of a Stribeck effect, if laws competed: share of the laws with a Stribeck effect among all.
     further_error : ndarray, shape (n, 2), optional
-        Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
+        Speeds, and the widening of the band there for other plausible laws [rad/s, N·m].
     candidates : tuple of Candidate
-        Laws and loads that competed, those whose error on what was left out is known.
+        Laws and loads that competed and have a held-out error.
     place : str
-        Waves of friction with position that the fit took out: "none", "once a turn" or "twice a turn".
+        Variation of friction with position that the fit removed: "none", "once a turn" or "twice a turn".
     offset : float
-        Constant torque that `Calibration.with_offset` made part of the friction; 0 where it was not asked for [N·m].
+        Constant torque that `Calibration.with_offset` added to the friction; 0 otherwise [N·m].
     breakaway : Breakaway, optional
-        What holds the joint at rest, where that was measured; no part of the law.
+        Breakaway torque from rest, if it was measured; not part of the law.
     """
 
     law: str
@@ -102,46 +103,48 @@ class JointCalibration:
 
     @property
     def middle_load(self) -> Array:
-        """Middle of the loads that the data covered, shape () or (m,) as for `load_ends`; zero where friction grows with none."""
+        """Middle of the loads that the data covered, shape () or (m,) as for `load_ends`; zero without load."""
         return self.load_ends.mean(axis=0) if self.load != "none" and self.load_range is not None else np.zeros(())
 
     def load_of(self, values: Callable[[str], Array]) -> Array | None:
-        """The load that friction grows with, of the loads of each kind: (N,), a column for each of `components`, or None."""
+        """Return the load with which friction grows: (N,), (N, m) with a column for each of `components`, or None."""
         if self.components:
             return np.column_stack([values(part) for part in self.components])
         return None if self.load == "none" else values(self.load)
 
     def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Friction torque at velocities and loads, shape (N,) [N·m], the mean of both directions.
+        """Return the friction torque at velocities and loads, shape (N,) [N·m], as the mean of both directions.
 
-        Where `load` is "components", loads are columns, one for each of `components`.
+        If `load` is "components", loads have a column for each of `components`.
 
         Raises
         ------
         InputError
-            If the law needs a load and none is given.
+            If the law needs a load, but no load is given.
         """
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
     def with_offset(self) -> "JointCalibration":
-        """The same with the torque offset, so far as the fit gave one, as part of the friction."""
+        """Return the joint with the torque offset, if the fit gave one, added to the friction."""
         found = self.gravity.get("offset")
         return replace(self, offset=0.0 if found is None or found.value is None else found.value)
 
     @property
     def difference(self) -> float:
-        """Half the difference between the directions: of viscous friction, or of the load coefficient when driving; else 0."""
+        """Half the difference of viscous friction between the directions, or of the load coefficient between driving and
+        back-driving; 0 without a difference."""
         return (self.gravity[DIFFERENCES[self.directional]].value or 0.0) if self.directional != "none" else 0.0
 
     def directional_torque(self, velocity: ArrayLike, load: ArrayLike | None, rigid: ArrayLike) -> Array:
-        """What friction has beyond `torque` because directions differ, and the offset if asked for, shape (N,) [N·m].
+        """Return the friction in addition to `torque` due to different directions, plus the offset, shape (N,) [N·m].
 
         Parameters
         ----------
         velocity, load : array_like, shape (N,)
             As for `torque`.
         rigid : array_like, shape (N,)
-            Rigid-body torque of the drive, signed: motion against it is driven, motion with it drives.
+            Signed rigid-body torque of the drive: with motion in its direction the joint drives, against it the joint is
+            back-driven.
         """
         w = np.asarray(velocity, dtype=float)
         if self.directional == "driving" and load is not None:
@@ -149,7 +152,7 @@ class JointCalibration:
         return self.offset + self.difference * np.abs(w)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Half width of the 95 % band of `torque`, which holds it at all speeds and loads of the data at once, (N,) [N·m]."""
+        """Return the half width of the simultaneous 95 % band of `torque`, over speeds and loads of the data, (N,) [N·m]."""
         error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
         covariance = self.correlation * np.outer(error, error)
         own = prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
@@ -158,8 +161,7 @@ class JointCalibration:
     def drawn(self, n: int, rng: np.random.Generator) -> list["JointCalibration"]:
         """Draw `n` parameter sets from the covariance of the estimates.
 
-        Estimates that are not negative stay so: a draw with another sign is drawn again. The drawn joints have values only, no
-        intervals.
+        A draw that makes a nonnegative estimate negative is repeated. The drawn joints have values only, no intervals.
         """
         mean = np.array([self.values[name] for name in self.names])
         error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
@@ -175,7 +177,7 @@ class JointCalibration:
         return [self._with(dict(zip(self.names, map(float, row), strict=True))) for row in values]
 
     def _with(self, values: Mapping[str, float]) -> "JointCalibration":
-        """The same with other values of some parameters, and no intervals."""
+        """Return the joint with other values of some parameters, without intervals."""
         known = {name: Parameter(values.get(name, entry.value), None, None, None, entry.unit, entry.verdict)
                  for name, entry in self.parameters.items()}
         return replace(self, parameters=known, names=(), correlation=np.zeros((0, 0)), further_error=None)

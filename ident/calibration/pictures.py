@@ -1,4 +1,4 @@
-"""Friction of calibrated joints as a picture."""
+"""Plots of the friction of calibrated joints."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ COLOURS = ("#7a8794", "#b4532a", "#1b3a5c", "#5ab4ac", "#8f6bb0", "#c49a2c")    
 
 
 def draw_joint(ax: "Axes", name: str, joint: JointCalibration, points: pd.DataFrame | None) -> None:
-    """Draw friction at the least, middle and greatest load, and the points it was fitted to where they are known."""
+    """Draw friction at the least, middle and greatest load, and the points of the fit if they are known."""
     single = joint.load != "none" and joint.load_range is not None and not joint.components
     loads = np.array([joint.load_ends[0], joint.middle_load, joint.load_ends[1]]) if single else np.zeros(1)
     low, high, unit = float(loads[0]), float(loads[-1]), joint.parameters["coulomb"].unit
@@ -34,18 +34,18 @@ def draw_joint(ax: "Axes", name: str, joint: JointCalibration, points: pd.DataFr
 
 
 def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration | None], labels: Sequence[str]) -> None:
-    """Draw friction of one joint by several calibrations at the middle of the first range of loads.
+    """Draw friction of one joint from several calibrations, at the middle of the first load range.
 
     Parameters
     ----------
     ax : Axes
-        Where.
+        Panel to draw on.
     name : str
         The joint.
     joints : sequence of JointCalibration or None
-        The joint in each calibration; None where a calibration lacks it.
+        The joint in each calibration; None if a calibration lacks the joint.
     labels : sequence of str
-        What the calibrations are called.
+        Labels of the calibrations.
     """
     known = [joint for joint in joints if joint is not None]
     shared = all(loads_agree(known[0], other) for other in known)
@@ -60,7 +60,7 @@ def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration |
 
 
 def stored_points(folder: Path, names: Mapping[str, JointCalibration]) -> dict[str, pd.DataFrame]:
-    """Return the points that a calibration was fitted to, by joint, from the ``points.csv`` beside it; none without that file."""
+    """Return the points of the fit by joint, from the ``points.csv`` beside the calibration; empty without this file."""
     if not (folder / "points.csv").is_file():
         return {}
     table = pd.read_csv(folder / "points.csv")

@@ -1,10 +1,10 @@
-r"""Validation: the torque that a calibration predicts against the torque measured in a run that was not fitted.
+r"""Validation: predicted torque of a calibration against measured torque of a run that was not fitted.
 
 .. math:: \hat\tau(t) = s\, \tau_\mathrm{rigid}(q, \dot q, \ddot q) + \tau_f(\dot q, L) + \tau_0, \quad
           \tau(t) \leftrightarrow \hat\tau(t - d)
 
-with the scale s of the torque signal against gravity, its offset and its delay d where the calibration knows them. Measured
-and predicted torque pass the same low-pass (`motion_points`), so that neither noise nor its filter is held against the law.
+with the scale s of the torque signal against gravity, its offset and its delay d, if the calibration states them. Measured and
+predicted torque pass the same low-pass filter (`motion_points`), so neither noise nor the filter counts as an error of the law.
 """
 
 from collections.abc import Mapping
@@ -34,28 +34,28 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.views.frames import frame_html
 from stribeck.ident.whole_files import file_sha256
 
-_INERTIA_EXPLAINS = 0.5 # part of what is left, squared, from which it is said to follow the acceleration
-TOLERANCE = 0.1         # error of the torque, as a part of friction, up to which a joint passes
+_INERTIA_EXPLAINS = 0.5 # least part of the squared error that must follow the acceleration for the error to count as inertia
+TOLERANCE = 0.1         # largest error of the torque, as a part of friction, with which a joint passes
 
 
 @dataclass(frozen=True)
 class JointValidation:
-    """How well one joint's torque is predicted; all rms over the points [N·m or N].
+    """Prediction error of one joint's torque; root mean squares over the points [N·m or N].
 
     Attributes
     ----------
     error, without_friction : float
-        Measured less predicted torque, and the same with friction left out of the prediction.
+        Measured minus predicted torque, and the same with a prediction without friction.
     friction, noise : float
-        Predicted friction, and noise of the measured torque behind the filter.
+        Predicted friction, and noise of the measured torque after the filter.
     outside : float
-        Share of the points at speeds that the calibration's data did not cover.
+        Share of the points at speeds outside the calibrated range.
     inertia : float
-        That whose torque the error looks like [kg·m² or kg]; 0 where it follows something else than the acceleration.
+        Inertia that would explain most of the error [kg·m² or kg]; 0 if the error does not follow the acceleration.
     passed : bool
-        Whether the error, but for the noise, is within the tolerance.
+        Whether the error without noise is within the tolerance.
     lack_of_fit : tuple of Misfit
-        Variables over which the error runs, beyond a scale of friction and an offset, and somewhere by more than the tolerance.
+        Variables with which the error varies, beyond a scale of friction and an offset, by more than the tolerance somewhere.
     t, measured, predicted, rigid : ndarray, shape (N,)
         Time [s], torques, and the prediction without friction.
     """
@@ -76,14 +76,14 @@ class JointValidation:
 
 @dataclass(frozen=True)
 class Validation:
-    """A run against a calibration.
+    """Result of validating a calibration with a run.
 
     Attributes
     ----------
     joints : dict of str to JointValidation
         Calibrated joints that were judged.
     left_out : dict of str to str
-        Those that were not, and why.
+        Calibrated joints that were not judged, and why.
     """
 
     joints: dict[str, JointValidation]
@@ -109,9 +109,9 @@ class Validation:
 
 
 def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -> Validation:
-    """Predict the torque of every calibrated joint that moves in a run.
+    """Predict the torque of every calibrated joint that moves in a run, and compare it with the measured torque.
 
-    A joint passes if the rms of measured less predicted torque, without the noise, is at most `tolerance` of the rms of its
+    A joint passes if the RMS of measured minus predicted torque, without noise, is at most `tolerance` times the RMS of its
     friction.
 
     Parameters
@@ -121,18 +121,18 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
     calibration : Calibration
         Fitted to other runs.
     tolerance : float
-        Largest error as a part of friction.
+        Largest allowed error as a part of friction.
 
     Raises
     ------
     InputError
-        If the calibration was fitted to this very run, or is of an arm with other joints.
+        If the calibration was fitted to this run, or the arm has other joints or another model.
     FitError
         If no calibrated joint moves.
     """
     if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
-        raise InputError(f"{run.path}: this calibration was fitted to this run; record another (stribeck run ARM --experiment "
-                         "validation)")
+        raise InputError(f"{run.path}: this calibration was fitted to this run; record another run (stribeck run ARM "
+                         "--experiment validation)")
     mechanism = _as_recorded(run, calibration)
     log, found, reasons = filtered([run], [mechanism]), {}, {}
     alone = calibration.motors.left_out_of(log)
@@ -148,31 +148,35 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
         except FitError as error:
             reasons[name] = str(error)
     if not found:
-        raise FitError(f"{run.path}: nothing to validate: {'; '.join(reasons.values())}")
+        raise FitError(f"{run.path}: no joint can be validated: {'; '.join(reasons.values())}")
     return Validation(found, reasons)
 
 
 def _as_recorded(run: Run, calibration: Calibration) -> Mechanism:
-    """The arm with what it carries and how it is mounted in this run; bearings, by which loads count, are the calibration's."""
+    """Return the model of the arm with tool and mounting of this run, and with the bearings of the calibration."""
     known = calibration.mechanism
     if known.names != run.names:
-        raise InputError(f"{run.path} has joints {', '.join(run.names)}, the calibration of {calibration.arm} "
-                         f"{', '.join(known.names)}")
+        raise InputError(f"{run.path} has the joints {', '.join(run.names)}, but the calibration of {calibration.arm} has "
+                         f"{', '.join(known.names)}; validate with a run of the calibrated arm")
     if file_sha256(run.arm.model) != calibration.model.sha256:
         here, there = (mechanism_of(path, path.stem, (3.0, 4.0, -9.0), stated=stated) for path, stated in (
             (run.arm.model, run.arm.stated_chain),
             (calibration.folder / Path(calibration.model.file).name, calibration.model.stated_chain)))
         if not same_dynamics(here, there):
-            raise InputError(f"{run.path} was recorded with another model than that of the calibration of {calibration.arm}: its "
-                             "links need other torques to move; validate with runs of the calibrated arm, or fit again where its "
-                             "model was corrected")
+            raise InputError(f"{run.path} was recorded with another model than the calibration of {calibration.arm}: the two "
+                             "models need different torques for the same motion; validate with a run of the calibrated arm, or "
+                             "fit again if its model was corrected")
     here = replace(load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings)
     return calibration.with_inertia(here)
 
 
 def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, tolerance: float,
            beside_model: bool) -> JointValidation:
-    """`of_motors`: what motors take that move it and others; `beside_model`: whether inertia was fitted beside the model's."""
+    """Judge one joint.
+
+    `of_motors`: friction of the shared motors that move it; `beside_model`: whether inertia was fitted in addition to the
+    model's.
+    """
     load = joint.load_of(motion.loads.__getitem__)
     friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid) + of_motors
     scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
@@ -195,7 +199,7 @@ def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, 
 
 
 def _lack_of_fit(motion: Motion, rest: Array, friction: Array, allowed: float) -> tuple[Misfit, ...]:
-    """Over what the error runs, where its mean about some value is more than allowed."""
+    """Return the variables with which the error varies, if its mean near some value is larger than allowed."""
     seen = motion.view(np.sign(motion.dq))
     direction, one_way = np.sign(seen), np.abs(seen) > ONE_WAY
     columns = np.column_stack((direction * friction, direction))
@@ -207,20 +211,20 @@ def _lack_of_fit(motion: Motion, rest: Array, friction: Array, allowed: float) -
 
 
 def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:
-    """A parameter's value where it is told well enough to be used."""
+    """Return the value of a parameter unless it is unidentifiable, else the default."""
     found = parameters.get(name)
     return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value
 
 
 def _noise_behind_filter(run: Run, motion: Motion) -> float:
-    """Standard deviation that white noise of the measured torque has behind the filter."""
+    """Return the standard deviation of the torque's white noise after the filter."""
     tau = run.signals["tau"][:, run.names.index(motion.joint)]
     white = float(np.median(np.abs(np.diff(tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
     return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
 
 
 def _unstated_inertia(rest: Array, ddq: Array) -> float:
-    """Inertia whose torque makes up most of what is left, as that of rotors does which the arm file does not state."""
+    """Return the inertia whose torque explains most of the error, such as rotors that the arm file lacks; else 0."""
     found = float(ddq @ rest) / max(float(ddq @ ddq), 1e-300)
     return found if found > 0.0 and _rms(rest - found * ddq) ** 2 < (1.0 - _INERTIA_EXPLAINS) * _rms(rest) ** 2 else 0.0
 

@@ -1,4 +1,4 @@
-"""Exports: one pure function a format, from a calibration to text and what the format cannot express.
+"""Exports: one pure function per format, which turns a calibration into text and a list of losses.
 
 Imports from: `ident`, `ident.arm`, `ident.calibration`, `ident.fit.inertia`, `ident.laws`, `ident.model`,
 `ident.model.driven`, `ident.model.files`.

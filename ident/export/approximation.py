@@ -1,4 +1,4 @@
-"""Fewer coefficients that stand in for a law: the best over the calibrated range, how far off they are, and what is lost."""
+"""Approximation of a law by Coulomb and viscous friction: best coefficients over the calibrated range, error, and losses."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SLOWEST = 1e-3                 # of the fastest speed: where the grid begins if
 
 @dataclass(frozen=True)
 class Approximation:
-    """Coulomb and viscous friction of one joint, and how far they are off over the calibrated range.
+    """Coulomb and viscous friction of one joint, and their error over the calibrated range.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class Approximation:
     damping : float
         Viscous coefficient [N·m·s/rad].
     per_effort : float
-        Coulomb friction per transmitted torque; zero unless it was asked for.
+        Coulomb friction per transmitted torque; zero unless requested.
     rms, worst : float
-        Root mean square and largest difference from the calibration, both directions counted [N·m].
+        Root mean square and largest difference from the calibration, over both directions [N·m].
     """
 
     friction: float
@@ -40,17 +40,17 @@ class Approximation:
 
 
 def approximate(joint: JointCalibration, with_effort: bool = False) -> Approximation:
-    """The coefficients that come nearest to a joint's law.
+    """Return the coefficients that approximate a joint's law best.
 
-    Least squares with coefficients of zero or more, over speeds evenly spaced by their logarithm and loads evenly spaced
-    between the ends of `velocity_range` and `load_range`: a decade of slow motion counts as much as one of fast motion.
+    Nonnegative least squares over a grid of speeds and loads. Speeds are spaced logarithmically over `velocity_range`, so a
+    decade of slow motion counts as much as a decade of fast motion; loads are spaced evenly over `load_range`.
 
     Parameters
     ----------
     joint : JointCalibration
         The law, its parameters and the ranges.
     with_effort : bool
-        Whether the target also knows friction per transmitted torque.
+        Whether the target can also store friction per transmitted torque.
     """
     from scipy.optimize import nnls
 
@@ -73,7 +73,7 @@ def _grid(joint: JointCalibration) -> tuple[Array, Array]:
     if joint.load != "none" and joint.load_range is not None:
         least, greatest = joint.load_ends
         along = np.linspace(0.0, 1.0, _LOADS)
-        if joint.load_part is not None and joint.components:            # least and greatest loads do not come together
+        if joint.load_part is not None and joint.components:            # components do not reach their extremes simultaneously
             along = np.interp(np.linspace(joint.load_part[0], joint.load_part[2], _LOADS),
                               load_part(joint.values, joint.load_ends), (0.0, 1.0))
         loads = least + np.multiply.outer(along, greatest - least)
@@ -81,7 +81,7 @@ def _grid(joint: JointCalibration) -> tuple[Array, Array]:
 
 
 def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: bool = False) -> tuple[str, ...]:
-    """What a target with few coefficients cannot express, and by how much each joint is off for it; one sentence each."""
+    """Return what a target with few coefficients cannot express, and the resulting error of each joint; one sentence each."""
     lacks = {name: losses(joint, with_effort) for name, joint in calibration.joints.items()}
     lost = [f"{what} ({', '.join(name for name in lacks if what in lacks[name])})" for what in _in_order(lacks.values())]
     if not lost:
@@ -96,28 +96,28 @@ def coulomb_viscous_losses(calibration: Calibration, target: str, with_effort: b
 
 
 def losses(joint: JointCalibration, with_effort: bool = False) -> tuple[str, ...]:
-    """What a joint loses in a target with few coefficients."""
+    """Return the effects that a joint loses in a target with few coefficients."""
     grows = joint.load not in (("none", "torque") if with_effort else ("none",))
     return (*([_GROWTH] if grows else []), *law_named(joint.law).lost, *([_DIRECTIONS] if joint.directional != "none" else []))
 
 
 def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
-    """Everything that is lost, once: growth first, then what laws lose in the order of their table, directions last."""
+    """Return each lost effect once: growth with load first, then effects of laws in the order of the table, directions last."""
     there = {what for lacking in lacks for what in lacking}
     order = (_GROWTH, *(what for law in LAWS.values() for what in law.lost), _DIRECTIONS)
     return [what for what in dict.fromkeys(order) if what in there]
 
 
 def other_losses(calibration: Calibration, target: str, offset: bool = True) -> tuple[str, ...]:
-    """What most targets lack beside the law: torque offsets that were told, and an unknown tool."""
+    """Return what most targets lack besides the law: torque offsets that are surely not zero, and an unknown tool."""
     told = [f"{name} {entry.value:.2g} {entry.unit}" for name, joint in calibration.joints.items()
             if (entry := joint.gravity.get("offset")) is not None and entry.value is not None
             and entry.low is not None and entry.high is not None and not entry.low <= 0.0 <= entry.high]
-    said = [f"{target} has no torque offset beside friction: {', '.join(told)}"] if offset and told else []
+    said = [f"{target} leaves out the torque offset: {', '.join(told)}"] if offset and told else []
     tool = calibration.model.unknown_tool.tool
     if tool is not None:
-        said.append(f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg that friction was "
-                    "measured with")
+        said.append(f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg with which friction "
+                    "was measured")
     return tuple(said)
 
 

@@ -1,4 +1,4 @@
-"""A C header: friction laws, and the rigid-body loads that they need, with the arm's constants baked in."""
+"""Export to a C header: friction laws and the rigid-body loads that they need, with the arm's constants."""
 
 import inspect
 import json
@@ -22,14 +22,14 @@ static inline double @_sign(double x) { return (double)((x > 0.0) - (x < 0.0)); 
 """
 
 _REAL = """
-/* What it computes in. Before the header is included, `#define @REAL float` makes that single precision; the compiler has to
-   take its constants for float as well then (gcc, clang: -fsingle-precision-constant). */
+/* Floating-point type. For single precision, `#define @REAL float` before including the header, and let the compiler treat
+   constants as float, too (gcc, clang: -fsingle-precision-constant). */
 #ifndef @REAL
 #define @REAL double
 #endif
 typedef @REAL @_real;
 
-/* functions of math.h for either */
+/* functions of math.h for both types */
 #ifdef __cplusplus
 #include <math.h>
 #else
@@ -57,7 +57,7 @@ static inline void @_add_turning(double out[3], const double w[3], const double 
     @_add_cross(out, 1.0, dw, r);
 }
 
-/* length of what of a lies across the unit vector n */
+/* length of the component of a perpendicular to the unit vector n */
 static inline double @_across(const double a[3], const double n[3])
 {
     const double along = @_dot(a, n), x = a[0] - along * n[0], y = a[1] - along * n[1], z = a[2] - along * n[2];
@@ -66,8 +66,8 @@ static inline double @_across(const double a[3], const double n[3])
 """
 
 _LOADS = """
-/* What each joint's friction grows with, and rigid-body torque of each drive (N m; N and m/s for sliding joints):
-   Newton and Euler, outwards and inwards, in base axes. Joint friction and rotors are not in it.@EXTRA */
+/* Load with which the friction of each joint grows, and rigid-body torque of each drive (N m; N and m/s for sliding joints):
+   Newton-Euler recursion, outwards and inwards, in base axes, without joint friction and rotors.@EXTRA */
 static inline void @_loads(const double q[@N], const double dq[@N], const double ddq[@N], double load[@K], double rigid[@N])
 {
     /* parent, slides, leader, ratio, shift; axis, origin, centre of mass, inertia about it at q = 0, all in base axes; mass */
@@ -158,12 +158,12 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
 }
 """
 
-_AS_GIVEN = "`rigid` as @_loads gives it tells driving"
-_BY_CALLER = ("`load` is what the comment above names,\n   computed by the caller; `rigid`, the drive's torque without friction, "
-              "tells driving")
+_AS_GIVEN = "`rigid`, from @_loads, tells driving"
+_BY_CALLER = ("`load` holds the loads that the comment\n   above names, computed by the caller; `rigid`, the drive's torque "
+              "without friction, tells driving")
 _FRICTION = """
-/* Friction of each joint: torque that the drive adds to the rigid-body torque. `rigid` as @_loads gives it tells driving
-   from being driven; NULL takes the mean of both. NAN where a joint was not calibrated. */
+/* Friction of each joint: torque that the drive adds to the rigid-body torque. `rigid`, from @_loads, tells driving
+   from back-driving; NULL uses the mean of both. NAN where a joint was not calibrated. */
 static inline void @_friction(const double dq[@N], const double load[@K], const double *rigid, double tau[@N])
 {
     (void)dq; (void)load; (void)rigid;
@@ -173,14 +173,14 @@ static inline void @_friction(const double dq[@N], const double load[@K], const 
 
 
 def to_c(calibration: Calibration) -> Export:
-    """``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, which is C++ too.
+    """Return ``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, valid as C++, too.
 
-    Of a closed chain the second alone: loads are what the caller knows of them.
+    For a closed chain, only the second function: the caller computes the loads.
 
     Raises
     ------
     InputError
-        If a law has no translation to C.
+        If a law has no C code.
     """
     mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
     with_offset = any(joint.offset for joint in calibration.joints.values())
@@ -194,8 +194,8 @@ def to_c(calibration: Calibration) -> Export:
                  f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
     if closed:
         if parts or any(joint is not None and joint.components for joint in joints):
-            raise InputError(f"the C header of {calibration.arm}, a closed chain, computes no loads, and so no friction whose "
-                             "load has components; fit it with a single load, or export to json, csv or ros2")
+            raise InputError(f"{calibration.arm} is a closed chain, for which the C header computes no loads, and so no friction "
+                             "with load components; fit with a single load, or export to json, csv or ros2")
         body = "".join((constants, _SIGN, *laws, _FRICTION.replace(_AS_GIVEN, _BY_CALLER)))
     else:
         body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
@@ -204,15 +204,15 @@ def to_c(calibration: Calibration) -> Export:
     own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
-    body = body.replace("@EXTRA", "\n   What comes after those of the joints raises static friction alone." if parts else "")
+    body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
         body = body.replace(mark, str(count))
     body = _REAL.replace("@REAL", f"{prefix.upper()}_REAL") + re.sub(r"\bdouble\b", "@_real", body)
     guard = f"{prefix.upper()}_FRICTION_H"
     text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n{body.replace('@_', prefix + '_')}\n#endif\n")
-    its_loads = ("it computes no loads of a closed chain: they are given to it, as joint_loads has them" if closed else
-                 "its loads are those of the calibration's model, gravity and tools")
+    its_loads = ("it computes no loads of a closed chain: the caller passes them, as joint_loads computes them" if closed else
+                 "it computes loads with the calibration's model, gravity and tools")
     return Export(text, ".h", (
         f"the C header has no intervals; {its_loads}",
         *passive_losses(calibration, "the C header"),
@@ -226,27 +226,27 @@ def identifier(name: str) -> str:
 
 
 def _law(joint: JointCalibration) -> Law:
-    """The law of a joint, which has to be written in C."""
+    """Return the law of a joint, after checking that the law has C code."""
     law = law_named(joint.law)
     if not law.c:
-        raise InputError(f"the law {joint.law} has no translation to C: {law.no_c}; export to json, csv or ros2")
+        raise InputError(f"the law {joint.law} has no C code: {law.no_c}; export to json, csv or ros2")
     return law
 
 
-_WEIGHED = {"coulomb_coefficient", "static_coefficient"}        # of which C code has one for each component of the load
+_WEIGHED = {"coulomb_coefficient", "static_coefficient"}        # coefficients that C code knows for each load component
 
 
 def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool) -> str:
-    """The law in C; load components, which `_weights` adds up, raise its levels by themselves.
+    """Return the call of the law in C; load components, which `_weights` sums up, raise the levels directly.
 
-    A joint that was not calibrated has the friction of motors which move it and others, if there are some (`by_motor`).
+    A joint that was not calibrated has only the friction of the shared motors that move it, if any (`by_motor`).
     """
     if joint is None:
         return "0.0" if by_motor else "NAN"
     function = _law(joint).function
     if joint.components and set(_law(joint).with_load) - _WEIGHED:
-        raise InputError(f"the law {joint.law} has no translation to C with a coefficient for each component of the load; fit it "
-                         "with a single load, or export to json, csv or ros2")
+        raise InputError(f"the law {joint.law} has no C code with a coefficient for each load component; fit with a single load, "
+                         "or export to json, csv or ros2")
     known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
     bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
     bound.apply_defaults()
@@ -287,7 +287,7 @@ def _weights(mechanism: Mechanism, joints: list[JointCalibration | None], parts:
 
 
 def _raising(joint: JointCalibration, level: str) -> np.ndarray:
-    """By how much each of `LOAD_PARTS` raises a level of friction, where components have coefficients of their own."""
+    """Return the coefficient with which each of `LOAD_PARTS` raises a level of friction, for load components."""
     return np.array([joint.values.get(f"{level}_coefficient_{part}", 0.0) for part in LOAD_PARTS])
 
 

@@ -1,4 +1,4 @@
-"""The formats by name, and those that other packages bring."""
+"""Table of the export formats by name, including the formats of plug-in packages."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,16 +14,16 @@ from stribeck.ident.plugins import installed, load
 DESCRIPTIONS: dict[str, Callable[[Calibration, Path | None], Export]] = {"urdf": to_urdf, "mjcf": to_mjcf, "sdf": to_sdf}
 NUMBERS: dict[str, Callable[[Calibration], Export]] = {
     "json": to_json, "csv": to_csv, "ros2": to_ros2, "c": to_c, "vendor": to_vendor}
-GROUP = "stribeck.exporters"    # entry points of formats that other packages bring: functions as those of `NUMBERS`
+GROUP = "stribeck.exporters"    # entry points of formats from plug-in packages: functions like those of `NUMBERS`
 
 
 def export_formats() -> tuple[str, ...]:
-    """Names of all formats, those of entry points of the group ``stribeck.exporters`` last."""
+    """Return the names of all formats; those of plug-in packages (entry points ``stribeck.exporters``) come last."""
     return (*DESCRIPTIONS, *NUMBERS, *installed(GROUP))
 
 
 def export(calibration: Calibration, target: str, into: Path | None = None) -> Export:
-    """Calibration in another format.
+    """Convert a calibration to another format.
 
     Parameters
     ----------
@@ -32,18 +32,19 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
     target : str
         One of `export_formats`.
     into : Path, optional
-        Robot description that friction is written into; default is the calibration's model.
+        Robot description into which friction is written; default is the calibration's model.
 
     Raises
     ------
     InputError
-        On an unknown format, or a model that the format cannot be written from.
+        If the format is unknown, or the calibration's model cannot be converted to it.
     """
     if target in DESCRIPTIONS:
         return DESCRIPTIONS[target](calibration, into)
     if target not in NUMBERS and target not in installed(GROUP):
         raise unknown_name("export format", target, export_formats())
     if into is not None:
-        raise InputError(f"--into {into}: {target} holds numbers alone; friction is written into {', '.join(DESCRIPTIONS)} files")
+        raise InputError(f"--into {into}: --into writes friction into {', '.join(DESCRIPTIONS)} files only; the format {target} "
+                         "is a file of numbers, leave --into out")
     exporter: Callable[[Calibration], Export] = NUMBERS[target] if target in NUMBERS else load(GROUP, target)
     return exporter(calibration)

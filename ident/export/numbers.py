@@ -1,4 +1,4 @@
-"""Formats of numbers alone: JSON, CSV, ROS 2 parameters, and the fields that makers of drives ask for."""
+"""Exports without a robot description: JSON, CSV, ROS 2 parameters, and fields for a drive's own compensation."""
 
 import csv
 import io
@@ -18,12 +18,12 @@ _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error
 
 
 def to_json(calibration: Calibration) -> Export:
-    """Everything that the calibration holds, as JSON."""
+    """Return the whole calibration as JSON."""
     return Export(json.dumps(calibration_table(calibration), indent=1, ensure_ascii=False) + "\n", ".json", ())
 
 
 def calibration_table(calibration: Calibration) -> dict[str, Any]:
-    """The calibration as plain data."""
+    """Return the calibration as plain data."""
     joints = {}
     for name, joint in calibration.joints.items():
         table = {key: value for key, value in vars(joint).items()
@@ -49,7 +49,7 @@ def _model_table(model: Model) -> dict[str, Any]:
 
 
 def to_csv(calibration: Calibration) -> Export:
-    """A row a parameter, the torque signal's scale, offset and delay among them."""
+    """Return a CSV with one row for each parameter, including scale, offset and delay of the torque signal."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_ROWS)
@@ -72,7 +72,7 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
 
 
 def to_ros2(calibration: Calibration) -> Export:
-    """ROS 2 parameters: law, load and values by joint, beneath ``friction`` of every node."""
+    """Return ROS 2 parameters for every node, under ``friction``: law, load and values by joint."""
     lines = [f"# Joint friction of {json.dumps(calibration.arm)}, {calibration.created.isoformat()}; SI, torque_basis "
              f"{calibration.torque_basis}",
              "/**:", "  ros__parameters:", "    friction:", f"      joints: {_yaml(list(calibration.joints))}"]
@@ -95,10 +95,10 @@ def to_ros2(calibration: Calibration) -> Export:
 
 
 def to_vendor(calibration: Calibration) -> Export:
-    """What drives' own compensation asks for: constant, Coulomb per effort, viscous, transition velocity, by joint.
+    """Return the parameters of typical drive compensation: constant, Coulomb per effort, viscous, transition velocity.
 
     ``(constant + coulomb_per_effort |tau|) sat(dq / transition_velocity) + viscous dq``, with tau the torque that the
-    joint transmits. Below the slowest calibrated speed nothing is known: that is where the transition lies.
+    joint transmits. The transition velocity is the slowest calibrated speed: below it, friction is unknown.
     """
     joints = {}
     for name, joint in calibration.joints.items():
@@ -112,7 +112,7 @@ def to_vendor(calibration: Calibration) -> Export:
 
 
 def _yaml(value: Any) -> str:
-    """A scalar or list as YAML of any version; numbers are never integers, which ROS 2 tells apart."""
+    """Return a scalar or list as YAML of any version; numbers never look like integers, a separate type in ROS 2."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_yaml, value))}]"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What an exporter gives."""
+"""Result of an export."""
 
 from dataclasses import dataclass
 
@@ -13,5 +13,5 @@ class Export:
 
 
 def number(value: float, digits: int = 6) -> str:
-    """A number to significant digits."""
+    """Format a number with significant digits."""
     return f"{value:.{digits}g}"

@@ -1,4 +1,4 @@
-"""Friction written into robot descriptions: URDF, MJCF and SDF, all else of the file untouched."""
+"""Friction written into robot descriptions: URDF, MJCF and SDF; the rest of the file stays as it is."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -38,15 +38,15 @@ _FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
 _BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
-_SOFT = ("equality constraints close the loops, which MuJoCo keeps within its solref and solimp: as they are, soft; solimp "
-         "\"0.9999 0.9999\" and a solref of two time steps make them stiff")
-_STARTS = "friction of joints without a drive is not written: none was identified ([passive] of the arm file asks for it)"
-_ROTORS = ("armature is left at zero: what rotors add, their inertia times the gear ratio squared, is no friction and not in a "
-           "calibration")
+_SOFT = ("equality constraints close the loops, and are soft with MuJoCo's default solref and solimp; for stiff loops, set "
+         "solimp \"0.9999 0.9999\" and a solref of two time steps")
+_STARTS = "friction of passive joints is not written: none was identified (name the joints in [passive] of the arm file)"
+_ROTORS = ("armature is left at zero: a calibration does not hold the inertia of the rotors (times the gear ratio squared), "
+           "which is not friction")
 
 
 def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
-    """A URDF with ``<dynamics friction damping>`` of every calibrated joint, and of a closed chain's joints without a drive.
+    """Return a URDF with ``<dynamics friction damping>`` of every calibrated joint, and of passive joints of a closed chain.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
     Raises
     ------
     InputError
-        If the file is no URDF or lacks a calibrated joint.
+        If the file is not a URDF or lacks a calibrated joint.
     """
     text = _text(into or _model(calibration), ("robot",))
     if into is None and calibration.model.inertia is not None:
@@ -83,9 +83,10 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
 
 
 def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
-    """An MJCF with ``frictionloss`` and ``damping`` of every calibrated joint, and of a closed chain's joints without a drive; a
-    URDF model is converted by MuJoCo, a mechanism file becomes bodies and joints whose loops equality constraints close.
+    """Return an MJCF with ``frictionloss`` and ``damping`` of every calibrated joint, and of passive joints of a closed chain.
 
+
+    MuJoCo converts a URDF model. A mechanism file becomes bodies and joints, whose loops are closed by equality constraints.
     Parameters and errors as for `to_urdf`.
     """
     path = into or _model(calibration)
@@ -115,7 +116,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
 
 
 def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
-    """An SDF with ``<dynamics>`` of every calibrated joint, and of a closed chain's joints without a drive.
+    """Return an SDF with ``<dynamics>`` of every calibrated joint, and of passive joints of a closed chain.
 
     A URDF or MJCF model is converted to links and joints.
 
@@ -125,12 +126,12 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     if into is None:
         _model(calibration)
         if (arm := bare_arm(calibration)).chain is not None:
-            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; mjcf "
-                             "has them, and --into FILE writes friction into an SDF of your own")
+            raise InputError(f"{calibration.model.file}: an SDF converted from a closed chain would leave out its loops; export "
+                             "to mjcf, which keeps them, or write the friction into your own SDF with --into FILE")
         text = _sdf_of(arm)
-        losses = (*losses, "SDF converted from the model has masses, joints and their ranges, links called after their joints, "
-                           "but no limits of effort and velocity and no geometry, and gravity is the world's; --into FILE writes "
-                           "into your own SDF")
+        losses = (*losses, "SDF converted from the model has masses, joints and joint ranges (links are named after their "
+                           "joints), but no effort and velocity limits and no geometry, and uses the world's gravity; "
+                           "--into FILE writes into your own SDF")
     else:
         text = _text(into, ("sdf",))
         losses = (*losses, *_masses("SDF", calibration, written=False))
@@ -139,7 +140,7 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     for name, (friction, damping) in rubbing.items():
         axis = _child(found, joints[name], "axis")
         if axis is None:
-            raise InputError(f"{into}: joint {name} has no <axis>; is it the same arm?")
+            raise InputError(f"{into}: joint {name} has no <axis>; check that the file describes the calibrated arm")
         values = {"damping": number(damping), "friction": number(friction)}
         dynamics = _child(found, axis, "dynamics")
         if dynamics is None:
@@ -176,7 +177,7 @@ def _converted(calibration: Calibration, path: Path) -> str:
 
 
 def _rubbing(spec: "mujoco.MjSpec", calibration: Calibration) -> str:
-    """A specification with the friction of the calibrated joints, and of those without a drive."""
+    """Return the MJCF text of a specification, with the friction of the calibrated joints and of passive joints."""
     for name, (friction, damping) in _rubbing_joints(calibration, [one.name for one in spec.joints]).items():
         there, viscous = spec.joint(name), float(number(damping))
         there.frictionloss, there.solimp_friction = float(number(friction)), HARD
@@ -196,7 +197,7 @@ def _rubbing_joints(calibration: Calibration, there: Collection[str]) -> dict[st
 
 
 def _sdf_of(mechanism: Mechanism) -> str:
-    """Links, joints and ranges in natural coordinates: all frames parallel to the model's at q = 0."""
+    """Return an SDF of links, joints and ranges; all frames are parallel to the model's frame at q = 0."""
     tree, followers = mechanism.tree, {one.name: one for one in mechanism.followers}
     lines = ['<?xml version="1.0"?>', '<sdf version="1.11">', f"  <model name={quoteattr(mechanism.name)}>"]
     for j, name in enumerate(tree.names):
@@ -217,7 +218,7 @@ def _sdf_of(mechanism: Mechanism) -> str:
                   f"      <parent>{escape(carrier)}</parent>", f"      <child>{escape(name + '_link')}</child>", "      <axis>",
                   f"        <xyz>{_numbers(tree.axis[j])}</xyz>"]
         one, (low, high) = followers.get(name), tree.position[j]
-        if one is not None and one.leader < 0:      # it is held
+        if one is not None and one.leader < 0:      # the joint is held fixed
             low = high = one.shift
         elif one is not None:
             lines.append(f"        <mimic joint={quoteattr(mechanism.names[one.leader])}><multiplier>{one.ratio:.10g}"
@@ -229,7 +230,7 @@ def _sdf_of(mechanism: Mechanism) -> str:
 
 
 def _whole(arm: Mechanism) -> Mechanism:
-    """All joints of an arm, with those that its drives move in loops."""
+    """Return the mechanism with all joints, including the passive joints of a closed chain."""
     return arm if arm.chain is None else replace(arm.chain.whole, gravity=arm.gravity)
 
 
@@ -245,10 +246,11 @@ def _model(calibration: Calibration) -> Path:
 
 
 def _text(path: Path, roots: tuple[str, ...]) -> str:
-    """Text of a file as it stands, line ends included, whose root element has one of these tags."""
+    """Read a file unchanged, including line ends, and check that its root element has one of these tags."""
     if path.suffix.lower() == ".toml":
-        raise InputError(f"{path}: the calibration's model is a mechanism file, and no <{roots[0]}> file can be made of it (it "
-                         "may have loops, which that cannot hold); export to mjcf, or name a file of this kind with --into")
+        raise InputError(f"{path}: the calibration's model is a mechanism file, which cannot become a <{roots[0]}> file (a "
+                         f"mechanism may have loops, which <{roots[0]}> cannot describe); export to mjcf, or name a "
+                         f"<{roots[0]}> file with --into")
     try:
         text = path.read_bytes().decode("utf-8")
     except (FileNotFoundError, IsADirectoryError):
@@ -260,21 +262,22 @@ def _text(path: Path, roots: tuple[str, ...]) -> str:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if found not in roots:
-        raise InputError(f"{path}: the root element is <{found}>, <{roots[0]}> is needed; export to another format, or name a "
-                         "file of this one with --into")
+        raise InputError(f"{path}: the root element is <{found}>, but <{roots[0]}> is needed; export to another format, or name "
+                         f"a <{roots[0]}> file with --into")
     return text
 
 
 def _joints(text: str, calibration: Calibration, into: Path | None,
             wanted: Callable[[tuple[str, ...]], bool]) -> Mapping[str, Element]:
-    """Elements of the joints, by name; the calibrated ones are among them."""
+    """Return the elements of all joints by name, after checking that every calibrated joint is among them."""
     found: dict[str, Element] = {}
     where = into or calibration.model.file
     for element in elements(text):
         name = element.attributes.get("name", "")
         if element.tag == "joint" and name and wanted(element.path):
             if name in found and name in calibration.joints:
-                raise InputError(f"{where}: two joints are called {name}; which of them was calibrated cannot be told")
+                raise InputError(f"{where}: two joints are called {name}, so the calibrated joint is ambiguous; rename one of "
+                                 "them")
             found[name] = element
     for name in calibration.joints:
         if name not in found:
@@ -284,7 +287,7 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
 
 
 def _kept(target: str, written: Collection[str], stated: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """What a file says of the friction of joints that were not calibrated."""
+    """Return the friction that a file states for joints that were not calibrated."""
     kept = []
     for name, values in stated.items():
         own = [f"{key} {values[key]}" for key in _FRICTION if name not in written and _is_some(values.get(key, "0"))]
@@ -293,7 +296,7 @@ def _kept(target: str, written: Collection[str], stated: Mapping[str, Mapping[st
 
 
 def _defaults(found: list[Element]) -> dict[str, dict[str, str]]:
-    """What an MJCF states of the joints of each class, with what the classes around it state; of those without one under ""."""
+    """Return the joint defaults of each class of an MJCF, with those of the enclosing classes; the main defaults under ""."""
     classes: dict[str, dict[str, str]] = {}
     for default in found:
         if default.tag == "default":
@@ -301,13 +304,13 @@ def _defaults(found: list[Element]) -> dict[str, dict[str, str]]:
             usual = classes.get(around.attributes.get("class", ""), {}) if around and around.tag == "default" else {}
             name = default.attributes.get("class", "")
             classes[name] = {**classes.get(name, {}), **usual, **(joint.attributes if joint else {})}
-            if default.path.count("default") == 0:          # whatever it is called
+            if default.path.count("default") == 0:          # the main class, which may have any name
                 classes[""] = classes[name]
     return classes
 
 
 def _class_of(joint: Element) -> str:
-    """The class whose defaults an element of an MJCF takes."""
+    """Return the class whose defaults apply to an element of an MJCF."""
     if "class" in joint.attributes:
         return joint.attributes["class"]
     body = joint.parent
@@ -317,15 +320,15 @@ def _class_of(joint: Element) -> str:
 
 
 def _masses(target: str, calibration: Calibration, written: bool) -> tuple[str, ...]:
-    """That a file keeps other masses than those the calibration goes with."""
+    """Return the loss of a file that keeps its own masses instead of the identified masses."""
     if calibration.model.inertia is None or written:
         return ()
-    return (f"the {target} keeps its own masses; those that were fitted with this friction are in the calibration "
+    return (f"the {target} keeps its own masses; the masses that were fitted together with this friction are in the calibration "
             "(model.inertia), and in its URDF export",)
 
 
 def _is_some(text: str) -> bool:
-    """Whether a text states other numbers than zero."""
+    """Return whether a text holds a number other than zero."""
     try:
         return any(float(part) for part in text.split())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Friction that is not that of one drive, in other formats: C code, a tendon of an MJCF, plain data, what is lost elsewhere."""
+"""Friction of shared motors and passive joints in export formats: C code, MJCF tendons, plain data, and losses elsewhere."""
 
 import inspect
 from collections.abc import Collection
@@ -20,7 +20,7 @@ _SPEEDS, _SLOWEST = 200, 1e-3       # nodes between the slowest and the fastest 
 
 
 def coulomb_viscous(motor: RubbingMotor) -> tuple[float, float]:
-    """Constant and viscous friction that come nearest to a motor's over its speeds, evenly spaced by their logarithm."""
+    """Return the constant and viscous friction that approximate a motor's friction best, over logarithmically spaced speeds."""
     from scipy.optimize import nnls
 
     low, high = motor.velocity_range
@@ -30,28 +30,28 @@ def coulomb_viscous(motor: RubbingMotor) -> tuple[float, float]:
 
 
 def motor_losses(calibration: Calibration, target: str, keeps: bool = False) -> tuple[str, ...]:
-    """What a target lacks of motors that move several joints; `keeps`: it holds their Coulomb and viscous friction."""
+    """Return what a target loses of motors that move several joints; `keeps`: it stores their Coulomb and viscous friction."""
     motors = calibration.motors.motors
     if not motors:
         return ()
     named = [f"{name} (which moves {' and '.join(calibration.model.transmission[name])})" for name in motors]
     if not keeps:
-        return (f"{target} has no friction of motors that move several joints: that of {', '.join(named)} is lost",)
+        return (f"{target} cannot store friction of motors that move several joints: that of {', '.join(named)} is lost",)
     bent = {name: what for name, motor in motors.items() if (what := law_named(motor.law).lost)}
     return tuple(f"{target} keeps constant and viscous friction of the motor of {name}; lost: {' and '.join(what)}"
                  for name, what in bent.items())
 
 
 def passive_friction(calibration: Calibration) -> dict[str, tuple[float, float]]:
-    """Constant and viscous friction of the joints of a closed chain that have no drive and turn or slide about one axis."""
+    """Return constant and viscous friction of the passive joints of a closed chain that have one axis."""
     return {joint: (one.values.get("coulomb", 0.0), one.values.get("viscous", 0.0))
             for one in calibration.model.passive.classes.values() if ARM not in one.values for joint in one.joints}
 
 
 def passive_losses(calibration: Calibration, target: str, written: Collection[str] = ()) -> tuple[str, ...]:
-    """What a target lacks of joints of a closed chain that have no drive.
+    """Return what a target lacks of the passive joints of a closed chain.
 
-    Of those `written` it has constant and viscous friction.
+    Of the joints in `written`, the target has constant and viscous friction.
     """
     classes = calibration.model.passive.classes
     absent = [name for name, one in classes.items() if not set(one.joints) <= set(written)]
@@ -66,19 +66,19 @@ def passive_losses(calibration: Calibration, target: str, written: Collection[st
 
 
 def passive_law(joints: RubbingJoints) -> str:
-    """Name of the law by which joints without a drive rub."""
+    """Return the name of the friction law of passive joints."""
     return ARM if ARM in joints.values else LAW
 
 
 def motor_table(calibration: Calibration) -> dict[str, Any]:
-    """Motors as plain data."""
+    """Return the shared motors as plain data."""
     return {name: {"law": motor.law, "velocity_range": list(motor.velocity_range), "parameters": {
         key: {what: value for what, value in vars(entry).items() if value not in (None, "")}
         for key, entry in motor.parameters.items()}} for name, motor in calibration.motors.motors.items()}
 
 
 def as_tendons(calibration: Calibration, solimp: str) -> str:
-    """Fixed tendons as long as the motors travel, with their friction, as a section of an MJCF; "" without such motors."""
+    """Return the `<tendon>` section of an MJCF: a fixed tendon for each shared motor, with its friction; "" without motors."""
     lines = []
     for name, motor in calibration.motors.motors.items():
         constant, viscous = coulomb_viscous(motor)
@@ -91,13 +91,13 @@ def as_tendons(calibration: Calibration, solimp: str) -> str:
 
 
 def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
-    """Lines of C that add the motors' friction to ``tau``, by velocities ``dq``."""
+    """Return lines of C that add the friction of shared motors to ``tau``, from the joint velocities ``dq``."""
     lines = []
     for name, motor in calibration.motors.motors.items():
         assert transmission is not None
         law, row = law_named(motor.law), transmission.ratios[transmission.names.index(name)].tolist()
         if not law.c:
-            raise InputError(f"motors.{name}: the law {law.name} has no translation to C: {law.no_c}; export to json")
+            raise InputError(f"motors.{name}: the law {law.name} has no C code: {law.no_c}; export to json")
         bound = inspect.signature(law.function).bind(0.0, **motor.values)
         bound.apply_defaults()
         values = ", ".join(repr(float(value)) for value in list(bound.arguments.values())[1:-1])
@@ -109,7 +109,7 @@ def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
 
 
 def gears_in_c(transmission: Transmission | None, joints: int) -> str:
-    """Lines of C that set ``gear`` to the torques that the gears transmit, by those of the joints, ``rigid``."""
+    """Return lines of C that compute the torques of the gears, ``gear``, from the torques of the joints, ``rigid``."""
     if transmission is None:
         return f"    for (j = 0; j < {joints}; ++j) gear[j] = rigid[j];"
     share = transmission.torque_of_motors(np.eye(joints))

@@ -13,14 +13,14 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def bare_arm(calibration: Calibration) -> Mechanism:
-    """The calibration's model without tools, of the inertia that was identified where there is one."""
+    """Return the calibration's model without tools, with the identified inertia if there is one."""
     path = calibration.folder / Path(calibration.model.file).name
     return calibration.with_inertia(mechanism_of(path, calibration.arm, calibration.model.gravity,
                                                  stated=calibration.model.stated_chain))
 
 
 def with_inertia(text: str, arm: Mechanism) -> str:
-    """The URDF of an arm with an ``<inertial>`` for each moving link; what is fixed to a link is in that of the link."""
+    """Return a URDF with an ``<inertial>`` for each moving link, which includes the links fixed to it."""
     found = elements(text)
     joints = [one for one in found if one.tag == "joint" and one.path == ("robot",)]
     links = {one.attributes.get("name", ""): one for one in found if one.tag == "link" and one.path == ("robot",)}
@@ -47,7 +47,7 @@ def with_inertia(text: str, arm: Mechanism) -> str:
 
 
 def _inertial(tree: Mechanism, j: int, axes: Array) -> str:
-    """A link's own, in axes of the link."""
+    """Return the ``<inertial>`` element of a link, in axes of the link."""
     com, inertia = axes.T @ tree.com[j], axes.T @ tree.inertia[j] @ axes
     moments = " ".join(f'i{a}{b}="{inertia["xyz".index(a), "xyz".index(b)]:.10g}"'
                        for a, b in ("xx", "xy", "xz", "yy", "yz", "zz"))
@@ -56,7 +56,7 @@ def _inertial(tree: Mechanism, j: int, axes: Array) -> str:
 
 
 def _orientations(found: list[Element], joints: list[Element]) -> dict[str, Array]:
-    """Axes of each link at zero, in those of the root."""
+    """Return the axes of each link at q = 0, in axes of the root."""
     before = {_of(found, joint, "child"): (_of(found, joint, "parent"), _turn(found, joint)) for joint in joints}
 
     def axes(link: str) -> Array:
@@ -69,7 +69,7 @@ def _orientations(found: list[Element], joints: list[Element]) -> dict[str, Arra
 
 
 def _carrier(found: list[Element], joints: list[Element], link: str, moving: dict[str, int]) -> bool:
-    """Whether a moving link carries a link that is fixed to others."""
+    """Return whether a link is a moving link, or fixed to one."""
     before = {_of(found, joint, "child"): _of(found, joint, "parent") for joint in joints}
     while link in before and link not in moving:
         link = before[link]

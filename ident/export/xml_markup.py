@@ -1,4 +1,4 @@
-"""Changing attributes and contents in XML text without touching anything else of it."""
+"""Changes of attributes and contents in XML text that leave the rest of the text as it is."""
 
 import re
 from dataclasses import dataclass
@@ -54,8 +54,8 @@ def elements(text: str) -> list[Element]:
         nonlocal here
         begin = parser.CurrentByteIndex
         match = _START_TAG.match(data, begin)
-        if match is None:                   # it stands in an entity
-            raise InputError("an element comes from an entity; write it out where it belongs")
+        if match is None:                   # the element comes from an entity
+            raise InputError("an element comes from an XML entity; write the element itself in its place")
         here = Element(tag, attributes, here, begin, match.end())
         found.append(here)
 
@@ -78,13 +78,13 @@ def elements(text: str) -> list[Element]:
 
 
 def attributes_set(text: str, element: Element, attributes: dict[str, str]) -> Change:
-    """The change that sets attributes of an element; its others and its layout stay."""
+    """Return the change that sets attributes of an element and keeps its other attributes and its layout."""
     data = text.encode()
     return element.begin, element.inside, with_attributes(data[element.begin:element.inside].decode(), attributes)
 
 
 def with_attributes(start_tag: str, attributes: dict[str, str]) -> str:
-    """A start tag with attributes set; the others and the layout stay."""
+    """Return a start tag with attributes set; other attributes and the layout stay."""
     for name, value in attributes.items():
         found = next((match for match in _ATTRIBUTE.finditer(start_tag) if match[1] == name), None)
         if found:
@@ -97,7 +97,7 @@ def with_attributes(start_tag: str, attributes: dict[str, str]) -> str:
 
 
 def content_set(text: str, element: Element, content: str) -> Change:
-    """The change that replaces what an element holds."""
+    """Return the change that replaces the content of an element."""
     if element.inside == element.end:       # <a/>
         tag = text.encode()[element.begin:element.inside].decode()
         return element.begin, element.end, f"{tag[:-2].rstrip()}>{content}</{element.tag}>"
@@ -105,7 +105,7 @@ def content_set(text: str, element: Element, content: str) -> Change:
 
 
 def child_added(text: str, element: Element, child: str) -> Change:
-    """The change that adds a last child to an element, on a line of its own where its siblings have one."""
+    """Return the change that adds a last child to an element, on its own line if the siblings have their own lines."""
     data = text.encode()
     if element.inside == element.end:
         return content_set(text, element, child)
@@ -116,7 +116,7 @@ def child_added(text: str, element: Element, child: str) -> Change:
 
 
 def spliced(text: str, changes: list[Change]) -> str:
-    """Text with byte ranges replaced; ranges do not overlap."""
+    """Return the text with byte ranges replaced; ranges must not overlap."""
     data = text.encode()
     for begin, end, new in sorted(changes, reverse=True):
         data = data[:begin] + new.encode() + data[end:]

@@ -11,7 +11,7 @@ from stribeck.ident.fit.group_sums import product_sums, symmetric_inverse
 
 @dataclass(frozen=True)
 class Intervals:
-    """Covariance of a least-squares estimate and what follows from it.
+    """Covariance of a least-squares estimate, with standard errors and intervals.
 
     Attributes
     ----------
@@ -29,19 +29,19 @@ class Intervals:
         return np.asarray(np.sqrt(np.maximum(0.0, np.diag(self.covariance))))
 
     def half_width(self, level: float = 0.95) -> Array:
-        """Half width of each parameter's interval, shape (p,)."""
+        """Return the half width of each parameter's interval, shape (p,)."""
         return np.asarray(stdtrit(self.freedom, 0.5 + level / 2.0) * self.std_error)
 
 
 def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Intervals:
-    r"""Covariance that leaves out one group at a time (CR3), with Satterthwaite degrees of freedom.
+    r"""Return the covariance from leaving out one group at a time (CR3), with Satterthwaite degrees of freedom.
 
     Parameters
     ----------
     jacobian : ndarray, shape (N, p)
-        Of the whitened prediction.
+        Jacobian of the whitened prediction.
     residual : ndarray, shape (N,)
-        Whitened.
+        Whitened residuals.
     group : ndarray of int, shape (N,)
         Groups 0 ... G-1.
 
@@ -55,7 +55,7 @@ def cluster_covariance(jacobian: Array, residual: Array, group: Groups) -> Inter
 
 
 def left_out(sums: Array) -> Intervals:
-    """The same from the sums of products of each group, residual last, shape (G, p + 1, p + 1)."""
+    """Return `cluster_covariance` from the sums of products of each group, residual last, shape (G, p + 1, p + 1)."""
     groups, p = len(sums), sums.shape[-1] - 1
     scale = np.sqrt(np.diagonal(sums.sum(axis=0))[:p])
     scale[scale == 0.0] = 1.0
@@ -65,11 +65,11 @@ def left_out(sums: Array) -> Intervals:
     change = np.einsum("gij,gj->gi", without, gradient)         # of the estimate when group g is left out
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
-    weighted = without @ gram                                   # what each group's rows weigh in each parameter's change
+    weighted = without @ gram                                   # weight of each group's rows in the change of each parameter
     own = np.einsum("gki,gki->gk", weighted, without)           # diagonal of without' gram without, parameter k
     inverse = symmetric_inverse(total, 1e-12)
     # spread = diag(own) - weighted @ inverse @ weighted' for each parameter; its trace and sum of squares
-    inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)        # w' total^-1 w: what the common fit takes away
+    inner = np.einsum("gki,ij,gkj->gk", weighted, inverse, weighted)        # w' total^-1 w: part that the common fit removes
     trace = (own - inner).sum(axis=0)
     moment = np.einsum("gki,gkj->kij", weighted, weighted) @ inverse         # sum over groups, for the cross terms of squares
     square = (own**2 - 2.0 * own * inner).sum(axis=0) + np.einsum("kij,kji->k", moment, moment)

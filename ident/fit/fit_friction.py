@@ -1,8 +1,8 @@
-r"""Fitting a friction law to the points of one joint.
+r"""Fit of a friction law to the points of one joint.
 
-Given the nonlinear parameters (the Stribeck velocity) a law is linear in the rest: variable projection searches the
-nonlinear ones globally and then closely (`variable_projection`), and the misfit around the optimum gives the intervals
-(`intervals`).
+For given nonlinear parameters (such as the Stribeck velocity), a law is linear in the other parameters. Variable projection
+searches the nonlinear parameters, first on a grid, then closely (`variable_projection`); the misfit around the optimum gives the
+intervals (`intervals`).
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
 from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.laws.law_table import laws_on_offer
 
-_REVERSED = 0.8         # part of the points in which the torque opposes the motion where its sign is wrong
+_REVERSED = 0.8         # part of points with torque against the motion, from which the sign of the torque is wrong
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
@@ -27,22 +27,22 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     Parameters
     ----------
     velocity, torque : array_like, shape (N,)
-        Signed joint velocity [rad/s] and friction torque [N·m], without gravity and offset: where only one direction was
-        recorded, an offset cannot be told from Coulomb friction.
+        Signed joint velocity [rad/s] and friction torque [N·m], without gravity and offset. With data of one direction only, an
+        offset cannot be told from Coulomb friction.
     load : array_like, shape (N,), optional
         Load of each point [N·m]; competes with "no load part".
     group : array_like, shape (N,), optional
-        Which round trip each point belongs to; points of one share an error. Default: each its own, which is wrong for the
-        samples of a stroke, and makes intervals far too narrow. Round trips count as
-        measured in the order in which they first appear: where their levels are correlated in it, intervals are wider.
+        Round trip of each point; points of a round trip share an error. Default: one round trip for each point, which is wrong
+        for samples of a stroke and makes intervals far too narrow. Round trips are taken as measured in the order in which they
+        first appear; if their levels correlate in this order, intervals are widened.
     law : str
-        A name in `LAWS`, or "auto" to let them compete on round trips left out.
+        A name in `LAWS`, or "auto" to let all laws compete.
     loss : str
-        "squares"; "huber": a round trip off by more than `HUBER` standard deviations counts less, for logs in which some
-        went wrong; "auto": the same where some are far off all others.
+        "squares"; "huber": round trips with residuals beyond `HUBER` standard deviations count less, for logs with outliers;
+        "auto": "huber" if there are outliers.
     std : array_like, shape (N,), optional
-        Scatter of the samples behind each point [N·m]. Where it differs much within round trips, points count by its inverse
-        square; what a round trip counts is told by its level in any case.
+        Scatter of the samples of each point [N·m]. If it differs much within round trips, points are weighted by its inverse
+        square; the weight of a whole round trip follows from the noise of its level.
 
     Returns
     -------
@@ -51,9 +51,9 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     Raises
     ------
     InputError
-        If arrays differ in length or hold values that are no numbers.
+        If arrays differ in length or hold values that are not numbers.
     FitError
-        If the torque is dead or opposes the motion, or there are too few round trips or speeds; says how many are needed.
+        If the torque is zero or opposes the motion, or there are too few round trips or speeds; says how many are needed.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
              std: ArrayLike | None) -> FitPoints:
     w, tau = _numbers("velocity", velocity), _numbers("torque", torque)
     if w.ndim != 1 or tau.ndim != 1:
-        raise InputError(f"velocity has shape {w.shape}, torque {tau.shape}; points of one joint, shape (N,), are needed")
+        raise InputError(f"velocity has shape {w.shape}, torque has {tau.shape}; both need (N,), the points of one joint")
     labels = np.arange(len(w)) if group is None else np.asarray(group)
     pressed = None if load is None else _numbers("load", load)
     numbered = labels if labels.dtype.kind == "f" else None
@@ -106,10 +106,10 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
     against = float(np.mean(w[moving] * tau[moving] < 0.0))
     if against > 0.5:
         raise FitError(f"the torque opposes the motion in {against:.0%} of the points: "
-                       + ("its sign, or that of the velocity, is wrong" if against > _REVERSED else
-                          "it is noise or something else that hides friction, or changes its sign against the velocity"))
+                       + ("the sign of the torque or of the velocity is wrong" if against > _REVERSED else
+                          "noise or another torque hides the friction, or the torque changes its sign against the velocity"))
     if scatter is not None and (scatter < 0.0).any():
-        raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; it is a standard deviation")
+        raise InputError(f"std is negative in row {int(np.argmax(scatter < 0.0))}; a standard deviation is zero or positive")
     trips = group_index(labels[moving])
     return FitPoints(w[moving], tau[moving], None if pressed is None else pressed[moving], trips,
                 count=None if scatter is None else worth(scatter[moving], trips))
@@ -119,4 +119,4 @@ def _numbers(name: str, values: ArrayLike) -> Array:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} holds values that are no numbers") from None
+        raise InputError(f"{name} holds values that are not numbers") from None

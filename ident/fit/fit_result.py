@@ -32,29 +32,29 @@ if TYPE_CHECKING:
 
 
 _SPEEDS = 25
-CLAIM = 0.9             # share of laws that fall at low speed, from which a Stribeck effect is claimed
+CLAIM = 0.9             # plausibility from which a Stribeck effect is claimed
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A law with a load, and how it fared.
+    """A law with a load that competed, and its result.
 
     Attributes
     ----------
     law, load : str
     held_out_rmse : float
-        Prediction error of round trips left out [N·m]; nan where it was not needed: loads that were not chosen have it with their
-        most plausible law.
+        Prediction error of left-out round trips [N·m]; nan if it was not computed: for loads that were not chosen, only the most
+        plausible law has an error.
     parameters : int
-        How many parameters are fitted.
+        Number of fitted parameters.
     dismissed : str
-        Why it cannot be chosen, if it cannot.
+        Why it cannot be chosen, or "".
     directional : str
-        How directions differ in it.
+        Difference between the directions: "none", "viscous" or "driving".
     share : float
-        How plausible the law is among all laws with the same load, directions and waves, whose shares add up to 1.
+        Plausibility of the law among all laws with the same load, directions and waves; the sum of these is 1.
     place : str
-        How friction waves with position in it: "none", "once a turn", or "twice a turn".
+        Waves of friction with position: "none", "once a turn", or "twice a turn".
     """
 
     law: str
@@ -68,50 +68,49 @@ class Candidate:
 
     @property
     def weighed(self) -> bool:
-        """Whether its error is known: other laws are too little plausible."""
+        """Whether its error was computed, as for sufficiently plausible laws."""
         return isfinite(self.held_out_rmse)
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """A fitted law: parameters with intervals and verdicts, and how well it predicts.
+    """A fitted law: parameters with intervals and verdicts, and its prediction errors.
 
     Attributes
     ----------
     law, load : str
         Name of the law; name of the load, "none" without.
     directional : str
-        "viscous" where viscous friction differs between the directions, else "none".
+        "viscous" if viscous friction differs between the directions, else "none".
     place : str
-        How friction waves with position, which is fitted along: "none", "once a turn", or "twice a turn".
+        Waves of friction with position, fitted as nuisance parameters: "none", "once a turn", or "twice a turn".
     parameters : dict of str to Parameter
-        Parameters of the law, and those that the data cannot show (value None).
+        Parameters of the law, and parameters that the data cannot identify (value None).
     nuisance : dict of str to Parameter
-        What was fitted along: "delay" of the torque signal [s], "drift" of friction over the run [fraction], waves of friction
-        with position [N·m], see `places`;
-        of general motion what is no friction, see `general_motion`.
+        Nuisance parameters: "delay" of the torque signal [s], "drift" of friction over the run [fraction], waves of friction with
+        position [N·m], see `places`; for general motion, the torque besides friction, see `general_motion`.
     names : tuple of str
         Rows and columns of `covariance`.
     covariance : ndarray
-        Of the law's parameters.
+        Covariance of the law's parameters.
     rmse, held_out_rmse : float
-        Root mean square residual, and the same over round trips left out of the fit, see `selection` [N·m].
+        Root mean square residual of the fit, and of round trips left out of the fit, see `selection` [N·m].
     residual : ndarray, shape (N,)
-        Torque less prediction, a row a point; nan at rest, where friction does not show [N·m].
+        Torque minus prediction at each point; nan at rest, where friction does not show [N·m].
     noise : Noise
-        The noise model that weighted the points.
+        Noise model that weighted the points.
     half_factor : float
         Half width in standard errors of a 95 % interval of friction at one state; see `band_factor`.
     serial : float
-        Correlation of the levels of successive round trips, which the intervals hold; 0 where chance alone makes as much.
+        Autocorrelation of the levels of successive round trips, for which intervals are widened; 0 if chance may explain it.
     stribeck_share : float, optional
-        How plausible laws are whose friction falls with speed at low speed, among all that competed; None where none did.
+        Plausibility of a Stribeck effect, from all laws that competed; None if no laws competed.
     further_error : ndarray, shape (n, 2), optional
-        Speeds, and by how much the band is wider there for the sake of other laws [rad/s, N·m].
+        Speeds, and the widening of the band there for other plausible laws [rad/s, N·m].
     candidates : tuple of Candidate
-        All that competed, the simplest load first; empty where nothing did.
+        All candidates, the simplest load first; empty if nothing competed.
     lack_of_fit : tuple of Misfit
-        Variables over which residuals show structure; empty where the law fits.
+        Variables with which residuals vary; empty if the law fits.
     data : FitPoints
         The points, for `lmfit` and `plot`.
 
@@ -147,24 +146,24 @@ class FitResult:
 
     @cached_property
     def lmfit(self) -> "lmfit.model.ModelResult":
-        """The same fit by lmfit in whitened residuals, made when asked: ``fit_report()`` and ``conf_interval()`` work on it."""
+        """The same fit by lmfit with whitened residuals, computed on first use: offers ``fit_report()``, ``conf_interval()``."""
         if self.data is None:
-            raise InputError("the points of this fit were not kept")
+            raise InputError("this fit was stored without its points, which lmfit needs")
         return lmfit_result(self.data, law_named(self.law), self.noise, self.all_values)
 
     @property
     def all_values(self) -> dict[str, float]:
-        """Parameter values of the law, and of what was fitted along, by name."""
+        """Values of the parameters of the law and of the nuisance parameters, by name."""
         return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
 
     @property
     def falls(self) -> bool:
-        """Whether friction falls with speed at low speed (Stribeck effect), by a law that was asked for or by its share."""
+        """Whether friction has a Stribeck effect: the named law has one, or the plausibility suffices for the claim."""
         return bool(law_named(self.law).knee) and (self.stribeck_share is None or self.stribeck_share >= CLAIM)
 
     @property
     def undecided(self) -> bool:
-        """Whether friction at low speed shows an excess whose shape the data leave undecided."""
+        """Whether friction has a low-speed excess whose shape the data do not decide."""
         return self.stribeck_share is not None and 1.0 - CLAIM < self.stribeck_share < CLAIM
 
     @property
@@ -187,7 +186,7 @@ class FitResult:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where; default a new figure.
+            Panel to draw on; default a new figure.
 
         Returns
         -------
@@ -196,10 +195,10 @@ class FitResult:
         Raises
         ------
         InputError
-            If the points of this fit were not kept.
+            If this fit was stored without its points.
         """
         if self.data is None:
-            raise InputError("the points of this fit were not kept")
+            raise InputError("this fit was stored without its points, which the plot needs")
         panel = shown_figure((self.law,))[self.law] if ax is None else ax
         data, levels = self.data, self._shown_loads()
         colours: list[Array | str] = [PLAIN]
@@ -207,7 +206,7 @@ class FitResult:
         if len(levels) == 2:
             low, high = map(float, levels)
             colours, of_points = [*load_colours(levels, low, high)], load_colours(np.asarray(data.load), low, high)
-        if data.seen is None:               # points of general motion see many samples, no single one
+        if data.seen is None:               # a point of general motion is a filtered mean of many samples
             draw_points(panel, data.speed, data.tau, of_points)
         speed = shown_speeds(float(data.speed.min()), float(data.speed.max()))
         for level, colour in zip(levels, colours, strict=True):
@@ -217,7 +216,7 @@ class FitResult:
         return panel
 
     def _shown_loads(self) -> Array:
-        """Loads at which the law is drawn: the least and greatest of the points, or the middle of several components."""
+        """Return the loads at which the law is drawn: least and greatest of the points, or the median of components."""
         load = None if self.data is None else self.data.load
         if self.load == "none" or load is None:
             return np.zeros(1)
@@ -231,18 +230,18 @@ class FitResult:
         return frame_html(f"{self.law}, load {self.load}, rmse {self.rmse:.3g}", self.to_dataframe())
 
     def of_points(self, data: FitPoints) -> "FitResult":
-        """The same with residual and noise of all points, of a fit to condensed ones."""
+        """Return a fit to condensed points with residual and noise of all points."""
         residual = data.tau - predicted(data, law_named(self.law), self.all_values)
         return replace(self, residual=residual, rmse=float(np.sqrt(np.mean(residual**2))),
                        noise=self.noise.of_points(data.group, data.sign), data=data)
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Friction torque at velocities and loads, shape (N,) [N·m]; loads of `components` are columns, shape (N, m).
+        """Return the friction torque at velocities and loads, shape (N,) [N·m]; loads of `components` have shape (N, m).
 
         Raises
         ------
         InputError
-            If the law depends on the load and none is given.
+            If the law depends on the load, but no load is given.
         """
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
@@ -261,11 +260,11 @@ class FitResult:
         return max(found, self.half_factor)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Half width of the 95 % band of the predicted friction, which holds it at all states at once, shape (N,) [N·m]."""
+        """Return the half width of the simultaneous 95 % band of friction over all states, shape (N,) [N·m]."""
         return self._half_width(velocity, load, self.band_factor)
 
     def interval(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Half width of the 95 % interval of the predicted friction at each state by itself, shape (N,) [N·m]."""
+        """Return the half width of the 95 % interval of friction at each single state, shape (N,) [N·m]."""
         return self._half_width(velocity, load, self.half_factor)
 
     def _half_width(self, velocity: ArrayLike, load: ArrayLike | None, factor: float) -> Array:
@@ -274,22 +273,22 @@ class FitResult:
 
 
 def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
-    """The load that a law uses: none if it knows none.
+    """Return the load for a law; None for a law without load.
 
     Raises
     ------
     InputError
-        If it depends on the load and none is given.
+        If the law depends on the load, but no load is given.
     """
     if kind == "none":
         return None
     if load is None:
-        raise InputError(f"this friction depends on its load ({kind}); pass the load")
+        raise InputError(f"this friction depends on the load ({kind}); pass the load")
     return load
 
 
 def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
-    """All parameters together by lmfit, from the optimum, in whitened residuals; points of a round trip count alike in it."""
+    """Fit all parameters by lmfit, starting at the optimum, with whitened residuals; points of a round trip count alike."""
     import lmfit
 
     root = 1.0 if data.weight is None else np.sqrt(data.weight[data.group])
@@ -317,7 +316,7 @@ def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, fl
 
 
 def further_band(further: Array | None, velocity: ArrayLike) -> Array:
-    """By how much a band is wider for the sake of other laws, shape (N,); beyond the measured speeds as at their ends."""
+    """Return the widening of a band for other laws, shape (N,); constant beyond the measured speeds."""
     speed = np.abs(np.atleast_1d(np.asarray(velocity, dtype=float)))
     if further is None or not len(further):
         return np.zeros(len(speed))
@@ -326,14 +325,14 @@ def further_band(further: Array | None, velocity: ArrayLike) -> Array:
 
 def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,
                     velocity: ArrayLike, load: ArrayLike | None, factor: float = 1.96) -> Array:
-    """Half width of the band of predicted friction from the parameters' covariance, shape (N,)."""
+    """Return the half width of the friction band from the covariance of the parameters, shape (N,)."""
     G = slopes(law, values, names, velocity, load)
     return np.asarray(factor * np.sqrt(np.maximum(0.0, np.einsum("in,ij,jn->n", G, covariance, G))))
 
 
 def slopes(law: str, values: Mapping[str, float], names: tuple[str, ...], velocity: ArrayLike,
            load: ArrayLike | None) -> Array:
-    """Derivatives of friction by the parameters, shape (p, N)."""
+    """Return the derivatives of friction with respect to the parameters, shape (p, N)."""
     torque, w = law_named(law).torque, np.atleast_1d(np.asarray(velocity, dtype=float))
     gradient = []
     for name in names:

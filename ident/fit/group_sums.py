@@ -4,12 +4,12 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 
-_DENSE = 10**6         # round trips times points up to which a membership matrix is the fastest way to sum
-_LONG = 8              # points a round trip from which products are summed one round trip at a time
+_DENSE = 10**6         # round trips times points up to which a membership matrix sums fastest
+_LONG = 8              # points per round trip from which products are summed one round trip at a time
 
 
 def symmetric_inverse(gram: Array, least: float) -> Array:
-    """Pseudo-inverse of symmetric matrices (..., p, p) without eigenvalues up to `least` of the greatest."""
+    """Return the pseudo-inverse of symmetric matrices (..., p, p), without eigenvalues up to `least` times the greatest."""
     values, vectors = np.linalg.eigh(gram)
     big = np.abs(values) > least * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=big)
@@ -28,7 +28,7 @@ def group_sum(values: Array, group: Groups) -> Array:
 
 
 def sums_about_means(rows: Array, group: Groups, count: Array | None = None) -> tuple[Array, Array]:
-    """Sums of rows over each group, and the rows less the mean of their group.
+    """Return the sums of rows over each group, and the rows minus the mean of their group.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def sums_about_means(rows: Array, group: Groups, count: Array | None = None) -> 
     -------
     sums : ndarray, shape (..., G, q)
     about : ndarray, shape (..., N, q)
-        Times the root of `count`, so that its products sum up to those of the samples.
+        Rows minus mean, times the root of `count`, so that sums of their products equal those of the samples.
     """
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     size = np.diff(starts, append=len(group))

@@ -1,8 +1,8 @@
-"""Prediction errors of round trips that were left out of the fit.
+"""Held-out errors: prediction errors of round trips that were left out of the fit.
 
-A fit without some round trips needs no points: their sums of products W (`variable_projection`) are taken from those of all. They
-are summed over blocks at once, which for long runs is much less than for each round trip.
-Nonlinear parameters are searched anew for each block that is left out, on a grid with a finer one around the optimum of all.
+A fit without a block of round trips needs no points: the sums of products W (`variable_projection`) of the block are subtracted
+from those of all round trips. Nonlinear parameters are searched again for each block, on the search grid and a finer grid around
+the optimum of all points.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from stribeck.ident.fit.search_range import grid_near
 from stribeck.ident.fit.variable_projection import row_blocks, weighted_spread, whitened_rows
 from stribeck.ident.laws.law import Law
 
-_ONE_SPEED = 0.05       # scatter of a round trip's speed, in the logarithm, from which it has none of its own
+_ONE_SPEED = 0.05       # scatter of speed within round trips, in the logarithm, from which a round trip has no single speed
 
 
 def speed_of_trips(data: FitPoints) -> Groups:
-    """Which of the distinct speeds each round trip has, 0 the slowest; each its own where they hold several, shape (G,)."""
+    """Return the index of each round trip among the distinct speeds; its own number if speed varies within it, shape (G,)."""
     if data.seen is None:
         level, count = np.log(data.w), np.ones(len(data.w)) if data.count is None else data.count
         mean = np.bincount(data.group, count * level) / data.samples
@@ -33,22 +33,22 @@ def speed_of_trips(data: FitPoints) -> Groups:
 
 
 def blocks_of_trips(speed: Groups) -> Groups:
-    """Which round trips are left out together: those of one speed, but single ones of the slowest and the fastest; shape (G,)."""
+    """Return the block of each round trip: one block per speed, but single round trips at slowest and fastest; shape (G,)."""
     inner = (speed > 0) & (speed < speed.max())
     return np.asarray(np.unique(np.where(inner, speed, -1 - np.arange(len(speed))), return_inverse=True)[1])
 
 
-_RIDGE = 1e-12          # on scaled normal equations: what is left may not tell all parameters
+_RIDGE = 1e-12          # on scaled normal equations: without a block, some parameters may be unidentifiable
 
 
 def held_out_errors(data: FitPoints, law: Law, noise: Noise, whole: Mapping[str, float], block: Groups) -> tuple[Array, float]:
-    """Prediction errors of every round trip by a fit without its block; `whole` are the parameters of the fit with all.
+    """Return the prediction errors of every round trip by a fit without its block; `whole`: parameters of the fit to all.
 
     Returns
     -------
     whitened : ndarray, shape (G,)
-        Sum of squared whitened errors of each round trip, as log(1 + sum): one trip left out at the end of the
-        range, which a wrong law misses by far, must not drown all others.
+        Sum of squared whitened errors of each round trip, as log(1 + sum): the large error of a wrong law at one round trip at
+        the end of the range must not dominate all others.
     plain : float
         Root mean square error of the points [N·m].
     """

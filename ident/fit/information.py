@@ -1,14 +1,14 @@
-r"""What planned round trips will tell of friction, before anything moves.
+r"""Expected precision of planned round trips, before anything moves.
 
-Planned round trips are rows of Points whose torque is not known yet. With the Jacobian J of a candidate law at its points,
-whitened by the noise that is expected, each brings the information that it will bring to the fit:
+Planned round trips are rows of points whose torque is not known yet. The Jacobian J of a candidate law at its points, whitened by
+the expected noise, gives the Fisher information that each round trip adds to the fit:
 
 .. math:: M = P + \sum_{\text{round trips}} J^T \Sigma^{-1} J, \qquad \operatorname{cov} \hat\theta \approx M^{-1}
 
-where P is what is known beforehand. M depends on the parameters that are sought, the Stribeck velocity above all: criteria
-are means over a few plausible candidates. What is asked for are linear functions c of the parameters, each over the half
-width that it may have: friction at the ends of speeds and loads, and the parameters themselves. A design is good where the
-greatest of their variances is small (a c-optimal design of several c; the greatest is taken as a norm, which has a slope).
+where P is the prior information. M depends on the unknown parameters, most of all on the Stribeck velocity; so criteria are means
+over a few plausible candidates. The target quantities are linear functions c of the parameters, each divided by its wanted
+half width: friction at the ends of speeds and loads, and the parameters themselves. A design is good if the greatest of their
+variances is small (a c-optimal design for several c; the greatest is approximated by a norm, which is differentiable).
 
 References
 ----------
@@ -33,19 +33,19 @@ from stribeck.ident.fit.variable_projection import whitened
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of, load_at, load_part
 
-STATIC = 1.4                        # expected of a joint: level of slow sliding over Coulomb friction,
+STATIC = 1.4                        # expectations of a joint: level of slow sliding over Coulomb friction,
 VISCOUS = 2.0                       # viscous friction at the velocity limit over Coulomb friction,
 LOADED = 0.5                        # growth up to the greatest load over Coulomb friction,
 STRIBECK = (0.02, 0.035, 0.06)      # and the Stribeck velocity over the velocity limit, one of these
-_VAGUE = 3.0                        # standard deviation of what is expected, as a part of the expected value
-_SPEEDS = 8                         # at which a band is looked at
-_ALIKE = 0.95                        # correlation of loads that count as one
-_NORM = 4                           # of the variances of what is asked for
+_VAGUE = 3.0                        # standard deviation of the expectation, as a part of the expected value
+_SPEEDS = 8                         # number of speeds at which a band is evaluated
+_ALIKE = 0.95                        # correlation from which loads count as one
+_NORM = 4                           # exponent of the norm of the target variances
 
 
 @dataclass(frozen=True)
 class ExpectedNoise:
-    """Noise that is expected of a joint, as fractions of its friction.
+    """Expected noise of a joint, as fractions of its friction.
 
     The defaults are those of geared laboratory arms that report motor current.
 
@@ -56,7 +56,7 @@ class ExpectedNoise:
     scatter : float
         Standard deviation of the level of friction from stroke to stroke.
     ripple : float
-        Amplitude of what goes with the angle of the motor.
+        Amplitude of the torque that varies with the angle of the motor.
     """
 
     within: float = 0.008
@@ -65,7 +65,7 @@ class ExpectedNoise:
 
     @classmethod
     def of_fit(cls, fit: FitResult) -> "ExpectedNoise":
-        """As a fit found it; what ripple leaves is in its scatter."""
+        """Return the noise that a fit found; its scatter includes the remaining ripple."""
         assert fit.data is not None
         assert fit.noise.level is not None
         friction, within = np.abs(fit.data.tau), fit.noise.within
@@ -73,14 +73,14 @@ class ExpectedNoise:
         return cls(within / float(np.median(friction)), np.sqrt(2.0) * float(np.median(shared / friction)), 0.0)
 
     def of_trips(self, friction: Array, left: Array, count: Array) -> Noise:
-        """Noise model of round trips with this friction, part of the ripple left, and number of points, each shape (G,)."""
+        """Return the noise model of round trips with this friction, remaining part of ripple, and points, each shape (G,)."""
         within, level = self.within * float(np.median(friction)), (self.scatter**2 + (self.ripple * left) ** 2) / 2.0
         return Noise(within, np.sqrt(friction**2 * level + within**2 / count))
 
 
 @dataclass(frozen=True)
 class PlausibleLaw:
-    """A law, a load and parameters that a joint may well have."""
+    """A law, a load and parameters that are plausible for a joint."""
 
     law: str
     load: str
@@ -94,14 +94,14 @@ class PlausibleLaw:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is thought of a joint before its next round trips.
+    """Expectation about a joint before its next round trips.
 
     Attributes
     ----------
     candidates : tuple of PlausibleLaw
-        Criteria are means over them.
+        Candidates; criteria are means over all candidates.
     noise : ExpectedNoise
-        Of the joint.
+        Expected noise of the joint.
     earlier : FitResult, optional
         The fit of earlier round trips; its law, load and parameters are the only candidate.
     """
@@ -113,14 +113,14 @@ class Expectation:
 
 @dataclass(frozen=True)
 class ExpectedPrecision:
-    """How precisely round trips will tell the friction of a joint, if a candidate is right.
+    """Expected precision of a joint's friction after round trips, if a candidate is right.
 
     Attributes
     ----------
     joint, law, load : str
-        Which joint, and which candidate.
+        Joint, and law and load of the candidate.
     round_trips : int
-        How many.
+        Number of round trips.
     friction : float
         Greatest half width of the 95 % band of friction over the tested speeds and loads, as a part of friction.
     parameters : mapping of str to float
@@ -135,22 +135,22 @@ class ExpectedPrecision:
     parameters: Mapping[str, float]
 
     def needed(self, target: float) -> int:
-        """How many such round trips averaging demands for a half width of friction: it falls with their square root."""
+        """Return how many such round trips give a half width of friction, which falls with the square root of their number."""
         spare = self.round_trips * (self.friction / target) ** 2
         return max(len(self.parameters) + 1, int(np.ceil(spare)))
 
 
 def expectation(coulomb: float, velocity: float, points: pd.DataFrame, noise: ExpectedNoise | None = None) -> Expectation:
-    """Of a joint that was never measured.
+    """Return the expectation about a joint that was never measured.
 
     Parameters
     ----------
     coulomb : float
-        Coulomb friction that it may have [N·m or N].
+        Expected Coulomb friction [N·m or N].
     velocity : float
-        Its velocity limit, or less where it has no room for that [rad/s or m/s].
+        Velocity limit of the joint, or the highest reachable velocity [rad/s or m/s].
     points : DataFrame
-        Planned points of the joint: which loads vary enough to be candidates.
+        Planned points of the joint; loads that vary enough in them become candidates.
     noise : ExpectedNoise, optional
         Default: that of geared laboratory arms.
     """
@@ -173,12 +173,12 @@ def expectation(coulomb: float, velocity: float, points: pd.DataFrame, noise: Ex
 
 
 def learnt(fit: FitResult) -> Expectation:
-    """Of a joint that a fit knows."""
+    """Return the expectation about a joint from a fit."""
     return Expectation((PlausibleLaw(fit.law, fit.load, fit.values),), ExpectedNoise.of_fit(fit), fit)
 
 
 def planned(points: pd.DataFrame, candidate: PlausibleLaw, drift: bool = False) -> FitPoints:
-    """Planned points of a joint as the fit will see them; `drift` where their order in time is known."""
+    """Return the planned points of a joint in the form of a fit; `drift`: whether their order in time is known."""
     speed, law = points["speed"].to_numpy(dtype=float), law_named(candidate.law)
     load = load_at(points, candidate.load, candidate.values)
     odd, group = law.torque(speed, candidate.values, load), group_index(points["segment"].to_numpy())
@@ -189,18 +189,18 @@ def planned(points: pd.DataFrame, candidate: PlausibleLaw, drift: bool = False) 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What will be known of a joint, if a candidate is right.
+    """Expected information about a joint, if a candidate is right.
 
     Attributes
     ----------
     candidate : PlausibleLaw
         Law, load and parameters.
     names : tuple of str
-        Rows and columns of `total`; Stribeck velocities stand in the logarithm.
+        Rows and columns of `total`; nonlinear parameters by their logarithm.
     total : ndarray, shape (p, p)
-        Information.
+        Fisher information.
     trips : int
-        Round trips that it comes from.
+        Number of round trips that it comes from.
     """
 
     candidate: PlausibleLaw
@@ -210,7 +210,7 @@ class Outlook:
 
     @classmethod
     def of(cls, data: FitPoints, candidate: PlausibleLaw, earlier: FitResult | None = None) -> "Outlook":
-        """Before the planned round trips: priors, a vague expectation, and an earlier fit."""
+        """Return the information before the planned round trips: priors, a vague expectation, and an earlier fit."""
         law = law_named(candidate.law)
         names = parameter_names(data, law)
         known = np.array([data.prior[name] if name in data.prior else _VAGUE if name in law.nonlinear
@@ -224,18 +224,18 @@ class Outlook:
         return cls(candidate, names, total, 0 if earlier.data is None else earlier.data.groups)
 
     def with_trips(self, told: Array, trips: int) -> "Outlook":
-        """After round trips that tell this together, shape (p, p)."""
+        """Add the information of round trips, shape (p, p)."""
         return replace(self, total=self.total + np.sign(trips) * told, trips=self.trips + trips)
 
     def asked(self, points: pd.DataFrame, friction: float, parameters: float) -> Array:
-        """What is asked for, over the half widths wanted: friction over the range of points, and parameters; shape (C, p)."""
+        """Return the target quantities over their wanted half widths: friction over the points, and parameters; shape (C, p)."""
         rows, level = self._slopes(*speeds_at_extreme_loads(points, self.candidate.load, self.candidate.values))
         values = np.array([1.0 if name in self._nonlinear else self.candidate.values.get(name, 0.0) for name in self.names])
         own = np.diag(1.0 / np.where(values > 0.0, values, np.inf))[values > 0.0]
         return np.vstack((rows / (friction * level[:, None]), own / parameters))
 
     def fall(self, told: Array, asked: Array) -> Array:
-        """By how much each of many round trips (..., p, p) would make the logarithm of what is lacking fall, shape (...)."""
+        """Return by how much each of many round trips (..., p, p) lowers the log of the targets' variance norm, shape (...)."""
         scale = 1.0 / np.sqrt(np.diag(self.total))
         known, rows = self.total * np.outer(scale, scale), (asked * scale).T
         after = np.linalg.inv(known + told * np.outer(scale, scale)) @ rows
@@ -249,27 +249,27 @@ class Outlook:
 
     @property
     def covariance(self) -> Array:
-        """Of the estimates, shape (p, p)."""
+        """Covariance of the estimates, shape (p, p)."""
         scale = np.sqrt(np.diag(self.total))
         return np.asarray(np.linalg.inv(self.total / np.outer(scale, scale)) / np.outer(scale, scale))
 
     def lacks(self, asked: Array) -> float:
-        """The greatest of the half widths over those wanted."""
+        """Return the greatest ratio of a half width to the wanted half width."""
         return self.factor * float(np.sqrt(np.einsum("ci,ij,cj->c", asked, self.covariance, asked).max()))
 
     def half_widths(self) -> dict[str, float]:
-        """95 % half widths of the law's parameters, as parts of their values."""
+        """Return the 95 % half widths of the law's parameters, as parts of their values."""
         error = dict(zip(self.names, self.factor * np.sqrt(np.diag(self.covariance)), strict=True))
         return {name: float(error[name] / (1.0 if name in self._nonlinear else value))
                 for name, value in self.candidate.values.items() if name in error and value}
 
     def band(self, speed: Array, load: Array | None) -> Array:
-        """Half width of the 95 % band of friction, as a part of friction, shape (N,)."""
+        """Return the half width of the 95 % interval of friction at each point, as a part of friction, shape (N,)."""
         rows, friction = self._slopes(speed, load)
         return np.asarray(self.factor * np.sqrt(np.einsum("ni,ij,nj->n", rows, self.covariance, rows)) / friction)
 
     def _slopes(self, speed: Array, load: Array | None) -> tuple[Array, Array]:
-        """Derivatives of friction by the parameters, shape (N, p), and friction."""
+        """Return the derivatives of friction with respect to the parameters, shape (N, p), and friction."""
         values, nothing = self.candidate.values, np.zeros(len(speed))
         beside = [name for name in self.names if name not in values]
         law = law_named(self.candidate.law)
@@ -288,12 +288,12 @@ def _student(freedom: int) -> float:
 
 
 def _norm(variances: Array) -> Array:
-    """Nearly the greatest of variances (..., C), shape (...)."""
+    """Return a smooth approximation of the greatest variance, from (..., C) to shape (...)."""
     return np.asarray(np.mean(variances**_NORM, axis=-1) ** (1.0 / _NORM))
 
 
 def information(points: pd.DataFrame, data: FitPoints, candidate: PlausibleLaw, noise: ExpectedNoise) -> Array:
-    """What each planned round trip tells of the parameters, shape (G, p, p)."""
+    """Return the Fisher information of each planned round trip, shape (G, p, p)."""
     law = law_named(candidate.law)
     friction, left = (first_of_groups(values, data.group) for values in (data.tau, points["ripple"].to_numpy(dtype=float)))
     values = {**dict.fromkeys(data.nuisance, 0.0), **candidate.values}
@@ -301,7 +301,7 @@ def information(points: pd.DataFrame, data: FitPoints, candidate: PlausibleLaw, 
 
 
 def speeds_at_extreme_loads(points: pd.DataFrame, load: str, values: Mapping[str, float]) -> tuple[Array, Array | None]:
-    """Speeds over the range of points where the load raises friction least and most, and the load there; N of each."""
+    """Return speeds over the range of the points at the loads that raise friction least and most, and these loads; N of each."""
     speed = np.geomspace(points["speed"].min(), points["speed"].max(), _SPEEDS)
     loads = load_at(points, load, values)
     if loads is None:
@@ -311,7 +311,7 @@ def speeds_at_extreme_loads(points: pd.DataFrame, load: str, values: Mapping[str
 
 
 def outlooks(points: pd.DataFrame, expected: Expectation) -> list[Outlook]:
-    """What will be known of a joint after its planned points, candidate by candidate."""
+    """Return the expected information about a joint after its planned points, for each candidate."""
     found = []
     for candidate in expected.candidates:
         data = planned(points, candidate, drift=expected.earlier is None)
@@ -322,7 +322,7 @@ def outlooks(points: pd.DataFrame, expected: Expectation) -> list[Outlook]:
 
 
 def expected_precision(points: pd.DataFrame, expected: Expectation) -> tuple[ExpectedPrecision, ...]:
-    """Half widths that planned points of a joint lead to, by load; root mean squares over the candidates with that load."""
+    """Return the expected half widths after the planned points of a joint, by load: RMS over the candidates with this load."""
     ends = outlooks(points, expected)
     joint, found = str(points["joint"].iloc[0]), []
     for load in dict.fromkeys(end.candidate.load for end in ends):

@@ -1,20 +1,21 @@
-r"""Intervals of a fitted law: how far each parameter can go before the misfit, least over all others, tells.
+r"""Confidence intervals of a fitted law, from the profile of the misfit.
 
-Where a law is linear, the root of the misfit's rise is a parameter's distance from the optimum in standard errors. Where it is
-not, or a parameter is near its bound, the profile of the misfit is followed instead: intervals may be lopsided, and one
-that the data leave open ends at the edge of what was searched.
+The profile of a parameter is the misfit, minimised over all other parameters. For a linear law, the square root of its rise is
+the parameter's distance from the optimum in standard errors. For a nonlinear law, or near a bound, the profile is followed
+numerically: intervals may be asymmetric, and an interval that the data do not limit ends at the edge of the search range.
 
-The noise model gives the standard errors, with as many degrees of freedom as there are round trips to spare. Leaving out one
-round trip at a time gives them without a noise model, but only roughly where round trips are few. The variance is the mean of
-both, in which the noise model counts as `TRUST` degrees of freedom (a moderated variance), and never less than the noise model's.
-Where a parameter rests on one round trip, leaving that out says nothing: its ratio counts as `_MOST` at most.
-Passes of general motion share more than points of a round trip do, and their ratio is left as it is.
+Standard errors come from two sources. The noise model has as many degrees of freedom as round trips minus parameters. Leaving out
+one round trip at a time needs no noise model, but is rough with few round trips. The variance is the mean of both, in which the
+noise model counts as `TRUST` degrees of freedom (a moderated variance), and at least the noise model's variance. If a parameter
+rests on one round trip, leaving out this round trip is not informative: the ratio of the variances is limited to `_MOST`. Passes
+of general motion share more errors than points of a round trip do, and their ratio is not limited.
 
-Both take round trips as independent. Where their levels are correlated in the order of time (r from one to the next, and by more
-than chance), the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.
+Both sources take round trips as independent. If the levels of successive round trips correlate beyond chance (autocorrelation r),
+the noise model's variance is that of a first-order autoregression, with r^|i - j| between round trips i and j.
 
-Passes of general motion are few and long. Their levels tell Coulomb friction and offset, all else shows within them, where
-residuals follow each other: the same autoregression over the points of each pass, and degrees of freedom by levels alone.
+Passes of general motion are few and long. Their levels determine Coulomb friction and offset. All other parameters are determined
+within passes, where successive residuals correlate: the same autoregression applies to the points of each pass, and only levels
+count as degrees of freedom.
 
 References
 ----------
@@ -38,18 +39,18 @@ from stribeck.ident.fit.variable_projection import Moments, Optimum, level_rows,
 
 @dataclass(frozen=True)
 class Spread:
-    """Covariance of an estimate, and how far its intervals reach.
+    """Covariance of an estimate, and the extent of its intervals.
 
     Attributes
     ----------
     covariance : ndarray, shape (p, p)
-        Nonlinear parameters in the logarithm.
+        Covariance; of nonlinear parameters, that of their logarithm.
     reach : ndarray, shape (p,)
-        Rise of the root of the misfit at the ends of 95 % intervals.
+        Square root of the misfit's rise at the ends of 95 % intervals.
     factor : float
-        Half width of an interval in standard errors, where the law is linear.
+        Half width of an interval in standard errors, for a linear law.
     serial : float
-        Correlation of the levels of successive round trips; 0 where chance alone makes as much.
+        Autocorrelation of the levels of successive round trips; 0 if chance may explain it.
     wider : ndarray, shape (p,)
         Standard errors over those of the noise model.
     """
@@ -66,13 +67,13 @@ class Spread:
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
 
-TRUST = 10.0            # degrees of freedom that the noise model counts for
-_OF_LEVELS = 2          # parameters that the levels of passes tell, Coulomb friction and offset: the others show within a pass
-_MOST = 10.0            # variance by leaving out over the noise model's, from which one round trip alone tells a parameter
+TRUST = 10.0            # degrees of freedom with which the noise model counts
+_OF_LEVELS = 2          # parameters that the levels of passes determine: Coulomb friction and offset
+_MOST = 10.0            # limit of the variance by leaving out over the noise model's
 
 
 def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int]) -> Spread:
-    """Covariance of the parameters at positions `free` of `values`, from the noise model and from round trips left out."""
+    """Return the covariance of the parameters at positions `free` of `values`, from noise model and left-out round trips."""
     sums, p = residual_sums(whole.data, whole.law, noise, values), len(free)
     keep = [*free, sums.shape[-1] - 1]
     sums = sums[:, keep][:, :, keep]
@@ -85,7 +86,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
         ratio = np.minimum(_MOST, ratio)
     variance = np.maximum(1.0, (TRUST + without.freedom * ratio) / (TRUST + without.freedom))
     serial = 0.0
-    if whole.data.seen is None:          # passes of general motion go to and fro: their levels have no one sign
+    if whole.data.seen is None:          # passes of general motion alternate in direction: their levels have no common sign
         levels = level_rows(whole.data, whole.law, noise, values)
         serial = correlation([rows[:, -1] for rows in levels], p)
         if serial > 0.0:
@@ -100,14 +101,14 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial, wider)
 
 
-CHANCE = 1.645          # standard deviations by which chance makes levels correlate once in twenty times
-_STRONGEST = 0.9        # correlation that so few round trips can tell,
-_CLOSEST = 0.98         # and that points of a pass can have
-_ENOUGH = 12            # round trips from which it can be told
+CHANCE = 1.645          # standard deviations of a correlation that chance exceeds once in twenty times
+_STRONGEST = 0.9        # largest correlation of round trips
+_CLOSEST = 0.98         # largest correlation of points in a pass
+_ENOUGH = 12            # least number of round trips for estimating a correlation
 
 
 def correlation(levels: Sequence[Array], parameters: int) -> float:
-    """Correlation of successive levels of each run beyond chance, without the bias of so many fitted parameters; else 0."""
+    """Return the autocorrelation of levels within runs, corrected for the bias of fitted parameters; 0 within chance."""
     every = np.concatenate(levels)
     groups, mean = len(every), every.mean()
     products = sum(float((run[1:] - mean) @ (run[:-1] - mean)) for run in levels)
@@ -118,16 +119,16 @@ def correlation(levels: Sequence[Array], parameters: int) -> float:
 
 
 def following(passes: Sequence[Array]) -> float:
-    """Correlation of a residual with the next one of its pass, without the bias that the mean of a pass brings; at least 0."""
+    """Return the autocorrelation of residuals within passes, corrected for the bias of the mean of a pass; at least 0."""
     products = sum(float(own[1:] @ own[:-1]) for own in passes)
     squares, freedom = sum(float(own @ own) for own in passes), sum(len(own) - 1 for own in passes)
     return float(np.clip(products / max(squares, 1e-300) + len(passes) / max(freedom, 1), 0.0, _CLOSEST))
 
 
 def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Array:
-    """Variance of each parameter over the noise model's, if levels i and j of a run, or points of a pass, correlate by
+    """Return the variance of each parameter over the noise model's, if levels of a run, or points of a pass, correlate by
     r^|i - j|."""
-    from scipy.signal import lfilter  # takes a while to load
+    from scipy.signal import lfilter  # slow to import
 
     added = np.zeros(len(model))
     for run in levels:
@@ -138,43 +139,43 @@ def autoregressive(model: Array, levels: Sequence[Array], serial: float) -> Arra
 
 
 def interval_ends(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread) -> Array:
-    """Lower and upper ends of the parameters at positions `free` of `values`, shape (p, 2); `whole` are sums over the search."""
+    """Return lower and upper ends for the parameters at positions `free` of `values`, (p, 2); `whole`: sums over the search."""
     data, law, names = whole.data, whole.law, tuple(values)
     best = Moments.of(data, law, {name: np.array([values[name]]) for name in law.nonlinear})
     linear = best.sums.shape[-1] - 1
     optimum = best.solve(noise)
     axes, beside = _misfit_around(whole, noise, values, free, found, optimum.misfit[0]) if law.nonlinear else ({}, optimum)
-    # beside the optimum: at every value of the nonlinear parameters, best linear ones and by how much the misfit is greater
+    # around the optimum: best linear parameters and rise of the misfit at every value of the nonlinear parameters
     rise = np.maximum(0.0, beside.misfit - optimum.misfit[0])
     beta, variance = (np.concatenate((getattr(optimum, name), getattr(beside, name))) for name in ("beta", "variance"))
     ends = np.empty((len(free), 2))
     for row, i, reach in zip(ends, free, found.reach, strict=True):
         if i < linear:
-            room = reach**2 - np.append(0.0, rise)      # what a linear parameter may still add to the misfit there
+            room = reach**2 - np.append(0.0, rise)      # rise that remains for a linear parameter there
             half = np.sqrt(variance[room >= 0.0, i] * room[room >= 0.0])
             row[:] = (beta[room >= 0.0, i] - half).min(), (beta[room >= 0.0, i] + half).max()
         else:
-            k = law.nonlinear.index(names[i])           # least misfit over the other nonlinear parameter, where there is one
+            k = law.nonlinear.index(names[i])           # profile: least misfit over other nonlinear parameters
             others = tuple(other for other in range(len(axes)) if other != k)
             least = rise.reshape([len(axis) for axis in axes.values()]).min(axis=others)
             row[:] = _where_rise_passes_one(axes[names[i]], np.sqrt(least) / reach, values[names[i]])
     return ends
 
 
-_LINE, _FACE = 33, 13   # points of the profile over one nonlinear parameter, and along either of two
-_ROOM = 1.5             # by which the profile is followed beyond the interval of the linearized law, at first
-_ROUNDS = 3             # and how often that is widened
-_WIDEST = 30.0          # in the logarithm
+_LINE, _FACE = 33, 13   # points of the profile over one nonlinear parameter, and on each axis of several
+_ROOM = 1.5             # first range of the profile over the interval of the linearized law,
+_ROUNDS = 3             # and most times that the range is widened
+_WIDEST = 30.0          # largest half range, in the logarithm
 
 
 def _misfit_around(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int], found: Spread,
               least: float) -> tuple[dict[str, Array], Optimum]:
-    """Least squares at nonlinear parameters all around the optimum, as far as any interval reaches.
+    """Solve least squares on a grid of nonlinear parameters around the optimum that contains all intervals.
 
     Returns
     -------
     axes : dict of str to ndarray
-        Their values; all combinations are tried.
+        Values of the nonlinear parameters; the grid has all combinations.
     optimum : Optimum
     """
     data, law, names, widest = whole.data, whole.law, tuple(values), found.reach.max() ** 2
@@ -202,7 +203,7 @@ def _misfit_around(whole: Moments, noise: Noise, values: Mapping[str, float], fr
 
 
 def _where_rise_passes_one(x: Array, rise: Array, value: float) -> tuple[float, float]:
-    """Where the rise passes 1 on either side of a value of x, straight in the logarithm; the ends of x if nowhere."""
+    """Return where the rise passes 1 on either side of a value of x, by log-linear interpolation; the ends of x if nowhere."""
     k = int(np.searchsorted(x, value))
     rise = np.where(np.arange(len(x)) == k, 0.0, rise)
     ends = []

@@ -1,7 +1,7 @@
 """One law fitted to the points of one joint: optimum, noise model, intervals and verdicts.
 
-The optimum is sought over a grid of the nonlinear parameters, first with white noise, then under the noise model that its
-residuals give (`variable_projection`, `noise`), and polished. Its misfit gives the intervals (`intervals`), these the verdicts.
+The optimum is sought on a grid of the nonlinear parameters, first with white noise, then with the noise model of the residuals
+(`variable_projection`, `noise`), and then refined. The misfit around it gives the intervals (`intervals`) and the verdicts.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer, unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 
-LEAST_ROUND_TRIPS, LEAST_PASSES = 4, 3       # a pass shows many speeds; levels of three tell Coulomb friction, offset, scatter
-_SPARE_SPEEDS = 1       # distinct speeds beyond the parameters of speed that a law needs
-_SAME_SPEED = 0.1       # by which speeds of one class differ at most, in the logarithm
+LEAST_ROUND_TRIPS, LEAST_PASSES = 4, 3       # a pass has many speeds; three passes determine Coulomb friction, offset, scatter
+_SPARE_SPEEDS = 1       # distinct speeds that a law needs in addition to its parameters of speed
+_SAME_SPEED = 0.1       # largest difference of speeds of one class, in the logarithm
 
 
 def fit_law(data: FitPoints, law: Law, load_name: str = "none") -> FitResult:
@@ -35,20 +35,20 @@ def fit_law(data: FitPoints, law: Law, load_name: str = "none") -> FitResult:
 
 
 def searched(points: FitPoints, law: Law) -> Moments:
-    """Sums over the whole search of a law."""
+    """Return the sums for a law over its whole search grid."""
     return Moments.of(points, law, search_grid(points, law))
 
 
 @dataclass(frozen=True)
 class Best:
-    """A law at the parameters that fit best, before its intervals are known.
+    """A law at its best parameters, without intervals.
 
     Attributes
     ----------
     whole : Moments
-        Of the points over the search.
+        Sums of the points over the search grid.
     noise : Noise
-        Belongs to round trips, not to points.
+        Noise of round trips, not of points.
     values : dict of str to float
         All parameters, in the order of `parameter_names`.
     """
@@ -59,12 +59,12 @@ class Best:
 
     @cached_property
     def residual(self) -> Array:
-        """Torque less prediction, shape (N,) [N·m]."""
+        """Torque minus prediction, shape (N,) [N·m]."""
         return self.whole.data.tau - predicted(self.whole.data, self.whole.law, self.values)
 
     @cached_property
     def rmse(self) -> float:
-        """Root mean square residual of what was condensed to the points [N·m]."""
+        """Root mean square residual of the samples that were condensed to the points [N·m]."""
         data = self.whole.data
         weight = np.ones(len(self.residual)) if data.count is None else data.count
         square = float(weight @ self.residual**2) + (0.0 if data.spread is None else float(data.spread.sum()))
@@ -72,23 +72,23 @@ class Best:
 
     @property
     def limits(self) -> dict[str, tuple[float, float]]:
-        """Range of the search of every nonlinear parameter."""
+        """Search range of every nonlinear parameter."""
         return {name: (float(grid.min()), float(grid.max())) for name, grid in self.whole.grid.items()}
 
     @property
     def at_bound(self) -> bool:
-        """Whether a parameter of the law lies at the end of what it can be."""
+        """Whether a parameter of the law lies at its bound."""
         own = self.whole.law.parameters(False)
         return any(self.at_edge(name) if name in self.limits else self.values[name] <= 0.0 for name in own)
 
     def at_edge(self, name: str) -> bool:
-        """Whether a nonlinear parameter lies at the edge of the search."""
+        """Return whether a nonlinear parameter lies at the edge of its search range."""
         low, high = self.limits[name]
         return not 1.01 * low < self.values[name] < high / 1.01
 
 
 def best_of(whole: Moments) -> Best:
-    """The optimum, from sums over the search: polished from the best points of the grid, and once more with the noise left."""
+    """Return the optimum: refined from the best points of the search grid, and again with the noise of its residuals."""
     points, law, start = whole.data, whole.law, whole.start
     best = min((polish(points, law, start.noise, at) for at in whole.starts),
                key=lambda one: float(one.solve(start.noise).misfit[0]))
@@ -99,12 +99,12 @@ def best_of(whole: Moments) -> Best:
 
 
 def supports(data: FitPoints, law: Law) -> bool:
-    """Whether there are more distinct speeds than the law has parameters of speed."""
+    """Return whether there are more distinct speeds than the law has parameters of speed."""
     return int(speed_classes(data.w).max()) + 1 >= _speeds_for(law)
 
 
 def least_speeds() -> int:
-    """Distinct speeds that the simplest of the laws that compete needs."""
+    """Return the number of distinct speeds that the simplest competing law needs."""
     return min(_speeds_for(law_named(law)) for law in laws_on_offer())
 
 
@@ -113,7 +113,7 @@ def _speeds_for(law: Law) -> int:
 
 
 def speed_classes(velocity: Array) -> Groups:
-    """Which of the distinct speeds each velocity has, 0 the slowest, shape (N,)."""
+    """Return the index of each velocity among the distinct speeds, 0 for the slowest, shape (N,)."""
     level = np.log(np.abs(velocity))
     ascending = np.sort(level)
     first = [ascending[0]]
@@ -132,27 +132,28 @@ def check_groups(data: FitPoints) -> None:
 def _enough(data: FitPoints, law: Law) -> None:
     check_groups(data)
     if not supports(data, law):
-        raise FitError(f"too few different speeds for the law {law.name}: at least {_speeds_for(law)} are needed")
+        raise FitError(f"{int(speed_classes(data.w).max()) + 1} different speed(s) are too few for the law {law.name}: at least "
+                       f"{_speeds_for(law)} are needed")
 
 
 def with_intervals(best: Best, load_name: str) -> FitResult:
-    """Intervals and verdicts of the parameters that fit best; noise and residual still belong to round trips.
+    """Add intervals and verdicts to the best parameters; noise and residual are still those of round trips.
 
     Raises
     ------
     FitError
-        If no parameter of friction is above zero, whatever was fitted along.
+        If no parameter of friction is above zero.
     """
     whole, noise, values, limits = best.whole, best.noise, best.values, best.limits
     data, law, names = whole.data, whole.law, tuple(values)
     free = [k for k, name in enumerate(names) if name in limits or name in data.nuisance or values[name] > 0.0]
     if not any(values[name] > 0.0 for name in names if name not in limits and name not in data.nuisance):
-        raise NoFriction(f"the torque holds no friction: every parameter of the law {law.name} is zero at best")
+        raise NoFriction(f"the torque shows no friction: the best fit of the law {law.name} has every parameter at zero")
     found = spread(whole, noise, values, free)
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
     covariance = found.covariance * np.outer(scale, scale)
     units = {name: "1" if name.startswith(DOUBT) else unit(name, data.prismatic, load_name) for name in names}
-    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "zero is the least it can be")
+    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "best fit at the lower bound, zero")
               for name in names}
     ends = interval_ends(whole, noise, values, free, found)
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
@@ -168,7 +169,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
 
 
 def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:
-    """Verdict and note of a parameter from its interval, and from the limits of the search for a nonlinear one."""
+    """Return verdict and note of a parameter from its interval; for a nonlinear parameter, also from its search range."""
     if name not in best.limits:
         return verdict(best.values[name], low, high), ""
     if best.at_edge(name):
@@ -176,5 +177,5 @@ def _verdict(best: Best, name: str, low: float, high: float) -> tuple[str, str]:
     least, most = best.limits[name]
     sides = [side for side, open_ in (("below", low <= least), ("above", high >= most)) if open_]
     if sides:
-        return "unidentifiable", f"the data leave it open {' and '.join(sides)}; more speeds there would tell"
+        return "unidentifiable", f"the data do not limit the value {' and '.join(sides)}; add speeds there"
     return verdict(best.values[name], low, high), ""

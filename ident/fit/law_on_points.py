@@ -8,16 +8,16 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
 
-_STEP = 1e-4            # of a nonlinear parameter's logarithm, for its derivative
+_STEP = 1e-4            # step of a nonlinear parameter's logarithm for its derivative
 
 
 def linear_names(data: FitPoints, law: Law) -> tuple[str, ...]:
-    """Names of the columns: linear parameters, then nuisance."""
+    """Return the names of the columns: linear parameters, then nuisance parameters."""
     return law.linear + (law.coefficients(data.components) if data.load is not None else ()) + tuple(data.nuisance)
 
 
 def law_columns(data: FitPoints, law: Law, nonlinear: Mapping[str, Array]) -> Array:
-    """Columns of the law's linear parameters as the points see them, at K values of the others, shape (K, N, p)."""
+    """Return the filtered columns of the law's linear parameters at K values of the nonlinear ones, shape (K, N, p)."""
     columns = law.columns(data.w, data.load, nonlinear, data.components)
     if columns.ndim == 2:
         columns = columns[None]
@@ -29,23 +29,23 @@ def law_columns(data: FitPoints, law: Law, nonlinear: Mapping[str, Array]) -> Ar
 
 
 def _seen_once(data: FitPoints, columns: Array) -> Array:
-    """The view of columns (M, n), of which many are alike: most depend on one of the nonlinear parameters, or on none.
+    """Filter columns (M, n), each distinct column once: many are equal, as most depend on at most one nonlinear parameter.
 
-    Equal columns have equal sums under irregular weights; unequal ones have equal sums about once in 10^16 times.
+    Equal columns have equal sums with irregular weights; unequal columns have equal sums about once in 10^16 times.
     """
     _, first, which = np.unique(np.sin(np.arange(1.0, len(columns) + 1.0)) @ columns, return_index=True, return_inverse=True)
     return data.view(columns[:, first])[:, which]
 
 
 def predicted(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:
-    """Law and nuisance at the points, shape (N,)."""
+    """Return the prediction of the law and the nuisance columns at the points, shape (N,)."""
     own = {name: value for name, value in values.items() if name not in data.nuisance}
     extra = sum((values[name] * column for name, column in data.nuisance.items()), np.zeros(len(data.tau)))
     return np.asarray(data.view(law.torque(data.w, own, data.load)) + extra)
 
 
 def jacobian(data: FitPoints, law: Law, values: Mapping[str, float]) -> Array:
-    """Derivatives of the prediction; with respect to the logarithm for nonlinear parameters; shape (N, p)."""
+    """Return the derivatives of the prediction, for nonlinear parameters with respect to their logarithm; shape (N, p)."""
     nonlinear = {name: np.array([values[name]]) for name in law.nonlinear}
     slopes = []
     for name in law.nonlinear:
@@ -60,13 +60,13 @@ def parameter_names(data: FitPoints, law: Law) -> tuple[str, ...]:
 
 
 def prior_squares(data: FitPoints, law: Law) -> Array:
-    """What is known beforehand, as sums of products of the columns and the torque; shape (p + 1, p + 1)."""
+    """Return the priors as sums of products of the columns and the torque; shape (p + 1, p + 1)."""
     names = linear_names(data, law)
     return np.diag([data.prior[name] ** -2.0 if name in data.prior else 0.0 for name in names] + [0.0])
 
 
 def prior_sums(data: FitPoints, names: Sequence[str], values: Mapping[str, float]) -> Array:
-    """What is known beforehand as sums of products of rows of their own, a group each; shape (P, q, q).
+    """Return the priors as sums of products of additional rows, one group for each prior; shape (P, q, q).
 
     The last column is the residual.
     """

@@ -1,9 +1,9 @@
-"""One way in which residuals show that a law does not fit."""
+"""Misfit: a variable with which residuals vary, so that the law does not fit."""
 
 from dataclasses import dataclass
 
 GROWTH = "load at speed"        # in `Misfit.over`
-LEVEL = 0.01            # chance that any test of a joint calls a law wrong that is right
+LEVEL = 0.01            # probability that any test of a joint rejects a law that is right
 
 
 @dataclass(frozen=True)
@@ -13,15 +13,15 @@ class Misfit:
     Attributes
     ----------
     over : str
-        "speed", "load", "position", "time", "direction" and "load at speed" (the difference between the directions, and between
-        heavy and light load, over speed), or "repeats": round trips of the same speed and load agree better with each other than
-        with the law, in no order over either.
+        "speed", "load", "position" or "time"; "direction" and "load at speed": the difference between the directions, or between
+        heavy and light load, varies with speed; "repeats": round trips of the same speed and load agree better with each other
+        than with the law.
     p : float
-        Probability that the residuals of a right law show as much over any of the variables of the joint that were tested.
+        Probability that residuals of a right law vary as much with any of the tested variables of the joint.
     size : float
-        Mean residual where it is farthest from zero [N·m or N].
+        Mean residual at the value with the largest deviation [N·m or N].
     at : float
-        Where that is: load [N·m], position [rad], time [s, runs one after the other], or else speed [rad/s].
+        This value: load [N·m], position [rad], time [s, runs one after the other], or else speed [rad/s].
     """
 
     over: str

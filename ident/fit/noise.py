@@ -1,9 +1,8 @@
 r"""Least squares on clustered data: noise model, whitening, covariance and intervals.
 
-Residuals of one round trip share a level of their own, often proportional to friction. The noise model is
-therefore a variance of points about the mean of their round trip and one of these means; whitening by it makes
-least squares nearly efficient, and the covariance leaves out one round trip at a time, so that intervals stay
-honest where the noise model is wrong.
+Residuals of one round trip share a level error, often proportional to friction. The noise model therefore has two variances: of
+points about the mean of their round trip, and of these means. Whitening by it makes least squares nearly efficient. The
+covariance leaves out one round trip at a time, so intervals are right even if the noise model is wrong.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
 
 _FLOOR = 1e-6          # least noise, as a fraction of the signal
-_LEFT = 0.05           # least part of a level's variance that is left in its residual
+_LEFT = 0.05           # least part of a level's variance that remains in its residual
 
 
 @dataclass(frozen=True)
@@ -24,12 +23,12 @@ class Noise:
     Attributes
     ----------
     within : float
-        Of a point about the mean of its round trip; the same for all.
+        Deviation of a point about the mean of its round trip; the same for all.
     level : ndarray, shape (N,), optional
-        Of the mean of each point's round trip; shape (G,) where only sums over round trips are used. Default that of points
-        that share nothing.
+        Deviation of the mean of each point's round trip; shape (G,) if only sums over round trips are used. Default: that of
+        independent points.
     sign : ndarray, shape (N,), optional
-        In which direction the level pushes each point; default the same.
+        Sign with which the level error enters each point; default 1.
     """
 
     within: float
@@ -37,15 +36,15 @@ class Noise:
     sign: Array | None = None
 
     def of_points(self, group: Groups, sign: Array | None = None) -> "Noise":
-        """The same for points, of a noise model with a level for each round trip."""
+        """Return the noise model of points, from a noise model with a level for each round trip."""
         return replace(self, level=None if self.level is None else self.level[group], sign=sign)
 
     def variance_of_means(self, count: Array) -> Array:
-        """Of the mean of each round trip, of so many points, shape (G,), where there is a level for each."""
+        """Return the variance of the mean of each round trip with `count` points, shape (G,)."""
         return np.asarray(self.within**2 / count if self.level is None else self.level**2)
 
     def whiten(self, values: Array, group: Groups) -> Array:
-        """Rows transformed so that their noise is white with unit variance; values (N, ...)."""
+        """Transform rows so that their noise is white with unit variance; values (N, ...)."""
         if self.sign is not None:
             values = values * self.sign.reshape(-1, *[1] * (values.ndim - 1))
         if self.level is None:
@@ -61,12 +60,12 @@ WHITE = Noise(1.0)      # whitening by it changes nothing
 
 
 def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int) -> Noise:
-    """Noise model from the residuals of a first fit.
+    """Estimate the noise model from the residuals of a first fit.
 
     Parameters
     ----------
     residual, level : ndarray, shape (N,)
-        Residuals, and the friction they belong to.
+        Residuals, and friction at the same points.
     group : ndarray of int, shape (N,)
         Round trips.
     parameters : int
@@ -79,22 +78,22 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
 
 
 def noise_of_sums(residual: Array, about: float, level: Array, count: Array, leverage: Array) -> Noise:
-    """Noise model, with a level for each round trip, from sums over round trips.
+    """Estimate the noise model, with a level for each round trip, from sums over round trips.
 
-    The levels' deviation is the same for all, or proportional to friction, or what points that share nothing leave of a mean;
-    their variances are averaged, each weighted by how likely it makes the residuals.
+    Three models of the level's deviation are averaged: constant, proportional to friction, and that of a mean of independent
+    points. Each variance is weighted by the likelihood of the residuals.
 
     Parameters
     ----------
     residual, level : ndarray, shape (G,)
-        Sums of the residuals, and of the friction they belong to.
+        Sums of the residuals, and of friction at the same points.
     about : float
         Sum of squares of the residuals about the mean of their round trip.
     count : ndarray, shape (G,)
-        How many points they are.
+        Number of points of each round trip.
     leverage : ndarray, shape (G,)
-        How much each group's level determines its own prediction; their sum is the number of parameters that levels determine.
-        What is left of a level's deviation has that much less variance, which matters where few round trips tell of high speeds.
+        Leverage of each level on its own prediction; the sum is the number of parameters that levels determine. The variance of
+        a residual level is smaller by this part, which matters if few round trips have high speeds.
     """
     left = np.maximum(_LEFT, 1.0 - leverage)
     mean, size, spare = residual / count, np.abs(level / count), float(count.sum()) - len(count)

@@ -1,10 +1,10 @@
-"""The points of one joint, as fits take them: velocity, friction torque, load, round trips, and what is fitted along.
+"""Points of one joint for fits: velocity, friction torque, load, round trips, and nuisance columns.
 
-Friction is odd in velocity, so that both directions fold onto positive speeds; points of a round trip that are nearly alike are
-averaged where there are very many, with their scatter kept. Points whose windows scatter very differently are weighted.
+Friction is odd in velocity, so both directions fold onto positive speeds. Nearly equal points of a round trip are averaged if
+there are very many; their scatter is kept. Points with very different scatter are weighted.
 
-Points of general motion see many samples through a filter. A law is a curve over speed and linear in the load: it is computed at
-nodes a hundredth of the speed apart, and is a straight line between two of them.
+A point of general motion is a filtered mean of many samples. A law is a curve over speed and linear in the load: it is computed
+at nodes that are one hundredth of the speed apart, and interpolated linearly between nodes.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from scipy.sparse import csr_array, diags_array, hstack
 
 from stribeck.ident.arrays import Array, Groups
 
-DOUBT = "model_"        # how names of nuisance columns begin that have no unit: directions in which the model is unsure
-_MANY = 4096            # points from which alike ones of a round trip are averaged
-_ALIKE = (0.01, 0.005)  # by which these differ in the logarithm of speed, and in load as a part of its range
+DOUBT = "model_"        # prefix of nuisance columns for the uncertainty of the model; they have no unit
+_MANY = 4096            # number of points from which nearly equal points of a round trip are averaged
+_ALIKE = (0.01, 0.005)  # largest differences of equal points: in the logarithm of speed, and in load over its range
 
 
 @dataclass(frozen=True)
@@ -28,33 +28,33 @@ class FitPoints:
     Attributes
     ----------
     w : ndarray, shape (M,)
-        Signed velocity of the samples, which are the points themselves unless there is `seen`.
+        Signed velocity of the samples; without `seen`, the samples are the points.
     tau : ndarray, shape (N,)
         Friction torque of the points.
     load : ndarray, shape (M,) or (M, m), optional
-        Load that coefficients multiply; a column for each of `components` where there are any.
+        Load that coefficients multiply; with `components`, a column for each.
     group : ndarray of int, shape (N,)
         Round trips 0 ... G-1.
     nuisance : mapping of str to ndarray, shape (N,)
-        Further columns that explain part of the torque, fitted along: name -> column.
+        Nuisance columns, which explain part of the torque and are fitted, too: name -> column.
     prior : mapping of str to float
-        What is known of nuisance parameters beforehand: standard deviation about zero.
+        Priors of nuisance parameters: standard deviation about zero.
     prismatic : bool
         Whether the joint slides; decides the units.
     seen : csr_array, shape (N, M), optional
-        What the points see of the samples: the torque of a law passes the same filter as the measured torque.
+        Filter from samples to points: the torque of a law passes the same filter as the measured torque.
     count : ndarray, shape (N,), optional
-        How many samples each point is the mean of, or is worth (`worth`); default one.
+        Number of samples in each point's mean, or weight of each point (`worth`); default one.
     spread : ndarray, shape (G,), optional
-        Sum of squares of the samples' torque about their point, of each round trip; default none.
+        Sum of squares of the samples' torque about their point, for each round trip; default zero.
     weight : ndarray, shape (G,), optional
-        How much each round trip counts, as the inverse of a variance; default one.
+        Weight of each round trip, as an inverse variance; default one.
     time : ndarray, shape (G,), optional
-        When each round trip was; default one after the other as they are numbered.
+        Time of each round trip; default in the order of their numbers.
     run : ndarray of int, shape (G,), optional
-        In which run, in their order; time begins anew in each. Default all in one.
+        Run of each round trip, in the order of runs; time starts again in each run. Default: one run.
     components : tuple of str
-        Components of the load that have coefficients of their own.
+        Load components with their own coefficients.
     """
 
     w: Array
@@ -79,32 +79,32 @@ class FitPoints:
 
     @property
     def sign(self) -> Array | None:
-        """Direction of motion at the points; none where a point is no sample."""
+        """Direction of motion at the points; None if points are filtered means of samples."""
         return np.sign(self.w) if self.seen is None else None
 
     @property
     def direction(self) -> Array:
-        """Direction of motion as the points see it, from -1 to 1, shape (N,)."""
+        """Filtered direction of motion at the points, from -1 to 1, shape (N,)."""
         return self.view(np.sign(self.w))
 
     @property
     def speed(self) -> Array:
-        """Speed as the points see it, shape (N,)."""
+        """Filtered speed at the points, shape (N,)."""
         return np.maximum(self.view(np.abs(self.w)), np.abs(self.w).min())      # filters overshoot
 
     @cached_property
     def samples(self) -> Array:
-        """How many samples each round trip holds, shape (G,)."""
+        """Number of samples of each round trip, shape (G,)."""
         return np.bincount(self.group, self.count).astype(float)
 
     def view(self, values: Array) -> Array:
-        """Values of the samples (M, ...) as the points see them (N, ...)."""
+        """Filter values of the samples (M, ...) to values of the points (N, ...)."""
         return values if self.seen is None else np.asarray(self.seen @ values)
 
     def folded(self) -> "FitPoints":
-        """The same with the points of each round trip beside each other, and samples of both directions as one.
+        """Return the points sorted by round trip, with both directions folded onto positive velocity.
 
-        Friction is odd in velocity; what a round trip has of its own is a level of friction, thus odd as well.
+        Friction is odd in velocity; the error that a round trip shares is a level of friction, thus odd, too.
         """
         order = np.argsort(self.group, kind="stable")
         if self.seen is not None:
@@ -117,7 +117,7 @@ class FitPoints:
                        nuisance={name: sign * column[order] for name, column in self.nuisance.items()})
 
     def condensed(self) -> "FitPoints":
-        """Folded, with points of a round trip that are nearly alike averaged where there are very many, or seen at nodes."""
+        """Return folded points; nearly equal points of a round trip are averaged if there are many, samples put on nodes."""
         data = self.folded()
         if self.seen is not None:
             return data.at_nodes()
@@ -145,7 +145,7 @@ class FitPoints:
                        spread=np.bincount(group, apart).astype(float))
 
     def at_nodes(self) -> "FitPoints":
-        """The same, where points see many samples, with a few velocities and loads in their place."""
+        """Return filtered points with the many samples replaced by a few velocities and loads (nodes)."""
         if self.seen is None or self.components:
             return self
         speed = np.abs(self.w)
@@ -168,15 +168,15 @@ class FitPoints:
         return replace(self, w=np.tile(w, 2), load=np.repeat((least, most), len(w)), seen=csr_array(seen))
 
 
-_UNLIKE = 0.5           # deviation of the scatter's logarithm within round trips from which it weighs points,
-_FLOOR = 0.01           # and its least value, as a part of the median
+_UNLIKE = 0.5           # deviation of the scatter's logarithm within round trips from which points are weighted,
+_FLOOR = 0.01           # and least scatter, as a part of the median
 
 
 def worth(std: Array, group: Groups) -> Array | None:
-    """How much each point counts within its round trip, by the scatter of its window, shape (N,); None where all are much alike.
+    """Return the weight of each point within its round trip, from the scatter of its samples, shape (N,); None if all are alike.
 
-    The inverse of the variance, with mean 1 over each round trip: what a round trip counts is told by its level. Where scatter
-    differs by less than `_UNLIKE` its own uncertainty, and ripple in it, would spoil as much as weights could mend.
+    The weight is the inverse variance, with mean 1 over each round trip: the weight of a round trip follows from its level. If
+    scatter differs by less than `_UNLIKE`, weights do more harm (uncertainty of the scatter, ripple) than good.
     """
     level = np.log(np.maximum(std, _FLOOR * max(float(np.median(std)), 1e-300)))
     samples = np.bincount(group)

@@ -1,13 +1,13 @@
-r"""How wide a band of a whole curve is: the truth lies inside it everywhere at once in 95 % of the cases.
+r"""Width of a simultaneous band: it contains the whole true curve in 95 % of the cases.
 
-A band at one state reaches `t` standard errors. That it holds the truth at every speed and load at once takes more: the 95 %
-quantile of
+A confidence interval at one state has a half width of `t` standard errors. A band that contains the truth at every speed and load
+simultaneously is wider. Its half width is the 95 % quantile of
 
 .. math:: \max_x \frac{|g_x^T (\hat\theta - \theta)|}{\sqrt{g_x^T \Sigma g_x}} = R \, \max_x |u_x^T v|
 
-where v is a random direction in the p whitened parameters, u_x that of the derivatives at state x, and :math:`R^2 / p` has
-Fisher's distribution with p and as many degrees of freedom as the noise was estimated from. Directions are drawn, R integrated.
-Without the maximum over directions this is Scheffé's band, which holds for any states whatsoever and is wider.
+where v is a random direction in the p whitened parameters, u_x the direction of the derivatives at state x, and :math:`R^2 / p`
+has Fisher's distribution with p degrees of freedom and those of the noise estimate. Directions v are drawn; R is integrated.
+With a maximum over all directions u this would be Scheffé's band, which holds for any states and is wider.
 
 References
 ----------
@@ -25,16 +25,16 @@ _DIRECTIONS = 4000
 
 
 def simultaneous_factor(slopes: Array, covariance: Array, freedom: float) -> float:
-    """Half width in standard errors of a band that holds a curve at all states at once.
+    """Return the half width, in standard errors, of a band that contains a curve at all states simultaneously.
 
     Parameters
     ----------
     slopes : ndarray, shape (N, p)
         Derivatives of the curve by its parameters, at N states.
     covariance : ndarray, shape (p, p)
-        Of the parameters.
+        Covariance of the parameters.
     freedom : float
-        Degrees of freedom that the noise was estimated from.
+        Degrees of freedom of the noise estimate.
     """
     value, vectors = np.linalg.eigh(covariance)
     white = slopes @ (vectors * np.sqrt(np.maximum(value, 0.0)))

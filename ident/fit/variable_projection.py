@@ -1,12 +1,12 @@
-r"""Variable projection: the best linear parameters of a law for each nonlinear one, searched globally.
+r"""Variable projection: global search of nonlinear parameters, with the best linear parameters at each value.
 
-Least squares needs the points only in sums of products over each round trip. With the columns A and the torque as the
-last of them, the rows a of a round trip of n points give
+Least squares needs the points only as sums of products over each round trip. Let the columns be those of the linear parameters,
+followed by the torque. The rows a of a round trip of n points give
 
 .. math:: m = \sum a, \qquad D = \sum (a - m/n) (a - m/n)^T, \qquad
           W = \frac{D}{\sigma^2} + \frac{m m^T}{n^2 \sigma_l^2}
 
-where W is the sum of products of the whitened rows under noise \sigma of points about their mean and \sigma_l of means.
+where W is the sum of products of the whitened rows, for noise \sigma of points about their mean and \sigma_l of means.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ class Optimum:
     misfit : ndarray, shape (K,)
         Sum of squared whitened residuals.
     variance : ndarray, shape (K, p)
-        Of the linear parameters, under the noise model; zero for those held at zero.
+        Variance of the linear parameters under the noise model; zero for parameters at their bound, zero.
     """
 
     beta: Array
@@ -61,7 +61,7 @@ class Start:
     at : dict of str to float
         Its nonlinear parameters.
     noise, left : Noise
-        By which it was found, and what it leaves.
+        Noise model of the search, and noise model of the residuals.
     """
 
     at: dict[str, float]
@@ -69,7 +69,8 @@ class Start:
     left: Noise
 
 
-_THIN, _BEGIN, _TRIED = 3, 4, 400       # nonlinear parameters of such laws, starts of a polish, and points looked at for them
+_THIN = 3               # nonlinear parameters from which a grid is thin, so that several starts are refined,
+_BEGIN, _TRIED = 4, 400  # at most so many, chosen among so many of the best grid points
 _APART = 0.6            # least distance of starts in the logarithm
 
 
@@ -82,9 +83,9 @@ class Moments:
     grid : mapping of str to ndarray, shape (K,)
         The nonlinear parameters; K = 1 where the law has none.
     sums : ndarray, shape (K, G, p + 1)
-        Of the linear parameters' columns, those of the nuisance, and last the torque, over each round trip: m above.
+        Sums over each round trip of the columns of linear parameters, nuisance parameters, and the torque: m above.
     squares : ndarray, shape (K, p + 1, p + 1)
-        Of products about the means, over all round trips: the sum of D above.
+        Sums of products about the means, over all round trips: the sum of D above.
     """
 
     data: FitPoints
@@ -95,7 +96,7 @@ class Moments:
 
     @classmethod
     def of(cls, data: FitPoints, law: Law, grid: Mapping[str, Array]) -> "Moments":
-        """Sums for the points of a joint."""
+        """Compute the sums for the points of a joint."""
         parts = []
         for rows in row_blocks(data, law, grid):
             sums, about = _about_means(data, rows)
@@ -105,18 +106,18 @@ class Moments:
         return cls(data, law, grid, sums, squares)
 
     def total(self, noise: Noise) -> Array:
-        """Sums of products of whitened rows, and of what is known beforehand, shape (K, p + 1, p + 1)."""
+        """Return the sums of products of whitened rows, plus the priors, shape (K, p + 1, p + 1)."""
         weighted = self.sums / variance_of_sums(self.data, noise)[:, None]
         return np.asarray(self.squares / noise.within**2 + np.swapaxes(self.sums, -1, -2) @ weighted
                           + prior_squares(self.data, self.law))
 
     def solve(self, noise: Noise) -> Optimum:
-        """Least squares at every point of the grid."""
+        """Solve least squares at every point of the grid."""
         return least_squares(self.total(noise), len(self.data.nuisance))
 
     @cached_property
     def start(self) -> "Start":
-        """The best point of the grid, sought with white noise and once more with the noise that this leaves."""
+        """The best point of the grid, first with white noise, then with the noise model of the residuals."""
         optimum = self.solve(WHITE)
         k = int(np.argmin(optimum.misfit))
         noise = self.noise(k, optimum.beta[k], WHITE)
@@ -127,7 +128,7 @@ class Moments:
 
     @property
     def starts(self) -> list[dict[str, float]]:
-        """Points of the grid to begin from: the best, and for laws whose grid is thin the next ones that lie apart."""
+        """Points of the grid from which to refine: the best; for thin grids, also further good points at some distance."""
         begin = [self.start.at]
         if len(self.law.nonlinear) >= _THIN:
             place = np.log(np.column_stack([self.grid[name] for name in self.law.nonlinear]))
@@ -138,16 +139,17 @@ class Moments:
         return begin
 
     def noise(self, k: int, beta: Array, known: Noise) -> Noise:
-        """Noise model from the residuals at point k of the grid, where a `known` one gave beta."""
+        """Return the noise model of the residuals at point k of the grid, with `beta` from the noise model `known`."""
         e = np.append(-beta, 1.0)
         root = 1.0 if self.data.weight is None else np.sqrt(self.data.weight / self.data.weight.mean())
         residual, about = root * (self.sums[k] @ e), float(e @ self.squares[k] @ e)
         return noise_of_sums(residual, about, self.sums[k, :, :-1] @ beta, self.data.samples, self._leverage(k, known))
 
     def _leverage(self, k: int, noise: Noise) -> Array:
-        """How much the level of each round trip determines its own prediction, shape (G,); nonlinear ones in proportion.
+        """Return the leverage of the level of each round trip on its own prediction, shape (G,).
 
-        The sum is how many parameters the levels determine: the rest is known from within the round trips.
+        The sum is the number of parameters that the levels determine; the other parameters are determined within round trips.
+        Nonlinear parameters are added in proportion.
         """
         sums = self.sums[k, :, :-1]
         weighted = sums / variance_of_sums(self.data, noise)[:, None]
@@ -159,11 +161,11 @@ class Moments:
         return np.asarray(own * (len(scale) + len(self.law.nonlinear)) / len(scale))
 
 
-_AT_ONCE = 2**20        # numbers held at once while sums are taken
+_AT_ONCE = 2**20        # most numbers in memory while sums are computed
 
 
 def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
-    """Columns of the linear parameters and of the nuisance, and last the torque, a part of the grid at a time: (K, N, p + 1)."""
+    """Yield the columns of linear and nuisance parameters, then the torque, for parts of the grid: (K, N, p + 1)."""
     size = len(next(iter(grid.values()))) if grid else 1
     rest = np.column_stack((*data.nuisance.values(), data.tau))
     step = max(1, _AT_ONCE // (max(len(data.w), len(data.tau)) * (len(linear_names(data, law)) + 1)))
@@ -173,31 +175,31 @@ def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator
 
 
 def _about_means(data: FitPoints, rows: Array) -> tuple[Array, Array]:
-    """Sums of rows over each round trip, and the rows about its mean, weighted."""
+    """Return the sums of rows over each round trip, and the weighted rows about its mean."""
     sums, about = sums_about_means(rows, data.group, data.count)
     return sums, about if data.weight is None else about * np.sqrt(data.weight)[data.group, None]
 
 
 def weighted_spread(data: FitPoints) -> Array:
-    """Sum of squares of the samples' torque about their point, of each round trip, as much as it counts, shape (G,)."""
+    """Return the weighted sum of squares of the samples' torque about their point, for each round trip, shape (G,)."""
     spread = np.zeros(data.groups) if data.spread is None else data.spread
     return spread if data.weight is None else spread * data.weight
 
 
 def variance_of_sums(data: FitPoints, noise: Noise) -> Array:
-    """What the noise makes of the sum over each round trip, shape (G,)."""
+    """Return the noise variance of the sum over each round trip, shape (G,)."""
     variance = data.samples**2 * noise.variance_of_means(data.samples)
     return variance if data.weight is None else variance / data.weight
 
 
 def whitened_rows(data: FitPoints, rows: Array, noise: Noise) -> tuple[Array, Array]:
-    """Whitened means of rows (..., N, q) over each round trip, and the whitened rows about them: (..., G, q), (..., N, q)."""
+    """Return whitened means of rows (..., N, q) over each round trip, and whitened rows about them: (..., G, q), (..., N, q)."""
     sums, about = _about_means(data, rows)
     return sums / np.sqrt(variance_of_sums(data, noise))[:, None], about / noise.within
 
 
 def whitened(data: FitPoints, rows: Array, noise: Noise) -> Array:
-    """Sums of products of the whitened rows of each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
+    """Return the sums of products of whitened rows over each round trip, W above; rows (..., N, q), shape (..., G, q, q)."""
     means, about = whitened_rows(data, rows, noise)
     squares = product_sums(about, data.group)
     squares[..., -1, -1] += weighted_spread(data) / noise.within**2
@@ -205,14 +207,14 @@ def whitened(data: FitPoints, rows: Array, noise: Noise) -> Array:
 
 
 def least_squares(total: Array, free: int) -> Optimum:
-    """Least squares from the sums of products (K, p + 1, p + 1), nonnegative but for the last `free` parameters."""
+    """Solve least squares from sums of products (K, p + 1, p + 1); all but the last `free` parameters are nonnegative."""
     p = total.shape[-1] - 1
     scale = np.sqrt(np.maximum(np.diagonal(total[:, :p, :p], axis1=1, axis2=2), 1e-300))         # (K, p)
     gram = total[:, :p, :p] / (scale[:, :, None] * scale[:, None, :]) + 1e-14 * np.eye(p)
     right = total[:, :p, p] / scale
     inverse = symmetric_inverse(gram, 1e-13)
     beta = np.einsum("kij,kj->ki", inverse, right)          # normal equations, one solution a grid point k
-    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):      # some are held at zero, and vary no more
+    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):      # some are fixed at zero
         beta[k] = _nonnegative(gram[k], right[k], free)
         held = np.append(beta[k, : p - free] <= 0.0, np.zeros(free, dtype=bool))
         inverse[k] = 0.0
@@ -224,7 +226,7 @@ def least_squares(total: Array, free: int) -> Optimum:
 
 
 def _nonnegative(gram: Array, right: Array, free: int) -> Array:
-    """Minimum of x' gram x - 2 right' x with x >= 0 but for the last `free`."""
+    """Return the minimum of x' gram x - 2 right' x with x >= 0 except for the last `free`."""
     value, vectors = np.linalg.eigh(gram)
     root = np.sqrt(np.maximum(value, 1e-14 * value[-1]))
     A, b = root[:, None] * vectors.T, (vectors.T @ right) / root
@@ -233,13 +235,13 @@ def _nonnegative(gram: Array, right: Array, free: int) -> Array:
     return np.append(split[:bounded], split[bounded:len(right)] - split[len(right):])
 
 
-_MOST_SWAPS = 100        # times the number of columns that columns enter or leave a least squares at most
-_STEPS, _HALVINGS = 20, 6       # most steps of the polish, and how often one is halved
+_MOST_SWAPS = 100        # most iterations of nonnegative least squares, per column
+_STEPS, _HALVINGS = 20, 6       # most steps of the refinement, and most halvings of a step
 _FINE = 1e-7            # least step, in the logarithm
 
 
 def polish(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> Moments:
-    """From good nonlinear parameters to the best ones: quasi-Newton (BFGS) that begins with the Hessian of Gauss and Newton."""
+    """Refine nonlinear parameters to the optimum by a quasi-Newton method (BFGS), started with the Gauss-Newton Hessian."""
     limits = np.array([values[[0, -1]] for values in search_axes(data, law).values()]).reshape(-1, 2)
     best = Moments.of(data, law, {name: np.array([value]) for name, value in start.items()})
     optimum, step, slope, inverse = best.solve(noise), np.zeros(len(start)), np.zeros(len(start)), np.eye(len(start))
@@ -270,7 +272,7 @@ def polish(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) 
 
 
 def _slope(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> tuple[Array, Array]:
-    """Of half the misfit over the nonlinear parameters' logarithms: gradient, and inverse Hessian of the linearized law."""
+    """Return gradient and inverse Gauss-Newton Hessian of half the misfit, over the logarithms of nonlinear parameters."""
     names = tuple(values)
     sums, about = _about_means(data, _jacobian_rows(data, law, values))
     total = (about.T @ about / noise.within**2 + sums.T @ (sums / variance_of_sums(data, noise)[:, None])
@@ -283,7 +285,7 @@ def _slope(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float])
 
 
 def residual_sums(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> Array:
-    """Sums of products of the whitened rows of `jacobian` and, last, the residual; a group each, then the prior's rows.
+    """Return the sums of products of the whitened rows of `jacobian` and the residual (last), per group, then of the priors.
 
     Shape (G + P, p + 1, p + 1).
     """
@@ -291,7 +293,7 @@ def residual_sums(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, 
 
 
 def level_rows(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> list[Array]:
-    """Whitened sums of the rows of `jacobian` and, last, the residual over each round trip, by time; shape (G, p + 1) a run."""
+    """Return whitened means of the rows of `jacobian` and the residual (last) over round trips, by time; (G, p + 1) a run."""
     rows, _ = whitened_rows(data, _jacobian_rows(data, law, values), noise)
     time = np.arange(len(rows)) if data.time is None else data.time
     run = np.zeros(len(rows), dtype=int) if data.run is None else data.run
@@ -300,7 +302,7 @@ def level_rows(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, flo
 
 
 def rows_in_passes(data: FitPoints, law: Law, noise: Noise, values: Mapping[str, float]) -> list[Array]:
-    """Whitened rows of `jacobian` and, last, the residual about the mean of each pass, in its order; shape (n, p + 1) a pass."""
+    """Return whitened rows of `jacobian` and the residual (last) about the mean of each pass, in order; (n, p + 1) a pass."""
     _, about = _about_means(data, _jacobian_rows(data, law, values))
     return np.split(about / noise.within, np.cumsum(np.bincount(data.group))[:-1])
 

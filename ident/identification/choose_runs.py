@@ -1,4 +1,4 @@
-"""First stage: the runs that count, all of one arm."""
+"""First stage of identification: choose the runs that count, all of one arm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ from stribeck.ident.log.run import BREAKAWAY, EXCITATION, Run, arm_sha256
 
 @dataclass(frozen=True)
 class ChosenRuns:
-    """Runs of one arm, each once.
+    """Runs of one arm, without duplicates.
 
     Attributes
     ----------
     arm : ArmFile
-        As the first run with motion states it, whose tool the calibration takes.
+        Arm file of the first run with motion; the calibration states its tool.
     runs, ramps : tuple of Run
-        Runs with motion, and runs in which torques grew until joints broke loose.
+        Runs with motion, and runs of torque ramps, which measure breakaway.
     logs : tuple of tuple of Finding
-        What is wrong with the samples of each of `runs`.
+        Findings about the samples of each of `runs`.
     findings : tuple of Finding
         Runs that do not count, and why.
     """
@@ -40,30 +40,30 @@ class ChosenRuns:
 
     @cached_property
     def passes(self) -> list[list[int]]:
-        """Places of the runs by pass over their plan."""
+        """Indices of the runs of each pass over the plan."""
         return runs_by_pass(self.runs)
 
     @cached_property
     def breakaway(self) -> pd.DataFrame:
-        """Pairs of ramps."""
+        """Table of the pairs of torque ramps."""
         return breakaway_table(self.ramps)
 
 
 def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
-    """Runs that count towards a calibration, with the findings about their samples.
+    """Choose the runs that count towards a calibration, and check their samples.
 
     Raises
     ------
     InputError
-        If the runs belong to different arms, one is given twice, or a log cannot be used.
+        If the runs belong to different arms, a run is given twice, or a log cannot be used.
     FitError
-        If nothing but ramps of torque is given.
+        If all given runs are torque ramps.
     """
     _check_one_arm(runs)
     ramps, moving = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
     if not moving:
-        raise FitError(f"{ramps[0].path}: only ramps of torque, which say what holds a joint at rest; friction in motion needs "
-                       "strokes")
+        raise FitError(f"{ramps[0].path}: all given runs are torque ramps, which measure breakaway from rest only; friction in "
+                       "motion needs a run with strokes")
     moving, short = _without_stubs(moving)
     moving, copies = _without_copies(moving)
     ramps, more_copies = _without_copies(ramps)
@@ -73,12 +73,12 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
 
 
 def options_for(chosen: ChosenRuns, options: Options) -> Options:
-    """What a fit may choose from, given its runs: where one of them is excitation, all are fitted as general motion.
+    """Return the options for these runs: if one of them is an excitation run, all are fitted as general motion.
 
     Raises
     ------
     InputError
-        If something is asked for that rests on round trips.
+        If an option needs round trips.
     """
     excited = next((run for run in chosen.runs if run.purpose == EXCITATION), None)
     if excited is None or options.motion != "none":
@@ -86,8 +86,8 @@ def options_for(chosen: ChosenRuns, options: Options) -> Options:
     try:
         return replace(options, motion="model")
     except InputError as error:
-        raise InputError(f"{excited.label} is excitation, which is general motion (--motion model), and round trips beside it "
-                         f"are fitted as that, too: {error}; or fit the round trips alone, by naming their folders") from None
+        raise InputError(f"{excited.label} is an excitation run, so all runs are fitted as general motion (--motion model): "
+                         f"{error}; or name only the folders of the round trips, to fit them alone") from None
 
 
 def _check_one_arm(runs: Sequence[Run]) -> None:
@@ -98,41 +98,42 @@ def _check_one_arm(runs: Sequence[Run]) -> None:
     for run in runs[1:]:
         if (run.record.get("arm_sha256") != first.record.get("arm_sha256")
                 and arm_sha256(run.arm, "tool") != arm_sha256(first.arm, "tool")):
-            raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}, beyond its tool; "
-                             "fit runs of one arm together")
+            raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}; runs fitted together "
+                             "may differ only in the tool")
     signals = {(run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs}
     if len(signals) > 1:
-        raise InputError(f"the torques of these runs are different signals ({', '.join(sorted(signals))}); fit runs of one "
-                         "signal together")
+        raise InputError(f"these runs have different torque signals ({', '.join(sorted(signals))}); fit the runs of each torque "
+                         "signal separately")
     if "joint sensor" in signals:
         raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
                          "gear's friction; log the motor current")
 
 
 def _check_labels(runs: Sequence[Run]) -> None:
-    """Refuse runs that a calibration could not tell apart, as two of other campaigns that were imported in the same second."""
+    """Refuse runs with the same name, such as two runs of different campaigns that were imported in the same second."""
     labels = [run.label for run in runs]
     for run in runs:
         if labels.count(run.label) > 1:
-            raise InputError(f"{run.path}: another of these runs is called {run.label}, too; rename one of the two folders")
+            raise InputError(f"{run.path}: another of the given runs has the same name, {run.label}; rename one of the two "
+                             "folders")
 
 
 def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
-    """Runs but those that ended with their first sample, as where the way to the start was not free; all if none is left."""
+    """Leave out runs that ended after their first sample (the path to the start was blocked); keep all if none is left."""
     stubs = [run for run in runs if len(run.t) <= 1]
     if len(stubs) == len(runs):
         return list(runs), []
     return [run for run in runs if len(run.t) > 1], [
-        Finding(None, "ended", f"{run.label} ended with its first sample; there is nothing in it to fit") for run in stubs]
+        Finding(None, "ended", f"{run.label} ended after its first sample and is not fitted") for run in stubs]
 
 
 def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
-    """Runs that differ in their samples: an arm without noise repeats itself, which tells nothing new.
+    """Leave out runs with the same samples as another run: a simulated arm without noise repeats itself exactly.
 
     Raises
     ------
     InputError
-        If a run is given twice, or a copy of it.
+        If a run or a copy of it is given twice.
     """
     seen: dict[str, Run] = {}
     findings = []
@@ -142,8 +143,8 @@ def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
             continue
         first = seen[run.sha256]
         if run.record.get("start") == first.record.get("start"):
-            raise InputError(f"{run.path} is {first.path} once more; counted twice it would make the intervals too narrow. "
-                             "Name each run once")
-        findings.append(Finding(None, "repeats", f"{run.label} repeats {first.label} sample for sample, as only an arm without "
-                                                 "noise does; it tells nothing new and is not counted"))
+            raise InputError(f"{run.path} is the same run as {first.path}; counted twice, it would make the intervals too "
+                             "narrow. Name each run once")
+        findings.append(Finding(None, "repeats", f"{run.label} equals {first.label} sample by sample, as only a simulated arm "
+                                                 "without noise does; it adds no information and is not counted"))
     return list(seen.values()), findings

@@ -1,4 +1,4 @@
-"""Third stage: every joint fitted, from its round trips or from general motion."""
+"""Third stage of identification: fit every joint, from its round trips or from general motion."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -29,11 +29,11 @@ class FittedJoints:
     Attributes
     ----------
     joints : dict of str to JointFit
-        By joint.
+        Fit of each joint.
     points : DataFrame
-        Points of all joints that have some; of general motion those that were fitted.
+        Points of all joints; for general motion, the fitted points.
     findings : tuple of Finding
-        Joints that could not be fitted, and what the fits found out about the log.
+        Joints that could not be fitted, and findings of the fits about the log.
     """
 
     joints: dict[str, JointFit]
@@ -42,12 +42,12 @@ class FittedJoints:
 
 
 def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia = TRUSTED) -> FittedJoints:
-    """Fit every joint of which the runs tell.
+    """Fit every joint that the runs measure.
 
     Raises
     ------
     FitError
-        If no joint can be fitted; says why.
+        If no joint can be fitted; the message gives the reasons.
     """
     general = reduced.options.motion != "none"
     fitted = _by_motion(chosen, reduced, inertia) if general else _by_round_trips(chosen, reduced, inertia)
@@ -57,7 +57,7 @@ def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia 
 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
-    """Fits of the points of round trips."""
+    """Fit the points of round trips."""
     joints, findings = _fitted(_of_round_trips(reduced, inertia), reduced)
     for name, rows in reduced.points.groupby("joint", sort=False):
         if name in joints:
@@ -71,7 +71,7 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIne
 
 
 def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
-    """Fits of general motion, each held against the joint's round trips where there are any."""
+    """Fit general motion, and compare each fit with that of the joint's round trips, if the runs have round trips."""
     log = reduced.log(chosen.runs, reduced.mechanisms)
     reference = commanded(log)
     dead = {name for run in chosen.runs for name in dead_torques(run)}
@@ -88,14 +88,14 @@ def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia)
 
 
 def _of_round_trips(reduced: ReducedRuns, inertia: SoughtInertia) -> dict[str, Fit]:
-    """A fit to be made for each joint that has points of round trips."""
+    """Return, for each joint with points of round trips, the function that fits it."""
     return {str(name): partial(identify_joint, rows, reduced.mechanism, str(name), reduced.options,
                                reduced.tool.gravity.get(str(name)), reduced.q[rows.index], inertia.doubts.get(str(name)))
             for name, rows in reduced.points.groupby("joint", sort=False)}
 
 
 def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, JointFit], list[Finding]]:
-    """Joints that can be fitted, and why the others cannot."""
+    """Call the fits; return the fitted joints, and findings about the others."""
     joints, findings = {}, []
     for name, fit in fits.items():
         try:
@@ -103,8 +103,8 @@ def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, Jo
         except (TorqueReversed, NoFriction) as error:
             text = f"{name} is not calibrated: {error}"
             if reduced.motors.moves(reduced.mechanism.transmission, name):
-                text = (f"{name} shows no friction of its own beside that of the motor that moves it with others, and is taken "
-                        "to have none")
+                text = (f"{name}: all friction is that of the motor that moves {name} together with other joints; the joint's "
+                        "own friction is taken as zero")
             findings.append(Finding(name, "not calibrated", text))
         except FitError as error:
             findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
@@ -112,8 +112,8 @@ def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, Jo
 
 
 def _why_none(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> str:
-    """Why no joint can be calibrated."""
+    """Return the message why no joint can be calibrated."""
     findings = (*chosen.findings, *reduced.findings, *fitted.findings)
     weighty = [finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")]
     reasons = "; ".join(weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")])
-    return f"{chosen.runs[0].path}: no joint can be calibrated: {reasons or 'no round trips at constant speed found'}"
+    return f"{chosen.runs[0].path}: no joint can be calibrated: {reasons or 'the log holds no round trips at constant speed'}"

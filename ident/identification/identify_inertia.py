@@ -1,4 +1,4 @@
-"""Between reduction and friction: the links' inertia, where it is asked for or general motion contradicts the model's."""
+"""Stage between reduction and friction: fit the inertia of the links, if requested or if torques contradict the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,25 +21,25 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 from stribeck.ident.model.mechanism import Mechanism
 
-_ROUNDS = 2             # of friction of joints without a drive, and of loads with it
+_ROUNDS = 2             # iterations: friction of passive joints, and loads with this friction
 
 
 @dataclass(frozen=True)
 class SoughtInertia:
-    """The links' inertia.
+    """Inertia of the links: identified, or the model's.
 
     Attributes
     ----------
     fit : InertialFit, optional
-        None where the model's was trusted.
+        None if the model's inertia was trusted.
     doubts : dict of str to callable
-        What it leaves open of the torque of each joint that moves, see `Doubts`.
+        Uncertainty of the rigid-body torque of each moving joint, see `Doubts`.
     findings : tuple of Finding
-        What there is to say of it.
+        Findings about the inertia.
     passive : PassiveFriction
-        Friction of a closed chain's joints without a drive, where it was sought.
+        Friction of a closed chain's passive joints, if it was sought.
     loop : ClosedLoop, optional
-        What instruments say of what joints share, where that was sought from general motion.
+        Closed-loop test of shared parameters, if they were sought from general motion.
     """
 
     fit: InertialFit | None = None
@@ -53,11 +53,11 @@ TRUSTED = SoughtInertia()
 
 
 def identify_inertia(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
-    """The runs with models of the inertia, and of friction that joints share, which were found where they were sought."""
+    """Identify the inertia of links and the friction that joints share, if requested, and put them into the models."""
     found, inertia = _identified(chosen, reduced)
     if (chain := reduced.mechanism.chain) is not None and not chain.classes:
-        said = Finding(None, "passive joints", "the friction of the drives holds that of the joints without a drive which they "
-                       "move; [passive] in the arm file names joints whose friction is to be told apart")
+        said = Finding(None, "passive joints", "the friction of each drive includes the friction of the passive joints that it "
+                       "moves; to separate them, name these joints in [passive] of the arm file")
         inertia = replace(inertia, findings=(*inertia.findings, said))
     return found, inertia
 
@@ -87,12 +87,12 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
 
 
 def _unknown(mechanism: Mechanism) -> bool:
-    """Whether the friction of joints without a drive is sought."""
+    """Return whether friction of passive joints is to be identified."""
     return mechanism.chain is not None and any(not one.stated for one in mechanism.chain.classes)
 
 
 def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, SoughtInertia]:
-    """Runs reduced once more, with the first moments that the even parts tell."""
+    """Fit the first moments of the links to the even parts, and reduce the runs again with them."""
     fit = fit_first_moments(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
     again = reduced.with_models(chosen.runs, tuple(map(fit.model, reduced.mechanisms)))
     doubts = {str(name): LoadDoubts(fit, again.mechanism, str(name), rows, again.q[rows.index], again.dq[rows.index])
@@ -101,7 +101,7 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRu
 
 
 def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
-    """Runs reduced with the friction of a closed chain's joints without a drive, where that is sought."""
+    """Fit the friction of a closed chain's passive joints, if requested, and reduce the runs again with it."""
     fit = None
     for _ in range(_ROUNDS if _unknown(reduced.mechanism) else 0):
         odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
@@ -117,7 +117,7 @@ def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIner
 
 
 def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[ReducedRuns, SoughtInertia]:
-    """Points without the friction of motors that move several joints, where they tell it from that of the joints."""
+    """Take the friction of shared motors out of the points, if the points can separate it from that of the joints."""
     odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
     fit = fit_motor_friction(odd, reduced.options.law)
     if fit is None:
@@ -129,19 +129,19 @@ def _motors_apart(reduced: ReducedRuns, inertia: SoughtInertia) -> tuple[Reduced
 
 
 def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
-    """What to know of motors that move several joints and whose friction was not told apart from that of the joints."""
+    """Return findings about shared motors whose friction was not separated from that of the joints."""
     coupled, findings = reduced.mechanism.transmission, list[Finding]()
     if coupled is None:
         return ()
     for motor in coupled.shared:
         name, moved = coupled.names[motor], [coupled.names[j] for j in np.flatnonzero(coupled.ratios[motor])]
         if name not in reduced.motors.motors:
-            remedy = ("Move them at once, opposite ways for a part of the time" if len(moved) == 2 else
-                      "It is never told where a motor moves more than two joints: measure them one at a time (--method single), "
-                      "or friction of each joint is a mixture")
+            remedy = ("Move both joints simultaneously, in opposite directions for part of the time" if len(moved) == 2 else
+                      "A motor that moves more than two joints can never be separated: measure the joints one at a time "
+                      "(--method single), or the friction of each joint is a mixture")
             findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion "
-                                    "does not tell its friction from theirs: the friction of each joint holds that of the "
-                                    f"motor, as it is while the others rest. {remedy}"))
+                                    "cannot separate the friction of the motor from that of the joints: the friction of each "
+                                    f"joint includes the motor's, as long as the other joints rest. {remedy}"))
     return tuple(findings)
 
 
@@ -150,33 +150,33 @@ def _both(one: Doubts, other: Doubts, friction: FitResult | None) -> ModelDoubt:
 
 
 def _in_loop(fit: InertialFit) -> tuple[Finding, ...]:
-    """A word where the closed loop biases least squares of what joints share beyond their intervals."""
+    """Return a finding if least squares of shared parameters are biased beyond their intervals."""
     if not (named := fit.loop.named):
         return ()
     clearest = min(named, key=lambda name: fit.loop.contrasts[name].p)
     one = fit.loop.contrasts[clearest]
-    return (Finding(None, "closed loop", "noise of positions, or torque that the model lacks, goes round the control loop and "
-                    f"biases least squares of what joints share: {len(named)} of {len(fit.loop.asked)} combinations of inertial "
-                    f"parameters, or parameters of motors, beyond their intervals (the clearest: {clearest} by least squares "
-                    f"{one.least_squares:.4g}, by instruments {one.instruments:.4g}). The calibration takes the instruments, "
-                    "which follow the commanded motion. Quicker and larger motion, a finer encoder and a stiffer loop make the "
-                    "bias small"),)
+    return (Finding(None, "closed loop", "the control loop feeds position noise or unmodelled torque back into the motion, which "
+                    f"biases least squares of shared parameters: {len(named)} of {len(fit.loop.asked)} inertial or motor "
+                    f"parameters beyond their intervals (clearest: {clearest} by least squares {one.least_squares:.4g}, by "
+                    f"instrumental variables {one.instruments:.4g}). The calibration takes the estimates by instrumental "
+                    "variables, which follow the commanded motion. Faster and larger motion, a finer encoder and a stiffer loop "
+                    "reduce the bias"),)
 
 
 def _said(fit: InertialFit, why: str) -> Finding:
-    """What was found, by the combination that lies farthest from what the model states."""
+    """Return the finding about the identified inertia, with the combination that differs most from the model."""
     inertia = identified(fit)
     apart = inertia.differing(fit.base, fit.prior.mechanism)
-    text = (f"{why}: of the {len(inertia.parameters)} combinations of masses, first moments and inertias that torques can tell, "
-            f"this log tells {inertia.told}, and {len(apart)} are not what the model states")
+    text = (f"{why}: this log identifies {inertia.told} of the {len(inertia.parameters)} combinations of masses, first moments "
+            f"and inertias that torques depend on, and {len(apart)} differ from the model")
     if apart:
         name, stated = next(iter(apart.items()))
         one = inertia.parameters[name]
-        text += f" (the clearest: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, stated {stated:.4g})"
+        text += f" (most clearly: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, the model states {stated:.4g})"
     if not inertia.constants:
         text += ", if torque constants are right"
     else:
-        text += f". Torque constants are taken to be off by about {100.0 * inertia.constants:.0f} %, too"
+        text += f". Torque constants are assumed to be wrong by about {100.0 * inertia.constants:.0f} %, too"
     if tool := fit.tool_mass:
-        text += f". A tool of about {tool:.2g} kg on the last link that the arm file does not state would explain it"
-    return Finding(None, "inertia", f"{text}. Loads are those of the inertia that was found; --inertia trust takes the model's")
+        text += f". An unstated tool of about {tool:.2g} kg on the last link would explain the difference"
+    return Finding(None, "inertia", f"{text}. Loads are computed with the identified inertia; --inertia trust uses the model's")

@@ -1,4 +1,4 @@
-"""Fourth stage: fits held against gravity, against each other and against the passes that repeat them."""
+"""Fourth stage of identification: compare the fits with gravity, with each other and with repeated passes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,20 +21,20 @@ from stribeck.ident.log.health.points_health import friction_change
 from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
 from stribeck.ident.log.motion.filtered_motion import Log
 
-STRONG_DRIFT = 0.10     # change of friction over a run from which a warning is due
-CONTRADICTED = 0.10     # torque over the model's gravity that far from 1 puts the model's loads in doubt
+STRONG_DRIFT = 0.10     # least relative change of friction over a run that causes a warning
+CONTRADICTED = 0.10     # torque over the model's gravity that differs from 1 by more puts the model's loads in doubt
 
 
 @dataclass(frozen=True)
 class JudgedJoints:
-    """Fits with what speaks for and against them.
+    """Fits after the comparisons.
 
     Attributes
     ----------
     joints : dict of str to JointFit
-        In the order of the model; verdicts hold what gravity contradicts, parameters the deviation between passes.
+        In the order of the model; verdicts take the gravity check into account, parameters have the deviation between passes.
     findings : tuple of Finding
-        What was found out by comparing.
+        Findings of the comparisons.
     """
 
     joints: dict[str, JointFit]
@@ -42,7 +42,7 @@ class JudgedJoints:
 
 
 def judge_joints(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> JudgedJoints:
-    """Hold the fits against gravity, payloads, repeats and drift."""
+    """Compare the fits with gravity, payloads, repeats and drift."""
     findings = [finding for joint in fitted.joints.values() for finding in joint.findings]
     if reduced.options.motion == "none":
         findings += misplaced(fitted.points, reduced.q, reduced.dq, reduced.mechanism, chosen.arm.joints)
@@ -54,13 +54,13 @@ def judge_joints(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints)
 
 
 def doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
-    """Load coefficients are at most weak where gravity contradicts the model that the loads come from."""
+    """Lower the verdict of load coefficients to weak if gravity contradicts the model, from which the loads come."""
     off = {name: scale.value for name, joint in joints.items() if (scale := joint.gravity["scale"]).value is not None
            and scale.half_width is not None and 2.0 * scale.half_width <= TELLS and joint.torque_scale is None
            and abs(scale.value - 1.0) > CONTRADICTED and not _holds(scale, 1.0)}
     if not off:
         return joints
-    note = ("the loads are the model's, which gravity contradicts: torque over model is "
+    note = ("loads are computed with the model, and measured gravity contradicts the model: torque over model is "
             + ", ".join(f"{value:.2f} for {name}" for name, value in off.items()))
     out = {}
     for name, joint in joints.items():
@@ -71,12 +71,12 @@ def doubted(joints: dict[str, JointFit]) -> dict[str, JointFit]:
 
 
 def _holds(parameter: Parameter, value: float) -> bool:
-    """Whether the interval holds a value."""
+    """Return whether the interval of a parameter includes a value."""
     return parameter.low is not None and parameter.high is not None and parameter.low <= value <= parameter.high
 
 
 def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Finding]:
-    """Load coefficients that rest on the difference between payloads: what else changed between them is in them, too."""
+    """Return findings about load coefficients that only different payloads identify: other changes between runs bias them."""
     findings = []
     for name, joint in joints.items():
         fit, runs = joint.fit, joint.points.groupby("run", sort=False)
@@ -88,16 +88,16 @@ def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Find
             shift = 0.01 * float(joint.points["odd"].median()) / float(np.ptp(means))
             unit = "N" if load in ("radial", "axial") else "N·m" if load == "bending" else fit.parameters["coulomb"].unit
             coefficient = f"coulomb_coefficient_{load}" if fit.components else "coulomb_coefficient"
-            findings.append(Finding(name, "payload", f"{name}: the {load} load varies with the payload only, from "
-                                    f"{means.min():.3g} to {means.max():.3g} {unit} from run to run; if friction changed by 1 % "
-                                    f"between them for another reason, {coefficient} is {shift:.2g} off. Record them at one "
-                                    "temperature"))
+            findings.append(Finding(name, "payload", f"{name}: the {load} load varies only between runs with different payloads, "
+                                    f"from {means.min():.3g} to {means.max():.3g} {unit}; a change of friction by 1 % between "
+                                    f"these runs for another reason shifts {coefficient} by {shift:.2g}. Record them at the "
+                                    "same temperature"))
     return findings
 
 
 def _repeated(joints: dict[str, JointFit], chosen: ChosenRuns, reduced: ReducedRuns,
               fitted: FittedJoints) -> tuple[dict[str, JointFit], list[Finding]]:
-    """Joints with the deviation between passes; how many it rests on is a finding where some could not be fitted."""
+    """Add the deviation between passes to the joints; a finding names joints for which some passes could not be fitted."""
     if len(chosen.passes) < 2:
         return joints, []
     passes = _Passes(chosen, reduced, fitted)
@@ -108,16 +108,16 @@ def _repeated(joints: dict[str, JointFit], chosen: ChosenRuns, reduced: ReducedR
         alone = [fit for fit in fits if fit is not None
                  and (fit.fit.load, fit.torque_scale is None) == (joint.fit.load, joint.torque_scale is None)]
         if len(alone) < len(fits):
-            findings.append(Finding(name, "repeats", f"the deviation of {name} between runs rests on {len(alone)} of "
-                                    f"{len(fits)} runs; the others cannot be fitted alone with the law {fixed.law} and load "
-                                    f"{fixed.load}"))
+            findings.append(Finding(name, "repeats", f"{name}: the deviation between runs is computed from {len(alone)} of "
+                                    f"{len(fits)} runs; the other runs cannot be fitted on their own with the law {fixed.law} "
+                                    f"and load {fixed.load}"))
         out[name] = replace(joint, gravity=with_deviation(joint.gravity, [fit.gravity for fit in alone]), fit=replace(
             joint.fit, parameters=with_deviation(joint.fit.parameters, [fit.fit.parameters for fit in alone])))
     return out, findings
 
 
 class _Passes:
-    """Every pass over a plan as data of its own."""
+    """Data of each pass over the plan, to be fitted separately."""
 
     def __init__(self, chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> None:
         self._chosen, self._reduced, self._points = chosen, reduced, fitted.points
@@ -131,7 +131,7 @@ class _Passes:
         return [all_[k] for k in one]
 
     def fits(self, name: str, options: Options) -> Iterator[JointFit | None]:
-        """The joint fitted to each pass that measured it; None where that pass cannot be fitted alone."""
+        """Yield the fit of the joint to each pass that measured it; None if the pass cannot be fitted alone."""
         general = options.motion != "none"
         for number, one in enumerate(self._chosen.passes):
             mechanism, labels = self._reduced.mechanisms[one[0]], [run.label for run in self._of(one, self._chosen.runs)]
@@ -148,17 +148,18 @@ class _Passes:
 
 
 def _drift(fitted: FittedJoints, joints: dict[str, JointFit]) -> list[Finding]:
-    """How far friction drifted from the first to the last reference round trip."""
+    """Return findings about the drift of friction from the first to the last reference round trip."""
     changes = friction_change(fitted.points)
-    return [*(Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} %; warm up and run again")
+    return [*(Finding(name, "strong drift", f"{name}: friction drifted by {100 * change:+.0f} % during the run; warm up longer "
+                                            "and record again")
               for name, change in changes.items() if abs(change) > STRONG_DRIFT),
             *(Finding(name, "drift", f"{name}: {100 * change:+z.1f} % from the first to the last reference round trip"
                                      f"{_drift_of_all(joints.get(name))}") for name, change in changes.items())]
 
 
 def _drift_of_all(joint: JointFit | None) -> str:
-    """What all round trips say of the drift, beside two of them."""
+    """Return the drift fitted to all round trips, as an addition to that of the two reference round trips."""
     fitted = None if joint is None else joint.drift
     if fitted is None or fitted.value is None or fitted.half_width is None:
         return ""
-    return f"; fitted to all round trips {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} %"
+    return f"; fit of all round trips: {100 * fitted.value:+z.1f} ± {100 * fitted.half_width:.1f} %"

@@ -1,4 +1,4 @@
-"""Last stage: the calibration written down."""
+"""Last stage of identification: make the calibration."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -30,7 +30,7 @@ from stribeck.ident.whole_files import file_sha256
 
 def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None,
                      inertia: SoughtInertia = TRUSTED) -> Calibration:
-    """The calibration, with what holds joints at rest beside what slides."""
+    """Make the calibration from the judged fits, with the breakaway torque of joints if it was measured."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
                         None if inertia.fit is None else _links(inertia.fit, judged.joints), inertia.passive)
@@ -42,7 +42,7 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
 
 
 def _links(fit: InertialFit, joints: Mapping[str, JointFit]) -> IdentifiedInertia:
-    """The links, in doubt as far as the closed loop biases joints that carry them and instruments do not tell."""
+    """Return the identified links; those of joints with closed-loop bias are doubtful unless instruments identify them."""
     biased = [name for name, joint in joints.items() if joint.loop is not None and joint.loop.named]
     return identified(fit).doubted(fit.base, fit.prior.mechanism, biased, fit.loop.asked)
 
@@ -98,7 +98,7 @@ def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> Join
 
 
 def _with_breakaway(calibration: Calibration, chosen: ChosenRuns, mechanism: Mechanism) -> Calibration:
-    """The calibration with the breakaway torque of its joints, in the same torque basis."""
+    """Add the breakaway torque of the joints, in the same torque basis."""
     found = breakaways(chosen.breakaway, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)},
                        {name: joint.torque_scale or 1.0 for name, joint in calibration.joints.items()})
     ramps = ({"path": run.label, "sha256": run.sha256, "purpose": run.purpose} for run in chosen.ramps)

@@ -1,4 +1,4 @@
-"""Second stage: every run reduced to points, with an unknown tool in the model where the points show one."""
+"""Second stage of identification: reduce every run to points, and add an unknown tool to the model if the points show one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,17 +31,17 @@ class ReducedRuns:
     Attributes
     ----------
     options : Options
-        What a fit may choose from, as far as the points allow.
+        Options of the fits, as far as the points allow.
     mechanisms : tuple of Mechanism
-        The model of each run, with the tool that its arm file states, and the unknown tool.
+        The model of each run, with the tool of its arm file and the unknown tool.
     reductions : tuple of Reduction
-        Of each run.
+        Points of each run.
     tool : ToolFit
-        What the even parts of all joints say of an unknown tool.
+        Unknown tool that the even parts of all joints show.
     findings : tuple of Finding
-        Health of samples and motion, and of the tool.
+        Findings about samples, motion and the tool.
     motors : MotorFriction
-        Friction of motors that move several joints, where it was told apart: it is not in points, nor in logs of general motion.
+        Friction of motors that move several joints, if it was separated: points and logs of general motion exclude it.
     """
 
     options: Options
@@ -53,13 +53,13 @@ class ReducedRuns:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The model of the first run, which the calibration takes."""
+        """The model of the first run, which the calibration states."""
         return self.mechanisms[0]
 
     @cached_property
     def points(self) -> pd.DataFrame:
         """Points of all runs."""
-        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # none would take away types
+        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # empty ones change types
         return pd.concat(tables or [self.reductions[0].points], ignore_index=True)
 
     @cached_property
@@ -73,7 +73,7 @@ class ReducedRuns:
         return np.concatenate([reduction.dq for reduction in self.reductions])
 
     def without(self, motors: MotorFriction) -> "ReducedRuns":
-        """The same with odd parts that joints would have without the friction of motors that move several of them."""
+        """Return the runs with the friction of shared motors taken out of the odd parts."""
         coupled = self.mechanism.transmission
         if coupled is None:
             return self
@@ -85,16 +85,16 @@ class ReducedRuns:
         return replace(self, reductions=tuple(reductions), motors=motors)
 
     def log(self, runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> Log:
-        """General motion of some of the runs."""
+        """Return the general motion of some of the runs."""
         return self.motors.left_out_of(filtered(runs, mechanisms))
 
     def with_models(self, runs: Sequence[Run], mechanisms: tuple[Mechanism, ...]) -> "ReducedRuns":
-        """The same runs reduced with other models."""
+        """Return the same runs reduced with other models."""
         return replace(self, mechanisms=mechanisms, reductions=_reduced(runs, mechanisms))
 
 
 def reduce_runs(chosen: ChosenRuns, options: Options) -> ReducedRuns:
-    """Reduce runs to points; an unknown tool that the points tell well enough becomes part of the model."""
+    """Reduce runs to points. An unknown tool that the points identify becomes part of the model."""
     mechanisms = _mechanisms(chosen.runs)
     reductions = _reduced(chosen.runs, mechanisms)
     tool = _sought(chosen, mechanisms[0], reductions) if options.motion == "none" else ToolFit()
@@ -107,7 +107,7 @@ def reduce_runs(chosen: ChosenRuns, options: Options) -> ReducedRuns:
 
 
 def _mechanisms(runs: Sequence[Run], unknown: Tool | None = None) -> tuple[Mechanism, ...]:
-    """The model of each run, with the tool that its arm file states and an unknown one."""
+    """Return the model of each run, with the tool of its arm file and an unknown tool."""
     known = {run.arm.tool: run.arm for run in runs}
     made = {tool: load_mechanism(arm, tool=unknown) for tool, arm in known.items()}
     return tuple(made[run.arm.tool] for run in runs)
@@ -118,7 +118,7 @@ def _reduced(runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> tuple[Redu
 
 
 def _sought(chosen: ChosenRuns, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """An unknown tool in the points of all runs, with the deviation between passes."""
+    """Seek an unknown tool in the points of all runs, with the deviation between passes."""
     found = _seek(chosen.arm, mechanism, reductions)
     if len(chosen.passes) < 2 or not found.unknown.parameters:
         return found
@@ -127,7 +127,7 @@ def _sought(chosen: ChosenRuns, mechanism: Mechanism, reductions: Sequence[Reduc
 
 
 def _seek(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """An unknown tool in the points of some runs; a closed chain has no last link that could carry one."""
+    """Seek an unknown tool in the points of some runs; a closed chain has no last link that could carry a tool."""
     if mechanism.chain is not None:
         return ToolFit()
     return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
@@ -135,20 +135,21 @@ def _seek(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -
 
 
 def _health(chosen: ChosenRuns, reductions: Sequence[Reduction], mechanism: Mechanism, round_trips: bool) -> list[Finding]:
-    """Health of all runs; what concerns strokes alone is said only where round trips are fitted."""
+    """Return the findings about all runs; findings about strokes only if round trips are fitted."""
     found = [(*log, *check_motion(run, reduction, mechanism.prismatic))
              for run, log, reduction in zip(chosen.runs, chosen.logs, reductions, strict=True)]
     return [finding for finding in name_runs(chosen.runs, found) if round_trips or finding.kind not in OF_STROKES]
 
 
 def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
-    """The options that an unknown tool leaves, and what there is to say of the tool."""
+    """Return the options that remain possible with an unknown tool, and findings about the tool."""
     findings = []
     if tool.missing < 0.0:
-        findings.append(Finding(None, "unknown tool", f"the even parts look as if {-tool.missing:.2g} kg of the model's "
-                                "last link were missing; is a tool that the arm file or the model states not mounted?"))
+        findings.append(Finding(None, "unknown tool", f"the measured gravity torque lacks about {-tool.missing:.2g} kg on "
+                                "the last link; check whether the tool that the arm file or the model states is mounted"))
     if tool.unknown.status == "found" and options.torque_basis != "drive":
         options = replace(options, torque_basis="drive")
-        findings.append(Finding(None, "torque basis", "torque stays the drive's: an unknown tool that is not told well enough to "
-                                                      "be used is in its scale against gravity; state the tool in the arm file"))
+        findings.append(Finding(None, "torque basis", "torque stays the drive's, without gravity correction: the torque scale "
+                                "includes an unknown tool, whose mass is not identified well enough; state the tool in the arm "
+                                "file"))
     return options, findings

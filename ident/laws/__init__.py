@@ -1,4 +1,4 @@
-"""Friction laws, with everything that is known about each, and estimated parameters with interval and verdict.
+"""Friction laws with their properties, and estimated parameters with interval and verdict.
 
 Imports from: `ident`.
 """

@@ -49,7 +49,7 @@ def coulomb_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coeffi
 
 def quadratic_viscous(w: ArrayLike, coulomb: float, viscous: float, viscous_quadratic: float, coulomb_coefficient: float = 0.0,
                       load: ArrayLike | None = None) -> Array:
-    r"""Coulomb and viscous friction with a part that grows with the square of velocity, as churned lubricant does.
+    r"""Coulomb and viscous friction with a part that grows with the square of velocity, as in churned lubricant.
 
     .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega + k_2 \omega |\omega|
 

@@ -1,4 +1,4 @@
-r"""Friction whose viscous part bends: it grows with a power of speed, reaches a level, or begins at a speed."""
+r"""Friction whose viscous part is not a straight line: it grows with a power of speed, saturates, or begins at a speed."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +43,7 @@ def power_viscous(w: ArrayLike, coulomb: float, viscous_power: float, viscous_ex
 
 def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, saturation_velocity: float,
                        coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
-    r"""Coulomb friction and a viscous part that reaches a level, as where a lubricant warms or thins.
+    r"""Coulomb friction and a viscous part that saturates, as in a lubricant that warms or thins with speed.
 
     .. math:: \tau_f = [c_0 + c_1 L + k_l (1 - e^{-|\omega|/\omega_l})] \operatorname{sgn}(\omega)
 
@@ -57,7 +57,7 @@ def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, satur
 
 def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_velocity: float, coulomb_coefficient: float = 0.0,
                    load: ArrayLike | None = None) -> Array:
-    r"""Coulomb friction, and a viscous part that begins at a speed, as where a film of lubricant begins to carry.
+    r"""Coulomb friction, and a viscous part that begins at a speed, at which a film of lubricant begins to carry the load.
 
     .. math:: \tau_f = [c_0 + c_1 L + k_b \max(0, |\omega| - \omega_k)] \operatorname{sgn}(\omega)
 
@@ -71,7 +71,7 @@ def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_vel
 
 def rounded_kink(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_velocity: float, kink_width: float,
                  coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
-    r"""Friction that is flat and begins to rise about a speed, as where a film of lubricant takes over little by little.
+    r"""Friction that is constant at low speed and begins to rise gradually around a speed, as a lubricant film builds up.
 
     .. math:: \tau_f = \{c_0 + c_1 L + k_b \omega_r [s((|\omega| - \omega_k) / \omega_r) - s(-\omega_k / \omega_r)]\}
               \operatorname{sgn}(\omega), \quad s(x) = \ln(1 + e^x)

@@ -1,4 +1,4 @@
-"""A friction law, with everything that is known about it."""
+"""A friction law: function, parameters, equation, C code, and when it competes."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,38 +17,38 @@ from stribeck.ident.laws.quantity import COULOMB, VISCOUS, Quantity
 
 @dataclass(frozen=True)
 class Law:
-    """A friction law. Files, fits, tables, reports and exports take from here what they need of it.
+    """A friction law. Files, fits, tables, reports and exports read all properties of a law from here.
 
     Attributes
     ----------
     name : str
-        As files and options call it.
+        Name in files and options.
     function : callable
         ``function(w, *parameters, load=None)``: friction torque at velocities w [rad/s] and loads [N·m], shape (N,) each.
         Coefficients of the load have the default 0.
     quantities : tuple of Quantity
-        Its parameters: those in which it is linear, the coefficients that multiply the load (`Quantity.raises`), and those that
+        Parameters: linear parameters, coefficients that multiply the load (`Quantity.raises`), and nonlinear parameters, which
         are searched (`Quantity.search`).
     equation : str
-        HTML for the report: a format with ``{lhs}``, ``{w}`` and the names of parameters, in whose places their values are
-        put; C and S stand for the levels with their load parts. Without one, the report names the law only.
+        HTML for the report: a format string with ``{lhs}``, ``{w}`` and the names of the parameters, which are replaced by
+        their values; C and S stand for the levels with their load parts. Without an equation, the report only names the law.
     c : str
-        Function in C99 for the header: `double` and ``@_`` stand for the type and prefix of the header, the name is ``@_`` and
-        that of `function`, arguments are those of `function` in their order.
+        Function in C99 for the C header: `double` and ``@_`` stand for the type and the prefix of the header. Its name is ``@_``
+        followed by the name of `function`, with the arguments of `function` in their order.
     no_c : str
-        Why there is no C text.
+        Why the law has no C code.
     loses : tuple of str
-        What two numbers, Coulomb and viscous friction, cannot express of it beside its growth with the load.
+        Effects of the law, besides growth with the load, that Coulomb and viscous friction cannot express.
     competes : bool
-        Whether it is on offer where no law is named.
+        Whether the law competes when no law is named.
     needs : tuple of str
-        Names of simpler laws that have to be plausible, taken together, before this one competes; none: it competes at once.
+        Names of simpler laws that must be plausible, taken together, before this law competes; empty: it always competes.
 
     Raises
     ------
     InputError
-        If `coulomb` is not among the parameters, the function does not take them or needs others, a coefficient has no
-        level to raise, or the function is not linear in a parameter without search range.
+        If `coulomb` is not among the parameters, the function does not take all parameters or needs others, a coefficient has
+        no level to raise, or the function is not linear in a parameter without a search range.
     """
 
     name: str
@@ -64,26 +64,29 @@ class Law:
     def __post_init__(self) -> None:
         names = [quantity.name for quantity in self.quantities]
         if COULOMB.name not in self.linear:
-            raise InputError(f"the law {self.name} has no parameter coulomb: exports take this level for the constant "
-                             "part of friction")
+            raise InputError(f"the law {self.name} has no parameter coulomb; exports use this parameter as the constant part of "
+                             "friction")
         taken = list(inspect.signature(self.function).parameters)
         if taken[:1] != ["w"] or taken[-1:] != ["load"]:
-            raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}): w has to come first and load last")
+            raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}); its first argument must be w, its "
+                             "last load")
         if missing := [name for name in names if name not in taken]:
-            raise InputError(f"the function of the law {self.name} does not take {', '.join(missing)}")
+            raise InputError(f"the function of the law {self.name} does not take the parameter(s) {', '.join(missing)}")
         needed = [name for name, argument in inspect.signature(self.function).parameters.items()
                   if argument.default is inspect.Parameter.empty and name not in ("w", "load", *names)]
         if needed:
-            raise InputError(f"the function of the law {self.name} needs {', '.join(needed)}, which the law does not list")
+            raise InputError(f"the function of the law {self.name} needs {', '.join(needed)}, which the law does not list among "
+                             "its quantities")
         for quantity in self.quantities:
             if quantity.raises and (quantity.raises not in self.linear or quantity.name != f"{quantity.raises}_coefficient"):
-                raise InputError(f"the law {self.name} has {quantity.name}, which raises {quantity.raises} by the load: the law "
-                                 f"needs this level, and the coefficient is called {quantity.raises}_coefficient")
+                raise InputError(f"the law {self.name} has the coefficient {quantity.name}, which raises {quantity.raises} with "
+                                 f"the load; the law needs the linear parameter {quantity.raises}, and the coefficient must be "
+                                 f"called {quantity.raises}_coefficient")
         if bent := self._bent():
-            raise InputError(f"the law {self.name} is not linear in {bent}; state the range of its search (Quantity.search)")
+            raise InputError(f"the law {self.name} is not linear in {bent}; state its search range (Quantity.search)")
 
     def _bent(self) -> str:
-        """A parameter that is not searched although the function is not linear in it, by three of its values; or ""."""
+        """Return a parameter that is not searched although the function is not linear in it (tested at three values), or ""."""
         w, values = np.array([0.1, 1.0]), dict.fromkeys((quantity.name for quantity in self.quantities), 1.0)
         for name in (*self.linear, *self.with_load):
             low, middle, high = (self.function(w, **{**values, name: value}, load=np.ones(2)) for value in (1.0, 2.0, 3.0))
@@ -93,7 +96,7 @@ class Law:
 
     @cached_property
     def linear(self) -> tuple[str, ...]:
-        """Names of the parameters in which it is linear and that do not multiply a load."""
+        """Names of the linear parameters that do not multiply a load."""
         return tuple(quantity.name for quantity in self.quantities if quantity.search is None and not quantity.raises)
 
     @cached_property
@@ -103,28 +106,28 @@ class Law:
 
     @cached_property
     def nonlinear(self) -> tuple[str, ...]:
-        """Names of the parameters that are searched."""
+        """Names of the nonlinear parameters, which are searched."""
         return tuple(quantity.name for quantity in self.quantities if quantity.search is not None)
 
     @cached_property
     def searched(self) -> Mapping[str, Quantity]:
-        """The parameters that are searched, by name."""
+        """The nonlinear parameters, which are searched, by name."""
         return {quantity.name: quantity for quantity in self.quantities if quantity.search is not None}
 
     @cached_property
     def knee(self) -> str:
-        """Name of the speed at which its low-speed excess has faded; "" of a law without such an excess."""
+        """Name of the velocity parameter at which the low-speed excess has faded; "" for a law without a low-speed excess."""
         return next((quantity.name for quantity in self.quantities if quantity.knee), "")
 
     @cached_property
     def lost(self) -> tuple[str, ...]:
-        """What Coulomb and viscous friction cannot express of it; never empty where it has further parameters."""
+        """Effects of the law that Coulomb and viscous friction cannot express; never empty if it has further parameters."""
         beyond = [quantity.word for quantity in self.quantities
                   if not quantity.raises and quantity.name not in (COULOMB.name, VISCOUS.name)]
-        return self.loses or ((f"what the law {self.name} has beside them ({', '.join(beyond)})",) if beyond else ())
+        return self.loses or ((f"the other parameters of the law {self.name} ({', '.join(beyond)})",) if beyond else ())
 
     def coefficients(self, components: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Names of what multiplies the load, or each of its components."""
+        """Names of the coefficients that multiply the load, or each of its components."""
         return tuple(f"{name}_{part}" for name in self.with_load for part in components) if components else self.with_load
 
     def parameters(self, load: bool, components: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -132,29 +135,29 @@ class Law:
         return self.linear + (self.coefficients(components) if load else ()) + self.nonlinear
 
     def torque(self, w: ArrayLike, values: Mapping[str, Any], load: ArrayLike | None = None) -> Array:
-        """Friction torque by parameter values, shape (N,) [N·m].
+        """Return the friction torque for parameter values, shape (N,) [N·m].
 
         Parameters
         ----------
         w : array_like, shape (N,)
             Joint velocity [rad/s].
         values : mapping of str to float
-            Parameters. With coefficients of load components, each adds to the level that it is named after.
+            Parameters. Each coefficient of a load component adds to the level that it is named after.
         load : array_like, shape (N,), optional
             Load [N·m]; shape (N, m) with a column for each of `components_of` the values.
 
         Raises
         ------
         InputError
-            If the load has not one column for each component.
+            If the load does not have one column for each component.
         """
         components = components_of(values)
         if not components:
             return self.function(w, **values, load=load)
         loads = np.asarray(load, dtype=float)
         if loads.ndim != 2 or loads.shape[1] != len(components):
-            raise InputError(f"the load has shape {loads.shape}; this friction needs a column each for {', '.join(components)}, "
-                             f"shape (N, {len(components)})")
+            raise InputError(f"the load has shape {loads.shape}; this friction needs one column for each of "
+                             f"{', '.join(components)}, shape (N, {len(components)})")
         own = dict(values)
         for name in self.with_load:
             level = name.removesuffix("_coefficient")
@@ -163,9 +166,9 @@ class Law:
 
     def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, ArrayLike],
                 components: tuple[str, ...] = ()) -> Array:
-        """The linear parameters' columns: each set to 1 and the others to 0.
+        """Return the columns of the linear parameters: the torque with one parameter at 1 and the others at 0.
 
-        Shape (N, p); (K, N, p) where the nonlinear parameters are arrays of K values.
+        Shape (N, p); (K, N, p) if the nonlinear parameters are arrays of K values.
         """
         names = self.linear + (self.coefficients(components) if load is not None else ())
         linear = dict(zip(names, np.eye(len(names))[:, :, None], strict=True))

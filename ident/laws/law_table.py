@@ -1,4 +1,4 @@
-"""The friction laws by name, and what is known of each quantity by name."""
+"""Tables of the friction laws and of the quantities, by name."""
 
 
 from stribeck.ident.errors import InputError, unknown_name
@@ -18,45 +18,45 @@ from stribeck.ident.laws.smooth import ANDERSSON, BROWN_MCPHEE
 from stribeck.ident.laws.stribeck import STRIBECK, STRIBECK_FREE, TUSTIN
 from stribeck.ident.plugins import installed, load
 
-GROUP = "stribeck.laws"         # entry points of laws that other packages bring: each a `Law`
+GROUP = "stribeck.laws"         # entry points of laws from plug-in packages: each a `Law`
 
 LAWS: dict[str, Law] = {law.name: law for law in (
     COULOMB_VISCOUS, STRIBECK, STRIBECK_FREE, TUSTIN, BROWN_MCPHEE, ANDERSSON, QUADRATIC, POWER, SATURATING, KINKED, ROUNDED_KINK,
     STRIBECK_POWER, STRIBECK_FREE_POWER, LOADED_VISCOUS, STRIBECK_LOADED_VISCOUS)}
-WITH_LOADED_VISCOUS = (LOADED_VISCOUS.name, STRIBECK_LOADED_VISCOUS.name)       # on offer where growth varies with speed
+WITH_LOADED_VISCOUS = (LOADED_VISCOUS.name, STRIBECK_LOADED_VISCOUS.name)       # compete if load growth varies with speed
 
 
 def register(law: Law) -> Law:
-    """Put a law into the table; from then on it is known by its name to fits, options, files, reports and exports.
+    """Add a law to the table, so that fits, options, files, reports and exports know its name.
 
     Raises
     ------
     InputError
-        If its name is taken, or a quantity is known under the same name as something else.
+        If the name is taken, or a quantity of the same name is registered with other properties.
     """
     if law.name in LAWS:
-        raise InputError(f"there is a law {law.name} already")
+        raise InputError(f"a law named {law.name} is registered already; choose another name")
     known = quantities()
     for quantity in law.quantities:
         if known.get(quantity.name, quantity) != quantity:
-            raise InputError(f"the law {law.name} has a quantity {quantity.name} that differs from the one known by this name; "
-                             "take that one, or another name")
+            raise InputError(f"the law {law.name} defines the quantity {quantity.name} differently from the registered quantity "
+                             "of this name; use the registered quantity, or another name")
     LAWS[law.name] = law
     return law
 
 
 def law_named(name: str) -> Law:
-    """Law by name: of the table, or one that an installed package brings.
+    """Return a law by name, from the table or from an installed plug-in package.
 
     Raises
     ------
     InputError
-        Lists the laws.
+        If no law has this name; lists the laws.
     """
     if name not in LAWS and is_law(name):
         law = load(GROUP, name)
         if not isinstance(law, Law) or law.name != name:
-            raise InputError(f"the entry point {name} of the group {GROUP} is no law of this name, but {law!r}")
+            raise InputError(f"the entry point {name} of the group {GROUP} must be a law named {name}; it is {law!r}")
         register(law)
     if name not in LAWS:
         raise unknown_name("law", name, law_names())
@@ -64,34 +64,34 @@ def law_named(name: str) -> Law:
 
 
 def is_law(name: str) -> bool:
-    """Whether a law is known by this name, or an installed package brings it; nothing is loaded."""
+    """Return whether a law of this name is in the table or in an installed plug-in package, without loading it."""
     return name in LAWS or name in installed(GROUP)
 
 
 def law_names() -> tuple[str, ...]:
-    """Names of all laws, those of installed packages last."""
+    """Return the names of all laws; laws of plug-in packages come last."""
     return tuple(dict.fromkeys((*LAWS, *installed(GROUP))))
 
 
 def laws_on_offer(wanted: str = "auto") -> tuple[str, ...]:
-    """Names of the laws that compete for a joint: the one that is named, or with "auto" all that `compete <Law.competes>`."""
+    """Return the names of the laws that compete for a joint: the named law, or with "auto" all with `Law.competes`."""
     return tuple(law.name for law in LAWS.values() if law.competes) if wanted == "auto" else (law_named(wanted).name,)
 
 
 def quantities() -> dict[str, Quantity]:
-    """All quantities of the laws and beside them, by name; coefficients of load components, too."""
+    """Return all quantities by name: parameters of laws, coefficients of load components, and quantities fitted with a law."""
     own = {quantity.name: quantity for law in LAWS.values() for quantity in law.quantities}
     parts = [quantity.component(part) for quantity in own.values() if quantity.raises for part in COMPONENTS]
     return own | {quantity.name: quantity for quantity in (*parts, *BESIDE)}
 
 
 def quantity_named(name: str) -> Quantity:
-    """What is known of a quantity of a law, of one of its load components, or of a quantity beside the law.
+    """Return a quantity by name: a parameter of a law, a coefficient of a load component, or a quantity fitted with a law.
 
     Raises
     ------
     KeyError
-        If no law and nothing beside the laws has it.
+        If no quantity has this name.
     """
     for law in LAWS.values():
         for quantity in law.quantities:
@@ -107,7 +107,7 @@ def quantity_named(name: str) -> Quantity:
 
 
 def unit(name: str, prismatic: bool = False, load: str = "") -> str:
-    """Unit of a quantity for a revolute or prismatic joint; of a coefficient where it multiplies this load."""
+    """Return the unit of a quantity for a revolute or prismatic joint; for a coefficient, with this load."""
     quantity = quantity_named(name)
     if quantity.raises and load in COMPONENTS:
         quantity = quantity.component(load)

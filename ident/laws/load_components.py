@@ -1,4 +1,4 @@
-"""Loads that friction grows with: one column of the points, or several components with a coefficient each."""
+"""Loads with which friction grows: one column of the points, or several components, each with its own coefficient."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def components_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Components of the load that have a coefficient among these parameters; empty where one load has one."""
+    """Return the load components with a coefficient among these parameters; empty for a single load."""
     return tuple(part for part in COMPONENTS if f"coulomb_coefficient_{part}" in names)
 
 
@@ -24,7 +24,7 @@ def load_unit(load: str, prismatic: bool = False) -> str:
 
 
 def load_at(points: "pd.DataFrame", load: str, parameters: Iterable[str]) -> Array | None:
-    """Load at points as `Law.torque` takes it: one of their columns, (N,), or those of the components, (N, m); None for none."""
+    """Return the load at points for `Law.torque`: one column (N,), columns of components (N, m), or None without load."""
     parts = components_of(parameters)
     if parts:
         return np.column_stack([np.asarray(points[part], dtype=float) for part in parts])
@@ -32,7 +32,7 @@ def load_at(points: "pd.DataFrame", load: str, parameters: Iterable[str]) -> Arr
 
 
 def load_part(values: Mapping[str, float], load: Array) -> Array:
-    """The load's share of Coulomb friction, shape (N,) [N·m]; load as in `Law.torque`."""
+    """Return the part of Coulomb friction that comes from the load, shape (N,) [N·m]; load as in `Law.torque`."""
     components = components_of(values)
     if not components:
         return values["coulomb_coefficient"] * load
@@ -40,5 +40,5 @@ def load_part(values: Mapping[str, float], load: Array) -> Array:
 
 
 def load_level(load: ArrayLike | None) -> Array | float:
-    """The load as the functions of laws take it, shape (N,) [N·m]; zero where there is none."""
+    """Return the load for the function of a law, shape (N,) [N·m]; zero without load."""
     return 0.0 if load is None else np.asarray(load, dtype=float)

@@ -1,4 +1,4 @@
-r"""Friction whose viscous part grows with the load, too, as where pressure makes a lubricant more viscous."""
+r"""Friction whose viscous part grows with the load, too: pressure makes a lubricant more viscous."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,11 +1,11 @@
-"""An estimate with its interval, and the verdict that follows from it."""
+"""Parameter: an estimate with its interval, and the verdict that follows from the interval."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 IDENTIFIED = 0.15       # largest 95 % half width, as a fraction of the value, that counts as identified
-WEAK = 1.0              # and the largest that still says something
+WEAK = 1.0              # and the largest that counts as weak; wider intervals say nothing
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,6 @@ class Parameter:
 
 
 def verdict(value: float, low: float, high: float) -> str:
-    """What an interval says about a value."""
+    """Return the verdict on a value from its interval."""
     relative = (high - low) / 2.0 / abs(value) if value else np.inf
     return "identified" if relative <= IDENTIFIED else "weak" if relative <= WEAK else "unidentifiable"

@@ -1,7 +1,6 @@
-"""Quantities that fits estimate: the parameters of laws, and what is fitted beside a law.
+"""Quantities that fits estimate: parameters of laws, and quantities fitted together with a law.
 
-Everything that others say of a quantity stands here: files take its name, tables its heading and unit, reports its word and
-symbol, fits the range in which it is searched.
+A quantity holds its name in files, its heading and unit in tables, its word and symbol in reports, and its search range in fits.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 
-COMPONENTS = ("radial", "axial", "bending")     # parts of a bearing's load that may have coefficients of their own (Eqs. 43-46)
+COMPONENTS = ("radial", "axial", "bending")     # parts of a bearing's load that may have their own coefficients (Eqs. 43-46)
 _TURNS = {"tau": "N·m", "q": "rad", "per_force": "m", "per_moment": "1"}
 _SLIDES = {"tau": "N", "q": "m", "per_force": "1", "per_moment": "1/m"}
 _PER_LOAD = "_coefficient"
@@ -20,30 +19,30 @@ _PER_LOAD = "_coefficient"
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is known of a quantity before it is estimated.
+    """Properties of a quantity that are known before it is estimated.
 
     Attributes
     ----------
     name : str
-        As in files and as argument of a law's function.
+        Name in files, and as an argument of a law's function.
     unit : str
         SI unit; ``{tau}`` stands for N·m (N where the joint slides), ``{q}`` for rad (m).
     word : str
-        As reports and messages call it.
+        Name in reports and messages.
     symbol : tuple of str
         Letter and subscript in equations.
     heading : str
-        Short heading of its column in tables; without one it has no column.
+        Short heading of its column in tables; without a heading it has no column.
     raises : str
-        Of a coefficient: the level that it raises by the load; "" of other quantities.
+        For a coefficient: the level that it raises with the load; "" for other quantities.
     search : callable, optional
-        Of a parameter in which its law is not linear: from the slowest and the fastest measured speed to the least and the
-        greatest value that is tried. Values are positive and evenly spaced in the logarithm.
+        For a nonlinear parameter: function from the slowest and fastest measured speed to the least and greatest value of the
+        search. Values are positive and evenly spaced in the logarithm.
     tried : int
-        How many values are tried.
+        Number of values in the search.
     knee : bool
-        Whether this is the speed at which a low-speed excess of friction has faded. Plots mark it, and selection claims the
-        excess only where friction falls with speed.
+        Whether this is the speed at which a low-speed excess of friction has faded. Plots mark this speed; selection claims the
+        excess only if friction falls with speed.
     """
 
     name: str
@@ -61,15 +60,15 @@ class Quantity:
         return self.unit.format(**(_SLIDES if prismatic else _TURNS))
 
     def grid(self, velocity: ArrayLike, tried: int | None = None) -> Array:
-        """Values worth trying for points at these velocities [rad/s], ascending, shape (tried,)."""
+        """Return the values of the search for points at these velocities [rad/s], ascending, shape (tried,)."""
         if self.search is None:
-            raise ValueError(f"{self.name} has no search range: laws are linear in it")
+            raise ValueError(f"{self.name} has no search range, because laws are linear in it")
         speed = np.abs(np.asarray(velocity, dtype=float))
         low, high = self.search(float(speed.min()), float(speed.max()))
         return np.asarray(np.geomspace(low, max(high, 1.01 * low), tried or self.tried))
 
     def component(self, part: str) -> "Quantity":
-        """The same coefficient for one component of the load."""
+        """Return the coefficient for one component of the load."""
         unit = ("{per_moment}" if part == "bending" else "{per_force}") + (f"·{self.unit}" if self.unit != "1" else "")
         return replace(self, name=f"{self.name}_{part}", unit=unit, word=f"{self.word.removesuffix(' per load')} per {part} load",
                        symbol=(self.symbol[0], part[0]), heading="")
@@ -87,7 +86,7 @@ VISCOUS_QUADRATIC = Quantity("viscous_quadratic", "{tau}·s²/{q}²", "quadratic
 VISCOUS_POWER = Quantity("viscous_power", "{tau}", "viscous friction at unit speed", ("k", "p"), "viscous")
 VISCOUS_EXPONENT = Quantity("viscous_exponent", "1", "viscous exponent", ("p", ""), "power",
                             search=lambda slowest, fastest: (0.3, 2.0))
-VISCOUS_LEVEL = Quantity("viscous_level", "{tau}", "viscous friction at its level", ("k", "l"), "viscous")
+VISCOUS_LEVEL = Quantity("viscous_level", "{tau}", "viscous friction at saturation", ("k", "l"), "viscous")
 SATURATION_VELOCITY = Quantity("saturation_velocity", "{q}/s", "velocity of saturation", ("ω", "l"), "w_l", tried=16,
                                search=lambda slowest, fastest: (slowest, 2.0 * fastest))
 COULOMB_PER_LOAD = per_load(COULOMB, "Coulomb per load", ("c", "1"))
@@ -105,13 +104,13 @@ STRIBECK_EXPONENT = Quantity("stribeck_exponent", "1", "Stribeck exponent", ("δ
 TANH_VELOCITY = Quantity("tanh_velocity", "{q}/s", "smoothing velocity", ("ω", "t"), "w_t",
                          search=lambda slowest, fastest: (0.05 * slowest, 5.0 * slowest))
 
-BESIDE = (      # fitted beside a law
+BESIDE = (      # fitted together with a law
     Quantity("scale", "1", "torque / gravity"),
     Quantity("offset", "{tau}", "torque offset"),
     Quantity("delay", "s", "torque delay"),
     Quantity("drift", "1", "drift"),
-    Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward less backward"),
-    Quantity("driving_difference", "1", "friction per load, half of driving less driven"),
+    Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward minus backward"),
+    Quantity("driving_difference", "1", "friction per load, half of driving minus back-driving"),
     Quantity("inertia", "{tau}·s²/{q}", "inertia"),
     Quantity("friction_arm", "m", "friction arm"),
     Quantity("stiffness", "{tau}/{q}", "stiffness of the joint"),

@@ -1,4 +1,4 @@
-r"""Stribeck friction that is smooth through zero velocity, made for simulation."""
+r"""Stribeck friction that is smooth through zero velocity, for simulation."""
 
 import numpy as np
 from numpy.typing import ArrayLike

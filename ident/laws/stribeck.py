@@ -66,7 +66,7 @@ def stribeck(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: flo
 
 def tustin(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
            coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
-    """Sliding friction whose excess fades exponentially: `stribeck` with exponent 1, parameters as there.
+    """Sliding friction whose low-speed excess fades exponentially: `stribeck` with exponent 1 and the same parameters.
 
     References
     ----------

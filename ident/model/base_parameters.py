@@ -1,7 +1,7 @@
-"""Base parameters: the combinations of inertial parameters that joint torques tell, found by rank over random motion.
+"""Base parameters: the identifiable combinations of inertial parameters, from the rank of the regressor over random motion.
 
-A column of the torque regressor that is a combination of columns before it adds nothing: its parameter is regrouped into theirs.
-Links come from the base to the tip, so that a link's mass is regrouped into the links before it.
+A regressor column that is a linear combination of the columns before it is redundant: its parameter is regrouped into theirs.
+Columns are in the order of the links from base to tip, so the mass of a link is regrouped into parameters of links before it.
 
 References
 ----------
@@ -17,26 +17,26 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Chain, Mechanism
 from stribeck.ident.model.regressor import inertial_names, of_bodies, torque_regressor
 
-_STATES = 40            # random ones a link
-_SMALL = 1e-9           # of a column that is left of a combination of others
-_ROUNDED = 1e-7         # of a coefficient that is none
-_PARTS, _WORSE = (0.5, 0.2, 0.1, 0.05), 3.0      # of a way from zero, and times the condition number there, in a closed chain
+_STATES = 40            # number of random states for each link
+_SMALL = 1e-9           # relative residual of a column below which the column is a combination of others
+_ROUNDED = 1e-7         # a coefficient below this is zero
+_PARTS, _WORSE = (0.5, 0.2, 0.1, 0.05), 3.0      # closed chain: parts of a path, limit of the relative condition number
 _TURN, _SLIDE, _FAST, _PULL = np.pi, 0.5, 2.0, 5.0      # ranges of positions, velocities and accelerations
 
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """Combinations of inertial parameters that torques tell.
+    """Combinations of inertial parameters that joint torques identify.
 
     Attributes
     ----------
     independent : ndarray of int, shape (b,)
-        Columns of the regressor that are no combination of others before them.
+        Columns of the regressor that are linearly independent of the columns before them.
     combination : ndarray, shape (b, 10 n)
         ``combination @ inertial_parameters(mechanism)`` are the base parameters: ``Y @ theta`` is
         ``Y[..., independent] @ (combination @ theta)``.
     names : tuple of str
-        What each combines: the parameter with coefficient 1, then those regrouped into it, the most weighty first.
+        Formula of each base parameter: the parameter with coefficient 1, then the regrouped ones by decreasing coefficient.
     """
 
     independent: NDArray[np.int_]
@@ -45,14 +45,14 @@ class BaseParameters:
 
 
 def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters:
-    """Combinations that torques tell in any motion, or at rest.
+    """Return the combinations of inertial parameters that torques identify in general motion, or at rest.
 
     Parameters
     ----------
     mechanism : Mechanism
-        The tree, or driven joints; masses and inertias are not used.
+        The tree, or the driven joints of a closed chain; masses and inertias are not used.
     still : bool
-        Of gravity alone, as constant speeds that are slow show it.
+        True for the combinations that gravity torques alone identify, as in slow motion at constant speed.
     """
     Y = _random_rows(mechanism, still)
     length = np.linalg.norm(Y, axis=0)
@@ -68,14 +68,14 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
 
 
 def _independent(R: Array) -> NDArray[np.int_]:
-    """Columns that are no combination of those before them; R is turned to be triangular in them, in place."""
+    """Return the columns that are linearly independent of the columns before them; R becomes triangular in them, in place."""
     rank, chosen = 0, list[int]()
     for k in range(R.shape[1]):
         below = R[rank:, k]
         size = float(np.linalg.norm(below))
         if size <= _SMALL:
             continue
-        v = below.copy()                        # Householder's reflection, which leaves nothing below
+        v = below.copy()                        # Householder reflection: makes the entries below the diagonal zero
         v[0] += np.copysign(size, v[0])
         v /= np.linalg.norm(v)
         R[rank:, k:] -= 2.0 * np.outer(v, v @ R[rank:, k:])
@@ -85,7 +85,7 @@ def _independent(R: Array) -> NDArray[np.int_]:
 
 
 def _random_rows(mechanism: Mechanism, still: bool) -> Array:
-    """Regressor of random states, shape (states n, 10 n)."""
+    """Return the torque regressor at random states, shape (states n, 10 n)."""
     rng = np.random.default_rng(0)
     shape = (_STATES * mechanism.link_tree.n, mechanism.n)
     q = rng.uniform(-1.0, 1.0, shape) * np.where(mechanism.prismatic, _SLIDE, _TURN)
@@ -98,7 +98,7 @@ def _random_rows(mechanism: Mechanism, still: bool) -> Array:
 
 
 def _regular(chain: Chain, q: Array) -> Array:
-    """Postures on the ways from zero to others that are in reach and well away from singular ones, shape (K, n)."""
+    """Return one posture on each path from zero to q that is reachable and well away from singular postures, shape (K, n)."""
     home = np.zeros((1, q.shape[1]))
     worst = _WORSE * float(chain.condition(home, home)[0])
     found = np.zeros((0, q.shape[1]))
@@ -109,7 +109,7 @@ def _regular(chain: Chain, q: Array) -> Array:
 
 
 def _name(row: Array, names: tuple[str, ...]) -> str:
-    """The first parameter has coefficient 1; those that are regrouped into it follow, the most weighty first."""
+    """Return the formula of a base parameter: the parameter with coefficient 1, then the regrouped ones by coefficient."""
     first, *others = [int(np.flatnonzero(row)[0]), *(k for k in np.argsort(-np.abs(row), kind="stable") if row[k] != 0.0)]
     others = [k for k in others if k != first]
     parts = [names[first]]

@@ -1,10 +1,11 @@
-r"""The equation of motion of a tree block by block, with the names of the paper (P0, Eqs. 16-22).
+r"""Blocks of the equation of motion of a tree, with the names of the paper (P0, Eqs. 16-22).
 
-What joint u exerts on its subtree, about its origin and in base axes, is linear in the accelerations of all joints,
+The moment and the force that joint u exerts on its subtree, about the joint origin and in base axes, are linear in the
+accelerations of all joints,
 
 .. math:: \tau_u = \sum_l M_R[u][l]\, n_l\, \ddot q_l + h_R[u], \qquad f_u = \sum_l M_P[u][l]\, n_l\, \ddot q_l + h_P[u]
 
-and along the joints' axes these are M(q) ddq + h(q, dq), where h is gravity, centrifugal and Coriolis force.
+Their components along the joint axes are M(q) ddq + h(q, dq), where h is the sum of gravity, centrifugal and Coriolis forces.
 """
 
 from dataclasses import dataclass
@@ -25,10 +26,10 @@ class CanonicalBlocks:
     Attributes
     ----------
     M_R, M_P : ndarray, shape (N, n, n, 3)
-        ``M_R[:, u, l]``: moment about the origin of joint u, and force, that joint u exerts on its subtree per acceleration of
-        joint l along its axis; M_R[u][l] n_l and M_P[u][l] n_l of the paper.
+        ``M_R[:, u, l]``: moment about the origin of joint u that joint u exerts on its subtree, per unit acceleration of joint
+        l; ``M_P[:, u, l]``: the force. These are M_R[u][l] n_l and M_P[u][l] n_l of the paper.
     h_R, h_P : ndarray, shape (N, n, 3)
-        The same without accelerations [N·m, N].
+        Moment [N·m] and force [N] that joint u exerts on its subtree at zero joint accelerations.
     """
 
     M_R: Array
@@ -39,16 +40,16 @@ class CanonicalBlocks:
 
 @dataclass(frozen=True)
 class BiasForces:
-    """What the joints give without accelerating; each of shape (N, n) [N·m or N].
+    """Joint torques at zero joint accelerations, in three parts; each of shape (N, n) [N·m or N].
 
     Attributes
     ----------
     gravity : ndarray
-        At rest.
+        Torques at rest.
     centrifugal : ndarray
-        With the squares of single velocities.
+        Terms with the square of one joint velocity.
     coriolis : ndarray
-        With products of two.
+        Terms with the product of two joint velocities.
     """
 
     gravity: Array
@@ -57,7 +58,7 @@ class BiasForces:
 
 
 def canonical_blocks(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None) -> CanonicalBlocks:
-    """Blocks of a tree for a batch of states; parameters and errors as in `joint_wrenches`.
+    """Compute the blocks of a tree for a batch of states; parameters and errors as in `joint_wrenches`.
 
     References
     ----------
@@ -71,7 +72,7 @@ def canonical_blocks(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
 
 def bias_forces(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> BiasForces:
-    """The parts of `bias_force`: gravity, centrifugal and Coriolis forces; parameters and errors as in `joint_loads`."""
+    """Compute the gravity, centrifugal and Coriolis parts of `bias_force`; parameters and errors as in `joint_loads`."""
     q, dq = batch("q", q, mechanism), batch("dq", dq, mechanism)
     gravity, moving = bias_force(mechanism, q), bias_force(mechanism.weightless, q, dq)
     alone = bias_force(mechanism.weightless, np.repeat(q, mechanism.n, axis=0),

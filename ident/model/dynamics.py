@@ -1,6 +1,6 @@
 r"""Dynamics of a tree in natural coordinates, batched over samples (P0, Eqs. 1-22 and 37-39).
 
-The paper sums over subtrees; here the same sums are taken link by link, in `recursion`.
+The paper sums over subtrees; `recursion` computes the same sums link by link.
 """
 
 from dataclasses import dataclass, replace
@@ -19,19 +19,19 @@ from stribeck.ident.model.recursion import (
     refuse_followers,
 )
 
-_MOTIONS = 7            # in which two models are compared
+_MOTIONS = 7            # number of states in which two models are compared
 
 
 @dataclass(frozen=True)
 class Wrenches:
-    """What each joint transmits to the subtree that it carries, in base axes.
+    """Force and moment that each joint transmits to the subtree that it carries, in base axes.
 
     Attributes
     ----------
     force : ndarray, shape (N, n, 3)
         Force on the subtree [N].
     moment : ndarray, shape (N, n, 3)
-        Moment on the subtree about the joint origin, which moves with the link [N·m].
+        Moment on the subtree about the joint origin [N·m]. The joint origin moves with the link.
     axis : ndarray, shape (N, n, 3)
         Unit vector of each joint axis.
     """
@@ -50,9 +50,9 @@ class Kinematics:
     rotation : ndarray, shape (N, n, 3, 3)
         Link axes in base axes; the identity at q = 0.
     origin : ndarray, shape (N, n, 3)
-        Joint origins, which move with their links [m].
+        Joint origins [m]. Each origin moves with the joint's link.
     axis : ndarray, shape (N, n, 3)
-        Joint axes.
+        Unit vectors of the joint axes.
     w, dw : ndarray, shape (N, n, 3)
         Angular velocity and acceleration [rad/s, rad/s²].
     v, a : ndarray, shape (N, n, 3)
@@ -70,7 +70,7 @@ class Kinematics:
 
 def joint_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                    external: ArrayLike | None = None) -> Wrenches:
-    """Force and moment that every joint transmits during a motion (Eqs. 37-39).
+    """Compute the force and moment that every joint transmits during a motion (Eqs. 37-39).
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def joint_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = No
     q, dq, ddq : array_like, shape (N, n)
         Joint positions, velocities and accelerations; velocities and accelerations default to zero.
     external : array_like, shape (N, n, 6), optional
-        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+        External force, and moment about the joint origin, on each link in base axes [N, N·m].
 
     Returns
     -------
@@ -109,10 +109,10 @@ def joint_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = No
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                      external: ArrayLike | None = None) -> Array:
-    """Torque (force, where prismatic) that the joints give to the rigid links, without rotors and friction (Eq. 22).
+    """Compute the joint torques (forces, where prismatic) that move the rigid links, without rotors and friction (Eq. 22).
 
-    Followers are moved with their leaders, whose drives carry them (virtual work); so are all other joints of a closed chain with
-    its driven ones. Parameters and errors as in `joint_loads`; returns shape (N, n) [N·m or N].
+    The torque of a leader includes its followers' torques (virtual work). The torques of the driven joints of a closed chain
+    likewise include the other joints' torques. Parameters and errors as in `joint_loads`; returns shape (N, n) [N·m or N].
     """
     if mechanism.chain is not None:
         return mechanism.chain.torque(mechanism, q, dq, ddq, external)
@@ -125,9 +125,10 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
 
 def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
-    """Whether two models of the same joints need the same torques to move, within 1e-6 of the greatest.
+    """Tell whether two models have the same joints and the same motion torques, within 1e-6 of the greatest torque.
 
-    Closed chains do where they do cut open and their loops are the same.
+    Two closed chains have the same dynamics if they have the same closures and if their trees, without closures, have the same
+    dynamics.
     """
     if one.names != other.names:
         return False
@@ -146,7 +147,7 @@ def same_dynamics(one: Mechanism, other: Mechanism) -> bool:
 
 def with_followers(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
                    ddq: ArrayLike | None = None) -> tuple[Mechanism, Array, Array | None, Array | None]:
-    """The tree that has followers (URDF ``mimic``) as joints of their own, behind the others, and their motion."""
+    """Return the tree in which followers (URDF ``mimic``) are joints behind the others, and the motion of all its joints."""
     q, dq, ddq = checked_motion(mechanism, q, dq, ddq)
     if not mechanism.followers:
         return mechanism, q, dq, ddq
@@ -157,7 +158,7 @@ def with_followers(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = No
 
 
 def led(mechanism: Mechanism, tau: Array) -> Array:
-    """Torques of the joints, shape (n, N), from those of the tree: a leader's drive moves its followers (virtual work)."""
+    """Return joint torques, shape (n, N), from torques of the tree: a leader's drive moves its followers (virtual work)."""
     out = tau[: mechanism.n]
     for k, follower in enumerate(mechanism.followers):
         out[follower.leader] += follower.ratio * tau[mechanism.n + k]
@@ -165,17 +166,17 @@ def led(mechanism: Mechanism, tau: Array) -> Array:
 
 
 def bias_force(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, external: ArrayLike | None = None) -> Array:
-    """Joint torques h(q, dq) without acceleration: gravity, Coriolis and centrifugal (Eq. 22), shape (N, n)."""
+    """Compute the joint torques h(q, dq) at zero acceleration: gravity, Coriolis and centrifugal (Eq. 22), shape (N, n)."""
     return inverse_dynamics(mechanism, q, dq, None, external)
 
 
 def rotor_torque(mechanism: Mechanism, ddq: Array) -> Array:
-    """Torques that accelerate the rotors, beside those of the links, shape (N, n) [N·m or N]."""
+    """Compute the additional joint torques that accelerate the rotors, shape (N, n) [N·m or N]."""
     return np.zeros_like(ddq) if mechanism.rotors is None else np.asarray(ddq @ mechanism.rotors)
 
 
 def mass_matrix(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Mass matrix M(q), shape (N, n, n): the torques of unit accelerations without gravity (Eqs. 19-21)."""
+    """Compute the mass matrix M(q), shape (N, n, n), from the torques of unit accelerations without gravity (Eqs. 19-21)."""
     q, n = batch("q", q, mechanism), mechanism.n
     columns = inverse_dynamics(mechanism.weightless, np.repeat(q, n, axis=0), None, np.tile(np.eye(n), (len(q), 1)))
     return np.asarray(columns.reshape(len(q), n, n))
@@ -183,7 +184,7 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike) -> Array:
 
 def forward_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike,
                      external: ArrayLike | None = None) -> Array:
-    """Accelerations under joint torques: solves M ddq + h = tau (Eq. 22), shape (N, n).
+    """Compute the accelerations, shape (N, n), that joint torques cause: the solution of M ddq + h = tau (Eq. 22).
 
     Parameters and errors as in `joint_loads`; `tau` has shape (N, n) [N·m or N].
     """
@@ -193,7 +194,7 @@ def forward_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: Arr
 
 
 def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Kinematics:
-    """Motion of every link in base axes (Eqs. 3-10). Parameters and errors as in `joint_wrenches`."""
+    """Compute the motion of every link in base axes (Eqs. 3-10). Parameters and errors as in `joint_wrenches`."""
     refuse_followers(mechanism)
     positions, *rates = checked_motion(mechanism, q, dq, ddq)
     speed, gain = (np.zeros_like(positions) if rate is None else rate for rate in rates)
@@ -206,12 +207,12 @@ def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
 
 
 def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, ...]:
-    """Fields of `Kinematics`: turns are taken one after the other, all else is summed over the joints that carry a link."""
+    """Return the fields of `Kinematics`: rotations are multiplied joint by joint, all other fields are sums over joints."""
     before, carried = np.array(m.parent) + 1, m.carries.T.astype(float)
     angle = np.where(m.prismatic, 0.0, q)
     turn = np.sin(angle)[..., None, None] * m.axis_cross + (1.0 - np.cos(angle))[..., None, None] * (m.axis_cross @ m.axis_cross)
     turn += np.eye(3)
-    base = np.empty((len(q), m.n + 1, 3, 3))                    # the ground before all links
+    base = np.empty((len(q), m.n + 1, 3, 3))                    # the ground comes before all links
     base[:, 0] = np.eye(3)
     for j, p in enumerate(before):
         np.matmul(base[:, p], turn[:, j], out=base[:, j + 1])
@@ -221,7 +222,7 @@ def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, .
     along, turning = axis * (slides * dq)[..., None], axis * ((1.0 - slides) * dq)[..., None]
     step = reach + axis * (slides * q)[..., None]
     w = carried @ turning
-    around = w - turning                                        # of the parent
+    around = w - turning                                        # angular velocity of the parent link
     dw = carried @ (axis * ((1.0 - slides) * ddq)[..., None] + cross(around, turning))
     change = dw - axis * ((1.0 - slides) * ddq)[..., None] - cross(around, turning)
     past = cross(around, step)
@@ -231,9 +232,9 @@ def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, .
 
 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:
-    """Positions of the origins of joints and followers and of the last link's centre of mass, shape (N, n + k + 1, 3) [m].
+    """Compute positions of all joint and follower origins and the last link's centre of mass, shape (N, n + k + 1, 3) [m].
 
-    Of a closed chain, of all its joints and the centre of mass of its last link.
+    For the driven joints of a closed chain, the result covers all joints of the chain and the centre of mass of its last link.
     """
     if mechanism.chain is not None:
         return joint_origins(replace(mechanism.chain.whole, closures=()), mechanism.chain.posture(mechanism, q))

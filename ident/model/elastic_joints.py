@@ -1,7 +1,7 @@
 """Elastic joints and flexible links as mechanisms: rigid links on passive joints with springs.
 
-A mechanism holds where the springs are (`Mechanism.springs`); `inverse_dynamics` gives the torque that passes
-through each, which a spring supplies when it equals -K q - D dq.
+`Mechanism.springs` states which joints have springs. `inverse_dynamics` gives the torque that a joint transmits. In a motion
+without a drive at that joint, this torque equals the spring torque -K q - D dq.
 """
 
 from collections.abc import Sequence
@@ -15,40 +15,40 @@ from stribeck.ident.errors import InputError, ModelError, unknown_name
 from stribeck.ident.model.joint_parts import Spring
 from stribeck.ident.model.mechanism import Mechanism
 
-_UNIFORM = 0.01         # how far a link may be from a uniform rod, as a fraction
+_UNIFORM = 0.01         # largest deviation of a link from a uniform rod, as a fraction of its length or inertia
 
 
 def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inertia: float = 0.0) -> Mechanism:
-    r"""Split a revolute joint into a drive and a spring behind it.
+    r"""Return the mechanism with a revolute joint split into a drive and a spring behind the drive.
 
     .. math:: B \ddot\theta + \tau_f + K (\theta - q) + D (\dot\theta - \dot q) = u
 
-    with the drive at theta and the link at q = theta + the spring's deflection, which is the new joint's position.
+    The drive is at theta. The link is at q = theta + deflection of the spring; this deflection is the position of the new joint.
 
     Parameters
     ----------
     mechanism : Mechanism
         The mechanism with a rigid joint.
     joint : str
-        Its name; the drive keeps it, with its friction, bearing and limits.
+        Name of the joint. The drive keeps this name and the joint's friction, bearing and limits.
     spring : Spring
         Torsional stiffness K and damping D.
     rotor_inertia : float
-        B, inertia of the rotor about the joint axis, on the joint's side of the gear [kg·m²]. The rotor is a link that
-        turns at the joint's speed, as in a direct drive; behind a gear it turns faster, and what it adds to the joints
-        that carry it, here B times their acceleration about this axis, is overstated.
+        B, inertia of the rotor about the joint axis, reflected to the joint's side of the gear [kg·m²]. The rotor is
+        modelled as a link that turns at the joint's speed, as in a direct drive. The rotor of a geared motor turns faster. Its
+        reaction on the joints that carry it, here B times their acceleration about this axis, is then overestimated.
 
     Returns
     -------
     Mechanism
-        With a passive joint ``"NAME spring"`` after the drive, which carries what the joint carried.
+        Mechanism with a passive joint ``"NAME spring"`` after the drive; the passive joint carries the link.
 
     Raises
     ------
     InputError
-        If there is no such joint or the inertia is negative.
+        If no joint has this name or the inertia is negative.
     ModelError
-        If the joint slides, is part of a spherical joint or leads a follower.
+        If the joint is prismatic, is part of a spherical joint or leads a follower.
 
     References
     ----------
@@ -59,8 +59,9 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
         raise InputError(f"rotor_inertia of joint {joint} = {rotor_inertia:g} kg·m², zero or more is needed")
     for follower in mechanism.followers:
         if follower.leader == j:
-            raise ModelError(f"{mechanism.name}: joint {joint} leads {follower.name}, which could follow the drive or the link "
-                             "behind the spring; take mechanism.tree, where it follows neither")
+            raise ModelError(f"{mechanism.name}: joint {joint} leads the follower {follower.name}, which could follow either "
+                             "the drive or the link behind the spring; use mechanism.tree, in which followers are independent "
+                             "joints")
     if mechanism.prismatic[j] or any(j in ball.joints for ball in mechanism.balls):
         kind = "slides" if mechanism.prismatic[j] else "is part of a spherical joint"
         raise ModelError(f"{mechanism.name}: joint {joint} {kind}; only a revolute joint can be split into rotor and link")
@@ -72,14 +73,14 @@ def elastic_joint(mechanism: Mechanism, joint: str, spring: Spring, rotor_inerti
 
 def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stiffness: float, segments: int = 8,
                   relaxation_time: float = 0.0) -> Mechanism:
-    r"""Make the link of a joint a beam: rigid pieces on pairs of elastic hinges, one for each bending axis.
+    r"""Return the mechanism with the link of a joint as a beam: rigid pieces joined by pairs of elastic hinges.
 
-    The beam is cut into N equal segments of length h with a hinge pair in the middle of each, so that half a segment
-    stays on either end. A hinge has the stiffness of its segment,
+    A pair has one hinge for each bending axis. The beam has N equal segments of length h, each with a hinge pair in its
+    middle, so half a segment is rigid at either end. A hinge has the stiffness of its segment,
 
     .. math:: K = E I / h, \quad D = K \, t_r,
 
-    which makes deflections and low frequencies right to second order in h. Torsion and extension stay rigid.
+    which makes deflections and low frequencies accurate to second order in h. The beam is rigid in torsion and extension.
 
     Parameters
     ----------
@@ -88,26 +89,26 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     joint : str
         The joint that carries the link.
     tip : array_like, shape (3,)
-        End of the beam from the joint's origin, in base axes at q = 0 [m]; what hangs on the link or is tied to it by a
-        closure moves with this end.
+        End of the beam from the joint's origin, in base axes at q = 0 [m]. Joints and closures attached to the link move
+        with this end.
     bending_stiffness : float
         E I, the same about both axes [N·m²].
     segments : int
-        N.
+        Number of segments N.
     relaxation_time : float
-        Material damping over stiffness, t_r [s].
+        Ratio t_r of material damping to stiffness [s].
 
     Returns
     -------
     Mechanism
-        With 2 N passive joints ``"NAME 1a", "NAME 1b", "NAME 2a", ...`` after the joint.
+        Mechanism with 2 N passive joints ``"NAME 1a", "NAME 1b", "NAME 2a", ...`` after the joint.
 
     Raises
     ------
     InputError
-        If there is no such joint or a value is impossible.
+        If no joint has this name or a value is impossible.
     ModelError
-        If the link is no uniform rod from the joint's origin to `tip`.
+        If the link is not a uniform rod from the joint's origin to `tip`.
 
     References
     ----------
@@ -116,10 +117,11 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     """
     j, tip = _index(mechanism, joint), np.asarray(tip, dtype=float)
     if tip.shape != (3,) or not 0.0 < np.linalg.norm(tip) < np.inf:
-        raise InputError(f"tip = {tip.tolist()}, three numbers [m] with a length are needed")
+        raise InputError(f"tip = {tip.tolist()}, three finite numbers [m], not all zero, are needed")
     if not (0.0 < bending_stiffness < np.inf and segments >= 1 and 0.0 <= relaxation_time < np.inf):
         raise InputError(f"bending_stiffness = {bending_stiffness:g} N·m², segments = {segments}, relaxation_time = "
-                         f"{relaxation_time:g} s: a positive stiffness, at least one segment and no negative time are needed")
+                         f"{relaxation_time:g} s: a positive stiffness, at least one segment and a time of zero or more are "
+                         "needed")
     length = float(np.linalg.norm(tip))
     e, h = tip / length, length / segments
     a = np.cross(e, np.eye(3)[np.argmin(np.abs(e))])
@@ -134,7 +136,7 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
     com = pieces[:, None] / 2.0 * e
     inertia = (share * axial)[:, None, None] * (along + across / 2.0) + (mass * pieces**2 / 12.0)[:, None, None] * across
 
-    hinges = np.zeros((2 * segments, 3))             # the second of a pair is where the first is, and carries the piece
+    hinges = np.zeros((2 * segments, 3))             # both hinges of a pair have the same place; the second carries the piece
     hinges[::2] = pieces[:-1, None] * e
     stiffness = bending_stiffness / h
     return _lengthened(mechanism, j, [f"{joint} {k}{letter}" for k in range(1, segments + 1) for letter in "ab"],
@@ -144,20 +146,20 @@ def flexible_link(mechanism: Mechanism, joint: str, tip: ArrayLike, bending_stif
 
 
 def _rod_inertia(m: Mechanism, j: int, e: Array, length: float) -> float:
-    """Inertia of the link about its own axis [kg·m²], if it is a uniform rod along e."""
+    """Return the inertia of the link about the rod axis e [kg·m²]; refuse a link that is not a uniform rod along e."""
     axial = float(e @ m.inertia[j] @ e)
     across = m.mass[j] * length**2 / 12.0 + axial / 2.0
     wanted = axial * np.outer(e, e) + across * (np.eye(3) - np.outer(e, e))
     if not (m.mass[j] > 0.0 and np.abs(m.com[j] - e * length / 2.0).max() <= _UNIFORM * length
             and np.abs(m.inertia[j] - wanted).max() <= _UNIFORM * across):
-        raise ModelError(f"{m.name}: the link of joint {m.names[j]} is no uniform rod of {length:g} m: its centre of mass is at "
-                         f"{np.round(m.com[j], 4).tolist()}, half the way to the tip is "
-                         f"{np.round(e * length / 2.0, 4).tolist()}; its inertia across is to be {across:.4g} kg·m²")
+        raise ModelError(f"{m.name}: the link of joint {m.names[j]} is not a uniform rod of {length:g} m: its centre of mass is "
+                         f"at {np.round(m.com[j], 4).tolist()}, a uniform rod to the tip has its centre of mass at "
+                         f"{np.round(e * length / 2.0, 4).tolist()} and the transverse moment of inertia {across:.4g} kg·m²")
     return axial
 
 
 def _every_second(values: Array) -> Array:
-    """The first, then the others each behind a link without mass."""
+    """Return the values with a zero, for a link without mass, before every value except the first."""
     out = np.zeros((2 * len(values) - 1, *values.shape[1:]))
     out[::2] = values
     return out
@@ -165,15 +167,15 @@ def _every_second(values: Array) -> Array:
 
 def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, origin: ArrayLike, springs: Sequence[Spring],
                 mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Mechanism:
-    """Mechanism with k passive elastic joints between joint j and what hangs on its link.
+    """Return the mechanism with k passive elastic joints between joint j and the joints that its link carries.
 
-    `axis` and `origin` are those of the k joints, (k, 3); `mass`, `com` and `inertia` those of joint j's link and of
-    theirs, (k + 1, ...).
+    `axis` and `origin`, shape (k, 3), belong to the k new joints. `mass`, `com` and `inertia`, shape (k + 1, ...), belong to
+    the link of joint j and the links of the k new joints.
     """
     k, after = len(names), j + 1
     for name in names:
         if name in m.tree.names:
-            raise InputError(f"{m.name}: there is a joint {name!r} already; joint {m.names[j]} was made elastic before")
+            raise InputError(f"{m.name}: a joint {name!r} exists already, so joint {m.names[j]} is already elastic")
     offset = np.sum(origin, axis=0)
 
     def put(values: Array, new: ArrayLike, at: int = after) -> Array:
@@ -207,14 +209,14 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
 
 
 def _index(m: Mechanism, joint: str) -> int:
-    """Joint by name."""
+    """Return the index of a joint by name."""
     if joint not in m.names:
         raise unknown_name("joint", joint, m.names)
     return m.names.index(joint)
 
 
 def spring_torque(mechanism: Mechanism, q: Array, dq: Array) -> Array:
-    """Torques with which elastic joints resist (P3), zero for others, shape (N, n) [N·m or N]."""
+    """Compute the resisting torques of springs, K q + D dq (P3); zero for joints without a spring, shape (N, n) [N·m or N]."""
     resisting = np.zeros_like(q)
     for joint, spring in mechanism.springs.items():
         resisting[:, joint] = spring.stiffness * q[:, joint] + spring.damping * dq[:, joint]

@@ -1,4 +1,4 @@
-"""Parts of joints beside axis and link: bearing, spring, friction, joints of several axes, cut joints, followers."""
+"""Optional parts of joints: bearing, spring, friction, joints of several axes, cut joints, followers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from stribeck.ident.arrays import Array
 
 @dataclass(frozen=True)
 class Bearing:
-    """Geometry that turns forces into a normal load (Eq. 47).
+    """Bearing geometry that converts joint forces and moments into a normal load (Eq. 47).
 
     Attributes
     ----------
     pin_radius : float
-        R_p, radius at which the radial force rubs [m].
+        R_p, radius at which friction of the radial force acts [m].
     friction_arm : float
-        R_n, arm at which the axial force rubs [m].
+        R_n, arm at which friction of the axial force acts [m].
     bending_arm : float
-        R_b, arm over which the bending moment is carried [m].
+        R_b, lever arm over which the bearing supports the bending moment [m].
     """
 
     pin_radius: float
@@ -37,7 +37,7 @@ class Bearing:
 
 @dataclass(frozen=True)
 class Spring:
-    """Elastic joint: it resists its displacement from zero.
+    """Spring and damper of an elastic joint; the spring is relaxed at position zero.
 
     Attributes
     ----------
@@ -59,16 +59,16 @@ class Spring:
 
 @dataclass(frozen=True)
 class JointFriction:
-    """Friction of a joint as a mechanism's file states it.
+    """Friction of a joint as stated in the mechanism's file.
 
     Attributes
     ----------
     law : str
-        Name of a law.
+        Name of the friction law.
     load : str
-        Name of the load that its coefficients multiply, "none" without.
+        Name of the load that the coefficients multiply; "none" for friction without a load.
     parameters : mapping of str to float
-        Parameters of the law.
+        Parameters of the friction law.
     """
 
     law: str
@@ -78,16 +78,16 @@ class JointFriction:
 
 @dataclass(frozen=True)
 class Ball:
-    """Spherical or universal joint: coincident revolute joints that rub as one (P4, Eqs. 3-5).
+    """Spherical or universal joint: coincident revolute joints with one common friction moment (P4, Eqs. 3-5).
 
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name for messages.
     joints : tuple of int
-        The revolute joints it is made of, from the ground outwards; their axes meet in one point.
+        Its revolute joints, from the ground outwards; their axes meet in one point.
     friction_arm : float
-        Friction coefficient times radius: friction moment over resultant reaction [m].
+        Friction coefficient times ball radius: ratio of friction moment to resultant reaction [m].
     """
 
     name: str
@@ -97,24 +97,24 @@ class Ball:
 
 @dataclass(frozen=True)
 class Closure:
-    """A joint at which a loop was cut: two points, on two links, that coincide (P0, section 2.4).
+    """A cut joint of a loop: a point on link a and a point on link b coincide (P0, section 2.4).
 
-    Pins and rigid closures never rub: a hinge with friction belongs in the tree, and the loop is cut elsewhere.
+    Pins and rigid closures have no friction. Put a hinge with friction into the tree, and cut the loop at another joint.
 
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name for messages.
     kind : str
         "pin" (turns about one axis), "spherical" or "rigid".
     links : tuple of int
-        Joints that carry the links a and b; -1 is the ground.
+        Joints that carry links a and b; -1 is the ground.
     points : ndarray, shape (2, 3)
-        The point on a and on b, from the joint origin of each, in base axes at q = 0 [m].
+        Point on a and point on b, each from the joint origin of its link, in base axes at q = 0 [m].
     axis : ndarray, shape (3,)
-        Axis of a pin, in base axes at q = 0, fixed to a and to b.
+        Axis of a pin, fixed to a and to b, in base axes at q = 0.
     friction_arm : float
-        As in `Ball`; spherical closures only [m].
+        As in `Ball`; for spherical closures only [m].
     """
 
     name: str
@@ -126,7 +126,7 @@ class Closure:
 
     @cached_property
     def across(self) -> Array:
-        """Directions about which it does not turn, fixed to link a, shape (0, 2 or 3; 3)."""
+        """Directions, fixed to link a, about which the closure prevents rotation, shape (0, 2 or 3; 3)."""
         if self.kind == "spherical":
             return np.zeros((0, 3))
         if self.kind == "rigid":
@@ -138,22 +138,22 @@ class Closure:
 
 @dataclass(frozen=True)
 class Follower:
-    """A joint that a transmission moves with another, and its link: q = ratio q_leader + shift (URDF ``mimic``).
+    """A joint with its link that a transmission couples to a leader: q = ratio q_leader + shift (URDF ``mimic``).
 
-    It has no drive and no column of its own; its leader's drive carries it.
+    A follower has no drive and no column in arrays of joint values. The leader's drive moves it.
 
     Attributes
     ----------
     name : str
-        Of the joint.
+        Name of the joint.
     leader : int
-        Joint that it follows.
+        Index of the joint that the follower follows; -1 for a follower that is held at `shift` (its ratio is 0).
     ratio, shift : float
-        Travel per travel of the leader, and position where the leader is at zero [rad or m].
+        Follower travel per leader travel, and follower position at leader position zero [rad or m].
     parent : int
-        Joint that carries it: -1 is the ground, from n on the followers.
+        Index of the joint that carries the follower: -1 is the ground, indices from n on are followers.
     prismatic, axis, origin, mass, com, inertia
-        As in `Mechanism`, of this joint.
+        As in `Mechanism`, for this joint.
     """
 
     name: str

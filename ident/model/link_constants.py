@@ -1,4 +1,4 @@
-"""Constants of joints and their links, each in axes of its own, the third along its joint; `recursion` runs on them."""
+"""Constants of joints and links for `recursion`. Each link has its own axes, whose third axis is the joint axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +15,17 @@ class LinkConstants:
     Attributes
     ----------
     turn : ndarray, shape (3, 3)
-        Own axes at q = 0, in axes of the link before.
+        The link's own axes at q = 0, written in the own axes of the parent link.
     shift : ndarray, shape (6, 6)
-        Takes a wrench, turned by the joint, to the origin and axes of the link before.
+        Matrix that moves a wrench, already turned by the joint angle, to the origin and own axes of the parent link.
     place : int
-        Which child of the link before it is.
+        Number of this link among the children of its parent.
     mass : float
+        Link mass [kg].
     h_cross : ndarray, shape (3, 3)
-        ``[m c]x``.
+        ``[m c]x``, the matrix of the vector product with the first moment m c.
     K : ndarray, shape (children + 4, 3)
-        Rows: origins of the links that this one carries, m c, second moments about the origin (3).
+        Rows: origins of the child links, the first moment m c, and the second moments about the origin (3 rows).
     """
 
     turn: Array
@@ -37,20 +38,20 @@ class LinkConstants:
 
 def link_constants(parent: Sequence[int], E: Array, origin: Array, mass: Array, com: Array,
                    inertia: Array) -> tuple[LinkConstants, ...]:
-    """Of every link of a tree.
+    """Return the constants of every link of a tree.
 
     Parameters
     ----------
     parent : sequence of int
-        Link that carries each link; negative for the ground.
+        Parent link of each link; negative for the ground.
     E : ndarray, shape (n, 3, 3)
         Own axes of each link, see `own_axes`.
     origin, com : ndarray, shape (n, 3)
-        Origin of each joint from its parent's, and centre of mass of each link from its joint [m].
+        Origin of each joint from the origin of its parent, and centre of mass of each link from the joint origin [m].
     mass : ndarray, shape (n,)
-        [kg].
+        Link masses [kg].
     inertia : ndarray, shape (n, 3, 3)
-        About the centre of mass [kg·m²].
+        Link inertias about the centres of mass [kg·m²].
     """
     links = []
     for j, p in enumerate(parent):
@@ -67,7 +68,7 @@ def link_constants(parent: Sequence[int], E: Array, origin: Array, mass: Array, 
 
 
 def own_axes(third: Array) -> Array:
-    """Axes of each link, the third along its joint, in natural coordinates, shape (n, 3, 3)."""
+    """Return own axes of each link, the third along `third`, in natural coordinates, shape (n, 3, 3)."""
     first = np.cross(third, np.eye(3)[np.argmin(np.abs(third), axis=1)])
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     return np.stack((first, np.cross(third, first), third), axis=2)

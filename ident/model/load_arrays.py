@@ -1,4 +1,4 @@
-"""Arrays of joint loads, by name."""
+"""Named arrays of joint loads."""
 
 from dataclasses import dataclass, fields
 
@@ -8,18 +8,18 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
-LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # what every load is a weighted sum of
+LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # every load is a weighted sum of these parts
 
 
 @dataclass(frozen=True)
 class JointLoads:
-    """Loads of every joint along a motion, or at one sample (then without the axis N).
+    """Loads of every joint along a motion, or at one sample (then the arrays have no axis N).
 
     Attributes
     ----------
     torque : ndarray, shape (N, n)
-        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia; where motors move several
-        joints that of the joint's own motor.
+        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia. If motors move several
+        joints, this is the torque of the joint's own motor.
     bending : ndarray, shape (N, n)
         ``|m - n(n.m)|`` [N·m].
     radial, axial : ndarray, shape (N, n)
@@ -29,7 +29,7 @@ class JointLoads:
     tau : ndarray, shape (N, n)
         Signed rigid-body torque (force) of the drive [N·m or N].
     force, moment : ndarray, shape (N, n, 3)
-        Wrench on the subtree about the joint origin, base axes.
+        Force [N], and moment about the joint origin [N·m], that the joint exerts on its subtree; base axes.
     """
 
     torque: Array
@@ -42,11 +42,11 @@ class JointLoads:
     moment: Array
 
     def at(self, row: int) -> "JointLoads":
-        """Loads at one sample, without the axis of samples."""
+        """Return the loads at one sample, without the axis N."""
         return JointLoads(*(getattr(self, one.name)[row] for one in fields(self)))
 
     def get(self, load: str) -> Array:
-        """Load by name, shape (N, n)."""
+        """Return a load by name, shape (N, n)."""
         if load not in LOADS:
             raise InputError(f"unknown load {load!r} (valid: {', '.join(LOADS)})")
         return np.asarray(getattr(self, load))

@@ -1,7 +1,7 @@
-r"""Joint loads: what presses, bends and twists a joint (Eqs. 37-47).
+r"""Joint loads: transmitted torque, bending moment, radial and axial force, and normal load (Eqs. 37-47).
 
-From the force f and the moment m about the joint origin that the parent exerts on the subtree. All
-loads are even under time reversal and do not depend on friction in the tree.
+Loads follow from the force f and the moment m about the joint origin that the parent link exerts on the subtree. All loads
+keep their values when time is reversed. They do not depend on friction in the tree.
 """
 
 import numpy as np
@@ -20,11 +20,11 @@ from stribeck.ident.model.recursion import own_wrenches, refuse_closures
 
 def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                 external: ArrayLike | None = None) -> JointLoads:
-    """Loads of every joint at one sample or along a motion.
+    """Compute the loads of every joint at one sample or along a motion.
 
-    The driven joints of a closed chain carry what its other joints and cut-joint forces leave them (`driven_joints`). A follower
-    (URDF ``mimic``) moves with its leader and loads every joint that carries it; the torque of the leader's drive includes ratio
-    times the follower's (virtual work).
+    The loads of the driven joints of a closed chain include the cut-joint forces and the other joints' effect (`driven_joints`).
+    A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it. The torque of the leader's drive
+    includes ratio times the follower's torque (virtual work).
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     q, dq, ddq : array_like, shape (n,) or (N, n)
         Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
     external : array_like, shape (n + k, 6) or (N, n + k, 6), optional
-        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m]: the links of
-        the n joints, then those of the k followers.
+        External force, and moment about the joint origin, on each link in base axes [N, N·m]: the links of the n joints, then
+        the links of the k followers.
 
     Returns
     -------
     JointLoads
-        Transmitted torque, bending, radial, axial and normal load, and the wrenches they come from; without the first axis where
-        q has none.
+        Transmitted torque, bending, radial, axial and normal load, and the wrenches from which the loads follow. If q has
+        shape (n,), the arrays have no axis N.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array
     bearing : Bearing
         R_p, R_n and R_b [m].
     prismatic : bool
-        Which of the two forms.
+        Selects the prismatic form; otherwise the revolute form.
     bending, radial, axial, twist : ndarray, shape (N,)
         Moment across the axis [N·m], force across and along it [N], moment about it [N·m].
 
@@ -114,9 +114,9 @@ def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array
 
 
 def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
-    """What each of `LOAD_PARTS` counts for a load, shape (5,); nan where the normal load's bearing is unknown.
+    """Return the weight of each of `LOAD_PARTS` in a load, shape (5,); nan for a normal load with unknown bearing.
 
-    Nothing for "components", which are no single load.
+    All weights are zero for "none" and for "components", because neither is a single load.
     """
     if load in ("none", "components"):
         return np.zeros(len(LOAD_PARTS))
@@ -131,5 +131,5 @@ def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
 
 
 def _across(vector: Array) -> Array:
-    """Length of what lies across the joint axis, the third of the joint's own axes (Eqs. 43-46)."""
+    """Return the length of the part normal to the joint axis; this axis is the third of the joint's own axes (Eqs. 43-46)."""
     return np.asarray(np.sqrt(vector[0] ** 2 + vector[1] ** 2))

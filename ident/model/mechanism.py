@@ -17,20 +17,20 @@ from stribeck.ident.model.transmission import Transmission
 
 @dataclass(frozen=True)
 class PassiveJoints:
-    """Joints of a closed chain that have no drive and are alike: what is known of their friction.
+    """Friction of a class of alike joints without a drive in a closed chain.
 
     Attributes
     ----------
     name : str
-        What messages call them.
+        Name of the class for messages.
     joints : tuple of str
-        Joints of one axis; or spherical and universal joints, and spherical closures.
+        Either joints of one axis, or spherical joints, universal joints and spherical closures.
     load : str
-        That the friction of joints of one axis grows with.
+        Load with which the friction of joints of one axis grows.
     values : mapping of str to float
-        Parameters of their friction; those left out are zero.
+        Friction parameters; omitted parameters are zero.
     stated : bool
-        Whether the arm file states their friction; else it is to be identified.
+        True if the arm file states the friction; False if the friction is to be identified.
     """
 
     name: str
@@ -41,14 +41,14 @@ class PassiveJoints:
 
 
 class Chain(Protocol):
-    """What a closed chain answers for its driven joints (`driven.driven_joints`); gravity and bearings are those of `driven`."""
+    """Functions of a closed chain for its driven joints (`driven.driven_joints`); gravity and bearings come from `driven`."""
 
     @property
     def whole(self) -> "Mechanism":
         """The closed chain with all its joints."""
 
     def posture(self, driven: "Mechanism", q: ArrayLike) -> Array:
-        """Positions of all joints at those of the driven ones, shape (N, whole.n)."""
+        """Return the positions of all joints for given positions of the driven joints, shape (N, whole.n)."""
 
     def torque(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
                external: ArrayLike | None) -> Array:
@@ -59,46 +59,49 @@ class Chain(Protocol):
         """As `joint_loads`; external forces act on the links of the whole chain."""
 
     def regressor(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> Array:
-        """As `torque_regressor`, by the parameters of the links of the whole chain."""
+        """As `torque_regressor`, with columns for the parameters of all links of the chain."""
 
     @property
     def classes(self) -> tuple[PassiveJoints, ...]:
-        """Joints without a drive whose friction is known or sought."""
+        """Classes of joints without a drive whose friction is known or to be identified."""
 
     def rubbing_rates(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike) -> Array:
-        """Velocities of the joints without a drive whose friction is known or sought, shape (N, k)."""
+        """Return the velocities of the k joints in `classes`, shape (N, k)."""
 
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "Chain":
-        """The same chain with other friction of these."""
+        """Return the chain with other classes of joints without a drive."""
 
     def continued(self) -> "Chain":
-        """The same chain, which finds postures from those asked for last where these are near, and rounds otherwise.
+        """Return the chain in a mode that starts each search of postures from the previous postures if they are near.
 
-        It is for searches that ask for one motion after the other, each hardly different from the last.
+        This mode is fast for searches over many motions that differ little. Its rounding errors differ from the default mode.
         """
 
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "Chain":
-        """The same chain with other links."""
+        """Return the chain with other masses, centres of mass and inertias of its links."""
 
     def condition(self, start: Array, target: Array) -> Array:
-        """Greatest condition number of the passive joints' Jacobian on straight ways start -> target, (K, n) each, shape (K,).
+        """Return the greatest condition number of the passive joints' Jacobian on straight paths start -> target, shape (K,).
 
-        Infinite where a way leads out of reach.
+        Arrays `start` and `target` have shape (K, n). The result is infinite for a path that leads out of reach.
         """
 
     def farthest(self, q: Array) -> tuple[Array, Array]:
-        """Which part of the straight way from q = 0 to each posture (N, n) is in reach, and the condition number there, (N,)."""
+        """Return the reachable fraction of the straight path from q = 0 to each posture, and the condition number at its end.
+
+        `q` has shape (N, n), both results have shape (N,).
+        """
 
     def reach(self, driven: "Mechanism") -> Array:
-        """How far each drive comes from zero, down and up, while the others stand there, shape (n, 2).
+        """Return the range of each drive, down and up from zero, while the other drives stay at zero, shape (n, 2).
 
-        As far as a turn, or as many characteristic lengths.
+        The range is limited to one turn, or to 2 pi characteristic lengths.
         """
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A tree of n joints, each carrying one link, and the closures that make loops of it (P0, section 2.1).
+    """A tree of n joints, each carrying one link, and the closures that form loops in the tree (P0, section 2.1).
 
     At q = 0 all link frames are parallel to the base frame, so axes, origins, centres of mass and
     inertias are all written in base axes.
@@ -106,9 +109,9 @@ class Mechanism:
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name for messages.
     names : tuple of str
-        Joint names, parents before children; columns of every array of joint values.
+        Joint names, parents before children. Arrays of joint values have their columns in this order.
     parent : tuple of int
         Index of the parent joint; -1 is the ground.
     prismatic : ndarray of bool, shape (n,)
@@ -126,33 +129,34 @@ class Mechanism:
     gravity : ndarray, shape (3,)
         Gravitational acceleration in base axes [m/s²].
     position : ndarray, shape (n, 2)
-        Joint range that the model allows; infinite where it states none [rad or m].
+        Joint range that the model allows; infinite where the model states no limits [rad or m].
     bearings : tuple of Bearing or None
         Bearing of each joint, where known.
     closures : tuple of Closure
-        Cut joints of closed chains; none for an arm.
+        Cut joints of closed chains; empty for an open chain.
     passive : tuple of int
         Joints without a drive.
     springs : mapping of int to Spring
-        Elastic joints; one that is not passive has its spring across its drive.
+        Springs of elastic joints. The spring of a driven joint acts in parallel with the drive.
     friction : mapping of int to JointFriction
-        Friction of joints, where the model's file states it.
+        Friction of the joints for which the model's file states friction.
     rotors : ndarray, shape (n, n), or None
-        What rotors add to the inertia of the joints, where the model's file or the arm file states it [kg·m² or kg]: driving
-        torques and simulation take them; what speaks of links (`inverse_dynamics`, `joint_loads`, `mass_matrix`) does not.
+        Rotor part of the mass matrix, from the model's file or the arm file [kg·m² or kg]. Driving torques and simulation
+        include the rotors. Functions of the links (`inverse_dynamics`, `joint_loads`, `mass_matrix`) do not.
     balls : tuple of Ball
         Spherical and universal joints of the tree.
     followers : tuple of Follower
-        Further joints, which others move. Torques, loads, mass matrix and accelerations have them moved with their
-        leaders; what speaks of every link (`joint_wrenches`, `kinematics`, `bodies`, closed chains) refuses them:
-        there `tree` has them as joints.
+        Further joints, each moved by a leader. Torques, loads, mass matrix and accelerations include the followers.
+        Functions of every link (`joint_wrenches`, `kinematics`, `bodies`, closed chains) refuse followers; give them
+        `tree`, in which followers are independent joints.
     transmission : Transmission, optional
-        How motors move the joints, where each has not its own.
+        Coupling of motors and joints, if not every joint has its own motor.
     sharing : str
-        How the joints of an overconstrained chain share what rigid bodies leave open: "equal", as if all were equally stiff.
+        Rule for loads of an overconstrained chain that rigid bodies do not determine: "equal" shares them as if all joints were
+        equally stiff; with "unknown" they are nan.
     chain : Chain or None
-        Where these are the driven joints of a closed chain: what answers for its other joints. Torques, loads, mass matrix and
-        accelerations are those of the whole chain; what speaks of every link, or of a tree, refuses it.
+        The closed chain, if this mechanism holds only its driven joints. Torques, loads, mass matrix and accelerations are
+        those of the whole chain. Functions of every link, or of a tree, refuse such a mechanism.
 
     Examples
     --------
@@ -203,7 +207,7 @@ class Mechanism:
         return "N" if self.prismatic[joint] else "N·m"
 
     def position_unit(self, joint: int) -> str:
-        """Unit of a joint's position; its speed has that per second."""
+        """Unit of a joint's position; the unit of its speed is this unit per second."""
         return "m" if self.prismatic[joint] else "rad"
 
     @cached_property
@@ -223,7 +227,7 @@ class Mechanism:
 
     @cached_property
     def carries(self) -> NDArray[np.bool_]:
-        """Whether joint k carries the link of joint j, its own among them, shape (k, j)."""
+        """True at [k, j] if joint k carries the link of joint j; every joint carries its own link, shape (n, n)."""
         carries = np.eye(self.n, dtype=bool)
         for j, parent in enumerate(self.parent):
             if parent >= 0:
@@ -237,12 +241,12 @@ class Mechanism:
 
     @cached_property
     def link_tree(self) -> "Mechanism":
-        """The tree of all links whose inertia torques depend on: followers', and those of a chain that the joints move."""
+        """Tree of all links that affect the torques: includes the links of followers, or all links of the closed chain."""
         return self.tree if self.chain is None else replace(self.chain.whole, closures=())
 
     @cached_property
     def tree(self) -> "Mechanism":
-        """The same mechanism with its followers as independent joints, behind its own."""
+        """The same mechanism with its followers as independent joints, in columns behind its own joints."""
         if not self.followers:
             return self
         added: dict[str, Any] = {

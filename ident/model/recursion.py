@@ -1,8 +1,8 @@
-r"""One sweep outwards, one inwards: motion of all links and wrenches of all joints, block by block (P0, Eqs. 19-22).
+r"""Recursion over a tree: link motions in an outward sweep, joint wrenches in an inward sweep (P0, Eqs. 19-22).
 
-Each link is written in axes of its own, the third along its joint, so that a joint is a turn in the plane, all else is a
-constant matrix, and radial, axial and bending parts can be read off. Arrays are components first, ``(3, N)``, in blocks
-that stay in the cache.
+Each link has its own axes, and the third axis is the joint axis. A joint is then a plane rotation, and every other
+transformation is a constant matrix. Radial, axial and bending parts are components of the wrench. The first axis of an array
+is the component, ``(3, N)``. Samples are processed in blocks that fit the cache.
 """
 
 from collections.abc import Iterator
@@ -16,21 +16,21 @@ from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.model.mechanism import Mechanism
 
 _BLOCK = 4096
-W, DW, A, BASE = 0, 1, 2, slice(-3, None)       # vectors of a link's motion: w, dw, a less gravity, the base axes
+W, DW, A, BASE = 0, 1, 2, slice(-3, None)       # vectors of a link's motion: w, dw, a minus gravity, base axes
 
 
 @dataclass(frozen=True)
 class OwnWrench:
-    """What one joint transmits over some samples, in the joint's own axes, of which the third is the joint axis.
+    """Force and moment that one joint transmits in a block of samples; the third of the joint's own axes is the joint axis.
 
     Attributes
     ----------
     rows : slice
-        The samples.
+        Samples of the block.
     joint : int
-        The joint.
+        Index of the joint.
     force, moment : ndarray, shape (3, N)
-        On the subtree, about the joint origin [N, N·m].
+        Force on the subtree, and moment about the joint origin, in own axes [N, N·m].
     base : ndarray, shape (3, 3, N)
         ``base[:, i]`` is base axis i in the joint's own axes.
     """
@@ -42,15 +42,15 @@ class OwnWrench:
     base: Array
 
     def in_base(self, vector: Array) -> Array:
-        """A vector given in the joint's own axes, shape (3, N), in base axes."""
+        """Convert a vector from the joint's own axes to base axes, shape (3, N)."""
         return np.asarray(self.base[0] * vector[0] + self.base[1] * vector[1] + self.base[2] * vector[2])
 
 
 def own_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                  external: ArrayLike | None = None) -> Iterator[OwnWrench]:
-    """What every joint transmits, block by block, in its own axes; parameters and errors as in `joint_wrenches`.
+    """Yield the wrench of every joint in its own axes, block by block; parameters and errors as in `joint_wrenches`.
 
-    The arrays are work space: use them before the next are asked for.
+    The iterator reuses the memory of the arrays: use or copy them before the next step of the iteration.
     """
     refuse_followers(mechanism)
     q, dq, ddq = checked_motion(mechanism, q, dq, ddq)
@@ -81,15 +81,15 @@ class Sweep:
         self.sin, self.cos = np.sin(self.q), np.cos(self.q)
         self.moving = dq is not None or ddq is not None
         self.dq, self.ddq = (np.zeros_like(self.q) if rate is None else np.ascontiguousarray(rate.T) for rate in (dq, ddq))
-        self.motion: list[Array] = []       # of each link: (3, vectors, N), in its own axes
-        self.wrench: list[Array] = []       # that each link takes for its own motion: force and moment, (2, 3, N)
+        self.motion: list[Array] = []       # motion of each link in its own axes, (3, vectors, N)
+        self.wrench: list[Array] = []       # force and moment that move each link alone, (2, 3, N)
 
     def outwards(self) -> None:
-        """Motion of every link, and the wrench that its own mass takes for it."""
+        """Compute the motion of every link, and the wrench that moves the link's own mass."""
         ground = np.zeros((3, 6 if self.moving else 4, self.size))
         ground[:, -4] = -self.m.gravity[:, None]
         ground[:, BASE] = np.eye(3)[:, :, None]
-        carried: list[Array] = []           # acceleration of the origin of each joint, in axes of the link before it
+        carried: list[Array] = []           # acceleration of each joint's origin, in axes of the parent link
         for j, (p, link) in enumerate(zip(self.m.parent, self.links, strict=True)):
             before = ground if p < 0 else self.motion[p]
             X = _times(link.turn.T, before)
@@ -115,7 +115,7 @@ class Sweep:
             self.wrench.append(wrench)
 
     def _move(self, j: int, X: Array) -> Array:
-        """Add the joint's own motion; gives ``[dw]x + [w]x²``, columns first, which takes points to accelerations."""
+        """Add the joint's own motion to X; return ``[dw]x + [w]x²``, columns first, which maps points to accelerations."""
         q, dq, ddq = self.q[j], self.dq[j], self.ddq[j]
         w, dw, a = X[:, W], X[:, DW], X[:, A]
         if not self.m.prismatic[j]:
@@ -143,7 +143,7 @@ class Sweep:
         return T
 
     def inwards(self, external: Array | None = None) -> Iterator[tuple[int, Array]]:
-        """Every joint, from the tips to the ground, with the wrench that it transmits, (2, 3, N)."""
+        """Yield every joint, from the tips to the ground, with the wrench that the joint transmits, (2, 3, N)."""
         for j in reversed(range(self.m.n)):
             wrench, p = self.wrench[j], self.m.parent[j]
             if external is not None:
@@ -170,12 +170,12 @@ class Sweep:
 
 
 def _times(matrix: Array, vectors: Array) -> Array:
-    """A constant matrix (k, 3) times components-first vectors (3, m, N)."""
+    """Multiply a constant matrix (k, 3) by vectors (3, m, N), whose first axis is the component."""
     return np.asarray((matrix @ vectors.reshape(3, -1)).reshape(len(matrix), *vectors.shape[1:]))
 
 
 def _turn(X: Array, c: Array, s: Array) -> None:
-    """Write vectors (3, m, N) in axes turned about the third, in place."""
+    """Convert vectors (3, m, N) to axes that are rotated about the third axis, in place."""
     left, right = X[0] * s, X[1] * s
     X[0] *= c
     X[0] += right
@@ -184,44 +184,44 @@ def _turn(X: Array, c: Array, s: Array) -> None:
 
 
 def blocks(samples: int) -> Iterator[slice]:
-    """Rows of a batch, as many at a time as the cache likes."""
+    """Return slices that divide a batch into blocks that fit the cache."""
     return (slice(start, start + _BLOCK) for start in range(0, samples, _BLOCK))
 
 
 def refuse_closures(m: Mechanism) -> None:
-    """A tree's function would answer for the chain cut open, or for its driven joints without what they move."""
+    """Raise `ModelError` for a closed chain: a function of a tree would ignore the closures, or the links of passive joints."""
     if m.closures:
-        raise ModelError(f"{m.name} is a closed chain; its loads and torques come from close_loops and closed_loads")
+        raise ModelError(f"{m.name} is a closed chain; use close_loops and closed_loads for its loads and torques")
     if m.chain is not None:
-        raise ModelError(f"{m.name}: {', '.join(m.names)} drive a closed chain, of which a tree's equations do not hold; take "
-                         "joint_loads and inverse_dynamics, or mechanism.chain.whole with close_loops and closed_loads")
+        raise ModelError(f"{m.name}: {', '.join(m.names)} drive a closed chain, for which the equations of a tree do not hold; "
+                         "use joint_loads and inverse_dynamics, or mechanism.chain.whole with close_loops and closed_loads")
 
 
 def refuse_followers(m: Mechanism) -> None:
-    """A follower left out unnoticed would be a wrong load, and so would the links of a chain that its driven joints move."""
+    """Raise `ModelError` for followers and for driven joints of a chain: to ignore their links would give wrong loads."""
     if m.chain is not None:
         refuse_closures(m)
     if m.followers:
         one = m.followers[0]
         moved = f"follows {m.names[one.leader]}" if one.leader >= 0 else "is held"
-        raise ModelError(f"{m.name}: {one.name} {moved}; take mechanism.tree and "
-                         "with_followers, which have it as a joint")
+        raise ModelError(f"{m.name}: {one.name} {moved} and is not an independent joint; use mechanism.tree and "
+                         "with_followers, which treat followers as joints")
 
 
 def checked_motion(m: Mechanism, q: ArrayLike, dq: ArrayLike | None,
                    ddq: ArrayLike | None) -> tuple[Array, Array | None, Array | None]:
-    """Motion as finite float (N, n) each."""
+    """Return positions, velocities and accelerations as finite float arrays, shape (N, n) each."""
     q = batch("q", q, m)
     return (q, None if dq is None else batch("dq", dq, m, len(q)), None if ddq is None else batch("ddq", ddq, m, len(q)))
 
 
 def batch(name: str, value: ArrayLike, mechanism: Mechanism, samples: int | None = None) -> Array:
-    """Joint values as finite float (N, n).
+    """Return joint values as a finite float array, shape (N, n).
 
     Raises
     ------
     InputError
-        If the shape does not fit the mechanism or a value is not finite; names joint and row.
+        If the shape does not fit the mechanism or a value is not finite; the message names joint and row.
     """
     array = np.asarray(value, dtype=float)
     wanted = ("N" if samples is None else samples, mechanism.n)
@@ -235,7 +235,7 @@ def batch(name: str, value: ArrayLike, mechanism: Mechanism, samples: int | None
 
 
 def single(name: str, value: ArrayLike, mechanism: Mechanism) -> Array:
-    """One state, shape (n,), as a batch; errors as in `batch`."""
+    """Return one state, shape (n,), as a batch of shape (1, n); errors as in `batch`."""
     array = np.asarray(value, dtype=float)
     if array.shape != (mechanism.n,):
         raise InputError(f"{name} has shape {array.shape}, one state of {mechanism.name} needs ({mechanism.n},): "

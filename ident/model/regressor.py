@@ -1,12 +1,13 @@
 r"""Joint torques as a linear function of the links' inertial parameters: :math:`\tau = Y(q, \dot q, \ddot q)\, \theta`.
 
-A link with mass m, first moment h and inertia I about its joint's origin takes, where that accelerates by a (less gravity),
+A link has mass m, first moment h and inertia I about its joint's origin. The origin accelerates by a (gravity subtracted). The
+link's motion then needs the force f and the moment n,
 
 .. math:: f = m a + \dot\omega \times h + \omega \times (\omega \times h), \qquad
           n = h \times a + I \dot\omega + \omega \times I \omega
 
-and a joint that carries it gives the part of both along the twist (v, u) with which the joint moves it: v·f + u·n (P0, Eq. 22;
-Atkeson, An and Hollerbach, Int. J. Robotics Research 5 (1986) 101).
+A joint that carries the link moves it with the twist (v, u) for each unit of joint speed. By virtual work the joint supplies the
+torque v·f + u·n (P0, Eq. 22; Atkeson, An and Hollerbach, Int. J. Robotics Research 5 (1986) 101).
 """
 
 from dataclasses import replace
@@ -24,10 +25,11 @@ PER_LINK = len(INERTIAL)
 
 
 def inertial_parameters(mechanism: Mechanism) -> Array:
-    """Parameters of all links that torques are linear in, shape (10 n): those of each link in the order of `INERTIAL`.
+    """Return the inertial parameters of all links, shape (10 n): for each link the ten parameters in the order of `INERTIAL`.
 
-    Mass [kg], first moment [kg·m] and inertia [kg·m²] about the joint's origin, in link axes (natural coordinates); links of
-    followers behind the others; of driven joints all links of their chain.
+    Joint torques are linear in these parameters: mass [kg], first moment [kg·m] and inertia [kg·m²] about the joint's origin,
+    in link axes (natural coordinates). The links of followers come last. For the driven joints of a closed chain, the array
+    holds all links of the chain.
     """
     tree = mechanism.link_tree
     h = tree.mass[:, None] * tree.com
@@ -37,10 +39,10 @@ def inertial_parameters(mechanism: Mechanism) -> Array:
 
 
 def of_bodies(mechanism: Mechanism) -> NDArray[np.bool_]:
-    """Which parameters are those of bodies, shape (10 n,).
+    """Tell which inertial parameters belong to real bodies, shape (10 n,).
 
-    A chain has links without mass and inertia inside joints of several axes; in an open chain such a link is one whose mass the
-    file leaves out.
+    In a closed chain, links without mass and inertia are the inner links of joints of several axes, not bodies. In an open chain,
+    a link without mass is a body whose mass the file leaves out.
     """
     tree = mechanism.link_tree
     bodies = np.ones(tree.n, dtype=bool) if mechanism.chain is None else (tree.mass > 0.0) | tree.inertia.any(axis=(1, 2))
@@ -48,7 +50,7 @@ def of_bodies(mechanism: Mechanism) -> NDArray[np.bool_]:
 
 
 def changed(mechanism: Mechanism, change: Array) -> Mechanism:
-    """A mechanism of the same links, perhaps with another tool, whose inertial parameters differ by so much, shape (10 n,)."""
+    """Return the mechanism with `change` added to its inertial parameters, shape (10 n,)."""
     tree = mechanism.link_tree
     theta = (inertial_parameters(tree) + change).reshape(-1, PER_LINK)
     mass = theta[:, 0]
@@ -62,7 +64,7 @@ def changed(mechanism: Mechanism, change: Array) -> Mechanism:
 
 
 def _possible(inertia: Array, before: Array) -> Array:
-    """Inertias about the centres of mass; one that no body has, though the link had one, is the nearest that a body has."""
+    """Return inertias about the centres of mass; a newly impossible inertia becomes the nearest inertia that a body can have."""
     trace = np.einsum("jaa->j", inertia)[:, None, None] * np.eye(3) / 2.0
     values, vectors = np.linalg.eigh(trace - inertia)                           # second moments
     least = np.linalg.eigvalsh(np.einsum("jaa->j", before)[:, None, None] * np.eye(3) / 2.0 - before)[:, 0]
@@ -73,7 +75,7 @@ def _possible(inertia: Array, before: Array) -> Array:
 
 
 def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -> Mechanism:
-    """A mechanism with other masses (n,), centres of mass (n, 3) and inertias about them (n, 3, 3) of its `link_tree`."""
+    """Return the mechanism with new masses (n,), centres of mass (n, 3) and central inertias (n, 3, 3) of its `link_tree`."""
     if mechanism.chain is not None:
         own = list(mechanism.chain.whole.active)
         return replace(mechanism, mass=mass[own], com=com[own], inertia=inertia[own],
@@ -85,12 +87,12 @@ def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -
 
 
 def inertial_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Names of the parameters, "joint.m" to "joint.Izz", by the joints that carry the links."""
+    """Return the parameter names, "joint.m" to "joint.Izz", where "joint" is the name of the joint that carries the link."""
     return tuple(f"{name}.{key}" for name in mechanism.link_tree.names for key in INERTIAL)
 
 
 def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Array:
-    """Torque of every joint per inertial parameter, for a batch of samples.
+    """Compute the torque regressor Y: torque of every joint per unit of each inertial parameter, for a batch of samples.
 
     Parameters
     ----------
@@ -102,15 +104,15 @@ def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
     Returns
     -------
     ndarray, shape (N, n, 10 n)
-        ``regressor @ inertial_parameters(mechanism)`` is `inverse_dynamics`. Samples lie next to each other in memory. Driven
-        joints of a closed chain have columns for all its links.
+        ``regressor @ inertial_parameters(mechanism)`` equals `inverse_dynamics`. The axis N is contiguous in memory. For the
+        driven joints of a closed chain, the columns cover all links of the chain.
 
     Raises
     ------
     InputError
         If a shape does not fit the mechanism or a value is not finite.
     ModelError
-        If the mechanism is a closed chain; its driven joints are not.
+        If the mechanism is a closed chain. The mechanism of its driven joints is accepted.
     """
     if mechanism.chain is not None:
         return mechanism.chain.regressor(mechanism, q, dq, ddq)
@@ -125,7 +127,7 @@ def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
 
 def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
-    """The columns of a block of samples, shape (n, 10 n, N)."""
+    """Write the regressor of a block of samples into `out`, shape (n, 10 n, N)."""
     tree, twists = sweep.m, dict[int, tuple[list[int], Array]]()
     for j in range(tree.n):
         chain, twist = _twists(sweep, j, twists)
@@ -143,7 +145,7 @@ def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
 
 
 def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> tuple[list[int], Array]:
-    """Joints that move link j, and its twist per speed of each: v of its origin and u, own axes, shape (3, 2, d, N)."""
+    """Return the joints that move link j, and the link's twist (v of its origin, u) per joint speed, own axes, (3, 2, d, N)."""
     m, link, p = sweep.m, sweep.links[j], sweep.m.parent[j]
     own = np.zeros((3, 2, 1, sweep.size))
     own[2, 0 if m.prismatic[j] else 1] = 1.0
@@ -165,7 +167,7 @@ def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> 
 
 
 def _columns(axes: Array, motion: Array, moving: bool, twist: Array) -> Array:
-    """Torque of each joint that moves a link per parameter of the link, shape (10 or 4, d, N)."""
+    """Return the torque of each joint that moves a link, per parameter of the link, shape (10 or 4, d, N)."""
     d, size = twist.shape[2:]
     vectors = [motion[:, (W, DW, A)] if moving else motion[:, :1], twist.reshape(3, -1, size)]
     turned = np.concatenate(vectors, axis=1)
@@ -199,7 +201,7 @@ def _carrying(w: Array, dw: Array) -> Array:
 
 
 def _add_cross(out: Array, u: Array, r: Array) -> None:
-    """Add u x r, components first."""
+    """Add the vector product u x r to `out`; the first axis of the arrays is the component."""
     x, y, z = r
     out[0] += u[1] * z - u[2] * y
     out[1] += u[2] * x - u[0] * z

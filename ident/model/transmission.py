@@ -1,10 +1,10 @@
-r"""Transmissions that couple motors and joints: how the motors travel when the joints do, and what that makes of torques.
+r"""Transmissions that couple motors and joints: relation of motor travel to joint travel, and of motor torque to joint torque.
 
 .. math:: \varphi = R\, q, \qquad \tau = R^T u
 
-Motor travel :math:`\varphi` and torque u are those on the joints' side of each motor's own gear. A wrist whose axis 6 is driven
-through the housing of axis 5, a differential and a parallelogram are matrices R; a joint with a motor of its own is a row of the
-unit matrix. The second equation is the first by virtual work.
+Motor travel :math:`\varphi` and motor torque u are taken on the output side of each motor's own gear. R describes a wrist whose
+axis 6 is driven through the housing of axis 5, a differential or a parallelogram. A motor that moves its own joint only has a row
+of the unit matrix. The second equation follows from the first by virtual work.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,18 +16,18 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 
-_STANDS = 0.05          # part of what one joint gives a motor's travel, below which the motor stands
-_SINGULAR = 1e8         # condition number from which motors do not tell where the joints are
+_STANDS = 0.05          # a motor stands still if its travel is below this fraction of the largest contribution of a joint
+_SINGULAR = 1e8         # condition number of R from which motor positions do not determine joint positions
 
 
 @dataclass(frozen=True)
 class Transmission:
-    """Motors and the joints that they move. A motor is called as the joint whose table in the arm file describes it.
+    """Motors and the joints that they move. Each motor has the name of the joint whose table in the arm file describes it.
 
     Attributes
     ----------
     names : tuple of str
-        Of the joints, and of the motors.
+        Names of the joints, which are also the names of the motors.
     ratios : ndarray, shape (n, n)
         R above: travel of each motor (row) per travel of each joint (column).
     """
@@ -37,12 +37,12 @@ class Transmission:
 
     @classmethod
     def of_pairs(cls, names: Sequence[str], pairs: Mapping[str, Mapping[str, float]]) -> "Transmission":
-        """From motor -> joint -> ratio; a motor's own joint counts 1 where nothing else is stated.
+        """Return the transmission with the ratios motor -> joint -> ratio; the ratio of a motor's own joint defaults to 1.
 
         Raises
         ------
         InputError
-            If a name is no joint, or motors do not tell where the joints are.
+            If a name is not the name of a joint, or if motor positions do not determine joint positions.
         """
         ratios = np.eye(len(names))
         for motor, row in pairs.items():
@@ -55,49 +55,51 @@ class Transmission:
 
     @classmethod
     def of_matrix(cls, names: Sequence[str], matrix: Sequence[Sequence[float]]) -> "Transmission":
-        """From rows, a motor each, of the joints in the model's order.
+        """Return the transmission with the matrix R: one row for each motor, one column for each joint, in the model's order.
 
         Raises
         ------
         InputError
-            If the matrix is not square, or motors do not tell where the joints are.
+            If the matrix is not square, or if motor positions do not determine joint positions.
         """
         shape = [len(row) for row in matrix]
         if shape != [len(names)] * len(names):
-            raise InputError(f"the matrix has {len(shape)} rows of {shape} numbers; {len(names)} of {len(names)} are needed, a "
-                             f"row a motor and a column a joint, in the order {', '.join(names)}")
+            raise InputError(f"the matrix has {len(shape)} rows with {shape} numbers; {len(names)} rows with {len(names)} "
+                             "numbers each are needed: one row for each motor, one column for each joint, in the order "
+                             f"{', '.join(names)}")
         return cls(tuple(names), np.array(matrix, dtype=float)).checked()
 
     def checked(self) -> "Transmission":
-        """The same, where the motors tell where the joints are.
+        """Return this transmission if R is invertible.
 
         Raises
         ------
         InputError
+            If motor positions do not determine joint positions.
         """
         values = np.linalg.svd(self.ratios, compute_uv=False)
         if not values[-1] * _SINGULAR > values[0]:
-            raise InputError("the motors do not tell where the joints are: the rows of ratios depend on each other; state for "
-                             "each motor how far it turns when each joint turns by 1")
+            raise InputError("the motor positions do not determine the joint positions: the rows of the ratios are linearly "
+                             "dependent; state for each motor how far it turns when each joint turns by 1")
         return self
 
     @property
     def pairs(self) -> dict[str, dict[str, float]]:
-        """Motor -> joint -> ratio of the motors that are coupled, as a file states them."""
+        """Ratios motor -> joint -> ratio of the coupled motors, in the form of the arm file."""
         return {self.names[k]: {self.names[j]: float(self.ratios[k, j]) for j in np.flatnonzero(self.ratios[k])}
                 for k in range(len(self.names)) if not np.array_equal(self.ratios[k], np.eye(len(self.names))[k])}
 
     @property
     def shared(self) -> tuple[int, ...]:
-        """Motors that move several joints."""
+        """Indices of the motors that move several joints."""
         return tuple(int(k) for k in np.flatnonzero((self.ratios != 0.0).sum(axis=1) > 1))
 
     def motors_of(self, joint: int) -> tuple[int, ...]:
-        """Motors that move this joint and others."""
+        """Return the indices of the motors that move this joint together with other joints."""
         return tuple(k for k in self.shared if self.ratios[k, joint] != 0.0)
 
     def standing(self, dq: Array, joint: int) -> str:
-        """A motor of this joint and others that stands still at these velocities of the joints, shape (n,); "" if none does."""
+        """Return the name of a motor shared by this joint that stands still at joint velocities dq, shape (n,); "" if none."""
         for motor in self.motors_of(joint):
             parts = self.ratios[motor] * dq
             if abs(parts.sum()) < _STANDS * np.abs(parts).max():
@@ -105,19 +107,19 @@ class Transmission:
         return ""
 
     def of_motors(self, q: Array) -> Array:
-        """Travel, velocity or acceleration of the motors from that of the joints, shape (..., n)."""
+        """Return travel, velocity or acceleration of the motors for that of the joints, shape (..., n)."""
         return np.asarray(q @ self.ratios.T)
 
     def of_joints(self, travel: Array) -> Array:
-        """Travel, velocity or acceleration of the joints from that of the motors, shape (..., n)."""
+        """Return travel, velocity or acceleration of the joints for that of the motors, shape (..., n)."""
         return np.asarray(travel @ self._inverse.T)
 
     def torque_of_joints(self, torque: Array) -> Array:
-        """Torques of the joints from those of the motors, shape (..., n)."""
+        """Return the joint torques for given motor torques, shape (..., n)."""
         return np.asarray(torque @ self.ratios)
 
     def torque_of_motors(self, torque: Array) -> Array:
-        """Torques of the motors from those of the joints, shape (..., n)."""
+        """Return the motor torques for given joint torques, shape (..., n)."""
         return np.asarray(torque @ self._inverse)
 
     @cached_property

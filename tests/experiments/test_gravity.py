@@ -134,7 +134,7 @@ class TestPayload:
 
     @pytest.mark.parametrize(("old", "new", "word"), [
         ('status = "used"', 'status = "stolen"', "model.unknown_tool.status"),
-        ("mass = {value = 1.", "mass = {value = -1.", "is not in its interval"), ("moment_x = ", "moment_w = ", "moment_w")])
+        ("mass = {value = 1.", "mass = {value = -1.", "is outside its interval"), ("moment_x = ", "moment_w = ", "moment_w")])
     def test_a_calibration_with_an_impossible_tool_is_refused(self, fitted, tmp_path, old, new, word):
         text = (fitted.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
         assert old in text
@@ -175,7 +175,7 @@ class TestTorqueBasis:
         arm = make_arm().path
         outcome = cli("calibrate", arm, "--joints", "turn", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
         assert outcome.code == 0
-        assert "turn stays in the drive's torque" in " ".join(outcome.out.split())
+        assert "turn: friction stays in the drive's torque" in " ".join(outcome.out.split())
         assert Calibration.load(tmp_path / "out").joints["turn"].torque_scale is None
 
     @pytest.mark.parametrize(("options", "said"), [(["--torque-basis", "motor"], "unknown torque basis 'motor'"),
@@ -250,7 +250,7 @@ class TestDirections:
         joint = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque")).calibration.joints["lift"]
         assert joint.directional == "none"
         assert joint.gravity["scale"].low <= 1.0 + self.HALF <= joint.gravity["scale"].high
-        said = r"friction per load is ([\d.]+) when driving and ([\d.]+) when driven back"
+        said = r"friction per load is ([\d.]+) when driving and ([\d.]+) when back-driven"
         numbers = re.search(said, joint.gravity["scale"].note)
         assert float(numbers[1]) == pytest.approx(1.0 / EFFICIENCY - 1.0, rel=0.05)
         assert float(numbers[2]) == pytest.approx(1.0 - EFFICIENCY, rel=0.05)

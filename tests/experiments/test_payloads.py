@@ -56,7 +56,7 @@ def test_a_payload_identifies_friction_of_a_load_that_postures_do_not_vary(two: 
     assert joint.gravity["scale"].value == pytest.approx(1.0, abs=0.01)         # each run against its own gravity
     said = [finding.text for finding in delivery.result.findings if finding.kind == "payload"]
     assert len(said) == 1
-    assert "lift: the normal load varies with the payload only" in said[0]
+    assert "lift: the normal load varies only between runs with different payloads" in said[0]
     assert [run.get("tool", {"mass": 0.0})["mass"] for run in delivery.calibration.runs] == [0.0, 3.0]
 
 
@@ -74,7 +74,7 @@ def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) ->
 def test_runs_with_equal_names_are_refused(two: list[Run]) -> None:
     """Two logs imported in the same second into two folders, for example."""
     other = replace(two[1], path=two[1].path.parent.parent / "elsewhere" / "runs" / two[0].path.name)
-    with pytest.raises(InputError, match=r"another of these runs is called .*, too; rename one"):
+    with pytest.raises(InputError, match=r"another of the given runs has the same name, .*; rename one"):
         identify([two[0], other])
 
 
@@ -82,7 +82,7 @@ def test_runs_with_other_differences_than_the_tool_are_refused(two: list[Run], t
     model = tmp_path / "another.urdf"
     model.write_text("another model")
     other = replace(two[1], record={**two[1].record, "arm_sha256": "another"}, arm=replace(two[1].arm, model=model))
-    with pytest.raises(InputError, match=r"another arm file or model than .*, beyond its tool"):
+    with pytest.raises(InputError, match=r"another arm file or model than .*; runs fitted together may differ only in the tool"):
         identify([two[0], other])
 
 
@@ -92,12 +92,12 @@ def test_identical_runs_of_an_arm_without_noise_count_once(campaign: Callable[..
     result, alone = identify([one, again]), identify([one])
     said = [finding.text for finding in result.findings if finding.kind == "repeats"]
     assert len(said) == 1
-    assert said[0].startswith(f"{again.label} repeats {one.label} sample for sample")
+    assert said[0].startswith(f"{again.label} equals {one.label} sample by sample")
     assert result.calibration.joints["lift"].parameters == alone.calibration.joints["lift"].parameters
     assert len(result.calibration.runs) == 1
 
 
 def test_a_run_given_twice_is_refused(campaign: Callable[..., Run]) -> None:
     run = campaign(0.0)
-    with pytest.raises(InputError, match="once more; counted twice it would make the intervals too narrow"):
+    with pytest.raises(InputError, match=r"is the same run as .*; counted twice, it would make the intervals too narrow"):
         identify([run, run])

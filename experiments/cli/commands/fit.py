@@ -195,7 +195,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     """Print the result of a fit: the table, what needs attention, where the files are; with -v every note, too."""
     from stribeck.experiments.cli.screen.attention import attention
     from stribeck.experiments.cli.screen.text import result_table
-    from stribeck.experiments.report.words import breakaway_lines, motor_lines, passive_lines
+    from stribeck.experiments.report.words import breakaway_lines, motor_lines, passive_lines, repeat_sentence
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
 
@@ -205,6 +205,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
                          ("breakaway", breakaway_lines(calibration))):
         for line in lines:
             text.print(f"{label:<9} {line}")
+    if repeats := repeat_sentence(calibration):
+        text.print(f"repeats   {repeats}")
     lines, further = attention(result, calibration)
     for line in lines:
         text.print(f"attention {line}")
@@ -224,7 +226,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
 def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:
     """Print what -v adds to the lines shown: other findings, notes about parameters, gravity, repeats, losses of the export."""
     from stribeck.experiments.cli.screen.text import notes
-    from stribeck.experiments.report.words import gravity_sentence, repeat_sentence
+    from stribeck.experiments.report.words import gravity_sentence
     from stribeck.ident.log.health.points_health import friction_change
 
     further = [finding for finding in delivery.result.findings if finding.text not in shown]
@@ -238,7 +240,5 @@ def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:
         if line not in shown:
             text.more(f"note      {line}")
     text.more(f"gravity   {gravity_sentence(delivery.calibration)}")
-    if repeats := repeat_sentence(delivery.calibration):
-        text.more(f"repeats   {repeats}")
     for line in delivery.losses:
         text.more(f"export    {line}")

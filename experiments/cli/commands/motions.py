@@ -9,6 +9,7 @@ import typer
 from stribeck.experiments.cli.common import JsonOption, console, out_option, print_json
 
 if TYPE_CHECKING:
+    from stribeck.experiments.cli.screen.console import Console
     from stribeck.experiments.motions.motion_table import MotionTable
     from stribeck.experiments.motions.simulated_friction import Moving
     from stribeck.ident.arrays import Array
@@ -131,11 +132,11 @@ def simulate(
         _show_motion(moved, found, target, as_json)
 
 
-def _show_friction(moved: "Moving") -> None:
-    """Which friction, and which rotors, were simulated."""
-    text, m = console(), moved.mechanism
+def _show_friction(moved: "Moving", text: "Console") -> None:
+    """Print which friction and which rotors were simulated."""
+    m = moved.mechanism
     if not moved.friction:
-        text.print("friction  none: the model states none; --calibration FILE takes that of a calibration")
+        text.print("friction  none: the model states no friction; --calibration FILE adds the friction of a calibration")
     for said, names in moved.words().items() if moved.friction else ():
         text.print(f"friction  {', '.join(names)}: {said}")
     if m.rotors is not None:
@@ -144,7 +145,7 @@ def _show_friction(moved: "Moving") -> None:
 
 
 def _acting(moved: "Moving") -> dict[str, object]:
-    """The same for --json."""
+    """Return friction and rotors for --json."""
     m = moved.mechanism
     return {"friction": {name: {"law": stated.law, "load": stated.load, "parameters": dict(stated.parameters),
                                 "source": moved.source[name]} for name, stated in moved.friction.items()},
@@ -172,7 +173,7 @@ def _torques_of(moved: "Moving", table: "MotionTable", target: Path, tolerance: 
         name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
         text.print(f"swinging  {len(ranges)} joints without a drive, from balance at rest; most {name}, {low:.4g} ... {high:.4g}")
         text.print(f"energy    in balance to {error:.0e}")
-    _show_friction(moved)
+    _show_friction(moved, text)
     text.print(f"wrote     {target}: {len(found.t)} rows")
     if as_json:
         swung = {} if error is None else {"swinging": ranges, "energy_error": error}
@@ -208,7 +209,7 @@ def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json:
         first = float(found.t[np.argmax((found.q[:, j] < low) | (found.q[:, j] > high))])
         text.print(f"note      {mechanism.names[j]} leaves its range, {low:.4f} to {high:.4f} {place}, at t = {first:g} s; stops "
                    "are not simulated")
-    _show_friction(moved)
+    _show_friction(moved, text)
     text.print(f"wrote     {target}: {len(found.t)} rows")
     if as_json:
         print_json({"model": mechanism.name, "rows": len(found.t), "events": [vars(event) for event in found.events],

@@ -195,7 +195,7 @@ def _beside_scale(parameter: Parameter) -> Parameter:
     if parameter.value is None:
         return parameter
     return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
-                   note="valid if torque constants and model masses are right: a tool and wrong scales cannot be told apart")
+                   note="only if torque constants and model masses are right: torque scales of the joints have the same effect")
 
 
 @dataclass(frozen=True)
@@ -315,8 +315,8 @@ class _Fit:
             value, width = float(theta[k]), float(half[own[0]])
             low, high = value - width, value + width
             word = verdict(value, low, high) if name == MASS else verdict(self._matters(k), -width, width)
-            note = ("valid if the model's own masses are right: one factor on all masses cannot be told from one factor on all "
-                    "torque constants") if name == MASS else ""
+            note = ("only if the model's own masses are right: a common factor on all masses and all torque constants cannot be "
+                    "detected") if name == MASS else ""
             out[name] = Parameter(value, float(error[own[0]]), low, high, unit_, word, note)
         return out
 
@@ -331,8 +331,8 @@ class _Fit:
 
     def _unseen(self, k: int) -> str:
         with_ = [TOOL_PARAMETERS[i] for i in np.flatnonzero(np.abs(self.basis @ self.basis[k]) > 1e-3) if i != k]
-        return (f"identifiable only in combination with {' and '.join(with_)}; move other joints, or add postures" if with_
-                else "no joint that moved feels this parameter; move a joint with an axis in another direction")
+        return (f"identified only in combination with {' and '.join(with_)}; measure other joints or more postures to separate "
+                "them" if with_ else "no measured joint feels it; measure a joint with an axis in another direction")
 
     def joint_parameters(self) -> dict[str, dict[str, Parameter]]:
         """Scale (if fitted) and offset of every joint."""

@@ -1,4 +1,4 @@
-"""The competition of laws and loads for the points of one joint.
+"""Selection of law and load for the points of one joint.
 
 Imports from: `ident`, `ident.fit`, `ident.laws`.
 """

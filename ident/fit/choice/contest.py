@@ -1,4 +1,4 @@
-"""Laws for the same points weighed against each other by one judge: the noise that the best of them leaves."""
+"""Contest of laws for the same points, weighed with one noise model: that of the best law."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import Moments
 from stribeck.ident.laws.law import Law
 
-_CHANCE = 0.95          # level of the test whether round trips of one speed have something of their own in common
-_CLOSE = 20.0           # of the criterion, which a coarse grid spoils: laws up to here are fitted closely
-_SPARE = 4              # degrees of freedom within speeds that it needs
+_CHANCE = 0.95          # confidence level of the test whether round trips of one speed share an error
+_CLOSE = 20.0           # difference of the criterion (rough on a coarse grid) up to which laws are fitted closely
+_SPARE = 4              # degrees of freedom within speeds that the test needs
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Contest:
     data : FitPoints
     judge : Judge
     mixture : Mixture
-        Of all laws, in their order.
+        Mixture of all laws, in their order.
     wholes : dict of str to Moments
         Sums over the search of each law, by name.
     fits : dict of str to Best
-        Fits of laws that were needed already, by name.
+        Fits of laws that were computed already, by name.
     """
 
     data: FitPoints
@@ -47,7 +47,7 @@ class Contest:
 
     @classmethod
     def of(cls, data: FitPoints, laws: Sequence[Law]) -> "Contest":
-        """All laws at all values of their nonlinear parameters."""
+        """Weigh all laws at all values of their nonlinear parameters."""
         wholes = {law.name: searched(data, law) for law in laws}
         rough = {name: _criterion(data, whole.law, whole.start.left) for name, whole in wholes.items()}
         fits = {name: best_of(wholes[name]) for name, one in rough.items() if one <= min(rough.values()) + _CLOSE}
@@ -55,7 +55,7 @@ class Contest:
         return cls(data, judge, Mixture(judge.weigh(list(wholes.values()))), wholes, fits)
 
     def with_laws(self, laws: Sequence[Law]) -> "Contest":
-        """Further laws before the same judge."""
+        """Add further laws, weighed by the same judge."""
         if not laws:
             return self
         known = self.mixture.evidences
@@ -69,14 +69,14 @@ class Contest:
         return tuple(one.law for one in self.mixture.evidences)
 
     def fit(self, law: Law) -> Best:
-        """The law at the parameters that fit best, whether it competes or not."""
+        """Return the best fit of a law, whether it competes or not."""
         if law.name not in self.fits:
             self.fits[law.name] = best_of(self.wholes[law.name] if law.name in self.wholes else searched(self.data, law))
         return self.fits[law.name]
 
 
 def _judge(fit: Best) -> Judge:
-    """By the noise that a law leaves which fits well, more where round trips of a speed, or successive ones, go together."""
+    """Return the judge with the noise of a law that fits well, increased if round trips of a speed or in a row correlate."""
     data, noise = fit.whole.data, fit.noise
     assert noise.level is not None
     count = np.ones(len(data.tau)) if data.count is None else data.count
@@ -93,7 +93,7 @@ def _judge(fit: Best) -> Judge:
 
 
 def _criterion(data: FitPoints, law: Law, noise: Noise) -> float:
-    """Of Schwarz, from the variance of levels, which the degrees of freedom have corrected already."""
+    """Return Schwarz's criterion from the variance of levels, which is corrected for degrees of freedom already."""
     assert noise.level is not None
     trips, p = data.groups, len(linear_names(data, law)) + len(law.nonlinear)
     left = max(1.0, trips - p)
@@ -101,7 +101,7 @@ def _criterion(data: FitPoints, law: Law, noise: Noise) -> float:
 
 
 def _of_speeds(data: FitPoints, level: Array, parameters: int) -> tuple[float, int]:
-    """By how much levels vary more from speed to speed than as a whole, and how many independent ones there are."""
+    """Return the variance of levels between speeds over that of all levels, at least 1, and the number of independent levels."""
     speed = speed_of_trips(data)
     speeds = int(speed.max()) + 1
     within, between = data.groups - speeds, speeds - parameters

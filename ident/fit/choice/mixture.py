@@ -1,4 +1,4 @@
-"""What all plausible laws together say: a mixture of normal distributions, one a law and value of its nonlinear parameters."""
+"""Mixture of all laws: one normal distribution for each law and value of its nonlinear parameters, weighted by plausibility."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from stribeck.ident.fit.law_on_points import linear_names
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
-LOW = 0.3               # of the fastest speed: an excess that fades above it is rather curvature of the viscous part;
-_LEVELS = 0.25          # and one that fades above this, and may be none, leaves no level that is Coulomb friction of other laws
-_BEYOND = 1.5           # standard deviations by which an excess exceeds zero; one that is cut at zero has about one;
-_DOUBT = 2.5            # and by which one is beyond doubt
-_SPEEDS = 24            # at which curves are compared
+LOW = 0.3               # part of the fastest speed: a low-speed excess that fades above is curvature of the viscous part;
+_LEVELS = 0.25          # above this part, the level below an uncertain excess is not comparable with other laws' Coulomb friction
+_BEYOND = 1.5           # standard deviations by which an excess must exceed zero (a prior cut at zero alone gives about one),
+_DOUBT = 2.5            # and by which it is beyond doubt
+_SPEEDS = 24            # number of speeds at which curves are compared
 _STEPS, _FAR = 48, 9.0   # bisections for a quantile, and standard deviations within which it is sought
 _NOTHING = 1e-6         # part of the greatest weight below which a component is left out of quantiles
 
 
 @dataclass(frozen=True)
 class Normals:
-    """A quantity, or one at several places, under a mixture.
+    """Distribution of one or several quantities: a mixture of normal distributions.
 
     Attributes
     ----------
     weight : ndarray, shape (K,)
-        Add up to 1.
+        Weights, with sum 1.
     mean, deviation : ndarray, shape (K, ...)
-        Of each of the normal distributions.
+        Mean and standard deviation of each normal distribution.
     """
 
     weight: Array
@@ -40,13 +40,13 @@ class Normals:
     deviation: Array
 
     def quantile(self, level: float) -> Array:
-        """The value below which this part of the mixture lies, shape (...)."""
+        """Return the quantile of the mixture, shape (...)."""
         weight, mean, deviation = self._that_count
         low, high = (mean - _FAR * deviation).min(axis=0), (mean + _FAR * deviation).max(axis=0)
         return _bisected(low, high, lambda at: np.tensordot(weight, ndtr((at - mean) / deviation), axes=1) < level)
 
     def reach(self, centre: Array, level: float) -> Array:
-        """How far from a centre to both sides this part of the mixture lies, shape (...)."""
+        """Return the half width about a centre that contains this part of the mixture, shape (...)."""
         weight, mean, deviation = self._that_count
         apart = mean - centre
 
@@ -58,13 +58,13 @@ class Normals:
 
     @property
     def _that_count(self) -> tuple[Array, Array, Array]:
-        """Weights, means and deviations without components of next to no weight."""
+        """Weights, means and deviations without components of negligible weight."""
         keep = self.weight > _NOTHING * self.weight.max()
         return self.weight[keep] / self.weight[keep].sum(), self.mean[keep], np.maximum(self.deviation[keep], 1e-300)
 
 
 def _bisected(low: Array, high: Array, less: Callable[[Array], NDArray[np.bool_]]) -> Array:
-    """Where a rising function, of which `less` says whether it is still below what is sought, passes it, shape (...)."""
+    """Return the root of a rising function by bisection, shape (...); `less`: whether the function is below its target."""
     for _ in range(_STEPS):
         middle = (low + high) / 2.0
         below = less(middle)
@@ -79,17 +79,17 @@ class Mixture:
     Attributes
     ----------
     evidences : sequence of Evidence
-        A law each.
+        Evidence of each law.
     """
 
     evidences: Sequence[Evidence]
 
     @cached_property
     def weights(self) -> list[Array]:
-        """Of each law at each value, shape (K,); together they add up to 1.
+        """Weight of each law at each value of its nonlinear parameters, shape (K,) a law; the sum over all laws is 1.
 
-        Laws whose friction falls from a level at low speed weigh as much beforehand as those without, laws of a kind alike, and
-        values of a law alike.
+        A priori, laws with a Stribeck effect together weigh as much as laws without one, laws of the same kind are equally
+        likely, and so are all values of a law.
         """
         falling = np.array([bool(one.law.knee) for one in self.evidences])
         log = [one.log - np.log(float((falling == falls).sum()))
@@ -100,18 +100,18 @@ class Mixture:
 
     @cached_property
     def shares(self) -> list[float]:
-        """Of each law."""
+        """Plausibility of each law, with sum 1."""
         return [float(part.sum()) for part in self.weights]
 
     @cached_property
     def stribeck_share(self) -> float:
-        """Of laws at values with which friction has an excess at low speed that fades with speed."""
+        """Plausibility of a Stribeck effect: weight of laws at values with a low-speed excess that fades with speed."""
         return float(sum(weight[_fades(one, LOW) & _exceeds(one, _BEYOND)].sum()
                          for one, weight in zip(self.evidences, self.weights, strict=True) if one.law.knee))
 
     @cached_property
     def rising_share(self) -> float:
-        """Of laws whose friction never falls with speed."""
+        """Plausibility of the laws whose friction never falls with speed."""
         return sum(share for one, share in zip(self.evidences, self.shares, strict=True) if not one.law.knee)
 
     @cached_property
@@ -122,12 +122,12 @@ class Mixture:
 
     @cached_property
     def load(self) -> Array | None:
-        """The middle one of the loads that were met, at each of the speeds."""
+        """Median of the measured loads, at each of the speeds."""
         load = self.evidences[0].data.load
         return None if load is None else np.broadcast_to(np.median(load, axis=0), (_SPEEDS, *load.shape[1:]))
 
     def friction(self, law: str = "") -> Normals:
-        """Friction at the speeds under all laws, or under one."""
+        """Return the distribution of friction at the speeds, under all laws or under one law."""
         chosen = [k for k, one in enumerate(self.evidences) if law in ("", one.law.name)]
         means, deviations = [], []
         for one in (self.evidences[k] for k in chosen):
@@ -148,7 +148,7 @@ class Mixture:
         return expected, np.sqrt(each.weight @ (each.deviation**2 + (each.mean - expected) ** 2))
 
     def distance(self, law: Law, values: Mapping[str, float]) -> float:
-        """Of a law's friction from what is expected, in standard deviations of that, root mean square over the speeds."""
+        """Return the RMS distance of a law's friction from the expectation over the speeds, in standard deviations."""
         expected, deviation = self.expected
         data = self.evidences[0].data
         own = law.torque(self.speeds, {name: values[name] for name in law.parameters(data.load is not None, data.components)},
@@ -156,10 +156,10 @@ class Mixture:
         return float(np.sqrt(np.mean(((own - expected) / np.maximum(deviation, 1e-300)) ** 2)))
 
     def parameter(self, name: str, law: str = "") -> Normals | None:
-        """A linear parameter under the laws that have it, or under one law; None where none has.
+        """Return the distribution of a linear parameter under the laws that have it, or under one law; None if no law has it.
 
-        Levels below an excess that fades only at high speed count where the excess is beyond doubt: elsewhere they are what the
-        excess is not, which the data leave open.
+        If the low-speed excess of a law fades only at high speed, its levels count only if the excess is beyond doubt. Otherwise
+        the data do not determine how friction divides into level and excess.
         """
         weight, mean, variance = [np.empty(0)], [np.empty(0)], [np.empty(0)]
         for one, own in zip(self.evidences, self.weights, strict=True):
@@ -176,12 +176,12 @@ class Mixture:
 
 
 def _fades(one: Evidence, low: float) -> NDArray[np.bool_]:
-    """At which values of its nonlinear parameters a law's excess fades below this part of the fastest speed, shape (K,)."""
+    """Return for which values of the nonlinear parameters the excess fades below this part of the fastest speed, shape (K,)."""
     return np.asarray(one.grid[one.law.knee] <= low * np.abs(one.data.w).max())
 
 
 def _exceeds(one: Evidence, deviations: float) -> NDArray[np.bool_]:
-    """At which values static friction is more than Coulomb friction by so many deviations, at the middle load, shape (K,)."""
+    """Return for which values static friction exceeds Coulomb friction by so many deviations, at the median load, shape (K,)."""
     load = np.atleast_1d(np.median(one.data.load, axis=0)) if one.data.load is not None else np.ones(1)
     direction = np.zeros(one.mean.shape[1])
     for i, name in enumerate(linear_names(one.data, one.law)):

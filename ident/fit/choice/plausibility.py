@@ -1,12 +1,12 @@
-r"""How plausible a law is at each value of its nonlinear parameters, whatever its linear ones are.
+r"""Plausibility of a law at each value of its nonlinear parameters: the marginal likelihood over its linear parameters.
 
-For given nonlinear parameters a law is linear, and with Gaussian noise the likelihood of the torques, averaged over what its
-linear parameters may be beforehand, has a closed form: the marginal likelihood. It is the density of all torques predicted one
-after the other, each by those before it, so it judges prediction, and a law pays for each parameter that the data do not need.
+For given nonlinear parameters a law is linear. With Gaussian noise, the likelihood of the torques, averaged over the prior of the
+linear parameters, has a closed form: the marginal likelihood. It equals the density of all torques, each predicted from those
+before it. So it judges prediction, and penalises each parameter that the data do not need.
 
-What linear parameters may be beforehand: none is negative, static friction is at least Coulomb friction, and each alone brings no
-more than the friction that was met (half a normal distribution). The noise is estimated, too, so that a misfit counts by
-Student's distribution.
+Prior of the linear parameters: none is negative, static friction is at least Coulomb friction, and each is half normal with a
+deviation at which it alone gives the measured friction. The noise is estimated, too, so the misfit enters through Student's
+distribution.
 
 References
 ----------
@@ -30,7 +30,7 @@ from stribeck.ident.fit.variable_projection import Moments
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
-_EXCESS = 0.5           # static over Coulomb friction, as a part of the friction met: its prior deviation
+_EXCESS = 0.5           # prior deviation of static minus Coulomb friction, as a part of the measured friction
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class Evidence:
     ----------
     law : Law
     data : FitPoints
-        What it was judged by.
+        Points for which the law was weighed.
     grid : mapping of str to ndarray, shape (K,)
         The nonlinear parameters.
     volume : ndarray, shape (K,)
-        What part of the search each value stands for, in the logarithm.
+        Logarithm of the part of the search range that each value represents.
     log : ndarray, shape (K,)
-        Logarithm of the marginal likelihood, up to a constant that is the same for all laws, times this part.
+        Logarithm of marginal likelihood times this part, up to a constant that is the same for all laws.
     mean : ndarray, shape (K, p)
-        Of the linear parameters, then of the nuisance.
+        Mean of the linear parameters, then of the nuisance parameters.
     covariance : ndarray, shape (K, p, p)
-        The same.
+        Covariance of the same.
     """
 
     law: Law
@@ -68,39 +68,39 @@ class Evidence:
         return float(logsumexp(self.log))
 
     def without(self, rows: NDArray[np.bool_]) -> "Evidence":
-        """At the other values."""
+        """Return the evidence at the other values."""
         left = ~rows
         return replace(self, grid={name: values[left] for name, values in self.grid.items()}, volume=self.volume[left],
                        log=self.log[left], mean=self.mean[left], covariance=self.covariance[left])
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """At the values of both."""
+        """Return the evidence at the values of both."""
         return replace(self, grid={name: np.append(values, other.grid[name]) for name, values in self.grid.items()},
                        volume=np.append(self.volume, other.volume), log=np.append(self.log, other.log),
                        mean=np.concatenate((self.mean, other.mean)),
                        covariance=np.concatenate((self.covariance, other.covariance)))
 
 
-_FINER = {1: 5, 2: 5}   # by the number of axes: into how many parts a cell of the search is divided on each; else 3,
-_TOO_MUCH = 0.2         # where one alone holds more than this part of all,
-_TIMES = 3              # so often at most
-_HOPELESS = 12.0        # by which the logarithm of a law's likelihood is too small for a closer look
+_FINER = {1: 5, 2: 5}   # number of axes -> parts into which a cell of the search is divided on each axis; else 3
+_TOO_MUCH = 0.2         # share of a single cell from which it is divided,
+_TIMES = 3              # at most so often
+_HOPELESS = 12.0        # difference to the best log likelihood from which a law is not refined
 
 
 @dataclass(frozen=True)
 class Judge:
-    """What all laws for the same points are judged by.
+    """Common noise model by which all laws for the same points are weighed.
 
     Attributes
     ----------
     noise : Noise
-        Of round trips.
+        Noise of round trips.
     misfit : float
         Sum of squared whitened residuals of a law that fits well.
     freedom : float
-        Degrees of freedom of the noise.
+        Degrees of freedom of the noise estimate.
     trips : float
-        How many independent round trips the points are worth.
+        Effective number of independent round trips.
     """
 
     noise: Noise
@@ -109,16 +109,16 @@ class Judge:
     trips: float
 
     def weigh(self, wholes: Sequence[Moments], best: float = -np.inf) -> list[Evidence]:
-        """Evidence of laws over the grids of their search; a closer look at those that are not far less plausible than the best.
+        """Return the evidence of laws over their search grids, refined for laws that are not hopeless against the best.
 
-        `best` is the logarithm of the likelihood of a law that is known already.
+        `best` is the log likelihood of the best law that is known already.
         """
         rough = [self.at(whole, np.full(len(whole.sums), -np.log(len(whole.sums)))) for whole in wholes]
         best = max(best, *(one.total for one in rough))
         return [self._closer(one) if one.total > best - _HOPELESS else one for one in rough]
 
     def _closer(self, rough: Evidence) -> Evidence:
-        """With cells divided where a single one holds much: the posterior may be narrower than the grid."""
+        """Divide cells that hold a large share, because the posterior may be narrower than the grid."""
         law, data = rough.law, rough.data
         if not law.nonlinear:
             return rough
@@ -130,7 +130,7 @@ class Judge:
             if share[k] < _TOO_MUCH:
                 break
             at = np.log(np.column_stack([rough.grid[name] for name in law.nonlinear]))
-            inside = (np.abs(at - at[k]) < 1.5 * step).all(axis=1)          # finest cells: it, and those beside it
+            inside = (np.abs(at - at[k]) < 1.5 * step).all(axis=1)          # finest cells: this cell and its neighbours
             part = step[None] * ((np.arange(finer) - (finer - 1) / 2.0) / finer)[:, None]
             moved = np.stack(np.meshgrid(*part.T, indexing="ij"), axis=-1).reshape(-1, len(step))
             there = np.exp((at[inside][:, None] + moved).reshape(-1, len(step)))
@@ -140,13 +140,13 @@ class Judge:
         return rough
 
     def at(self, whole: Moments, volume: Array) -> Evidence:
-        """At values of the nonlinear parameters that stand for parts of what was searched, in the logarithm, shape (K,) each."""
+        """Return the evidence at values of the nonlinear parameters; `volume`: log of the part that each represents, (K,)."""
         data, law = whole.data, whole.law
         names, free = linear_names(data, law), len(data.nuisance)
         p, steps = len(names), _steps(data, law)
         total = steps.T @ whole.total(self.noise) @ steps
         deviation = _prior_deviations(whole) * np.append(_parts(names[: p - free]), np.ones(free))
-        # in units of the deviations beforehand: x ~ N(0, 1), cut at zero but for the nuisance
+        # in units of the prior deviations: x ~ N(0, 1), cut at zero except for nuisance parameters
         gram = total[:, :p, :p] * deviation[:, :, None] * deviation[:, None, :] + np.eye(p)
         right = total[:, :p, p] * deviation
         covariance = symmetric_inverse(gram, 1e-14)
@@ -161,7 +161,7 @@ class Judge:
 
 
 def _steps(data: FitPoints, law: Law) -> Array:
-    """Parameters from those in which static friction is what it is more than Coulomb friction; the torque is last."""
+    """Return the matrix from parameters with static minus Coulomb friction to parameters with static friction; torque last."""
     names = linear_names(data, law)
     steps = np.eye(len(names) + 1)
     for row, name in enumerate(names):
@@ -171,12 +171,12 @@ def _steps(data: FitPoints, law: Law) -> Array:
 
 
 def _parts(names: tuple[str, ...]) -> Array:
-    """Prior deviations of the law's linear parameters, as parts of the friction that was met, shape (p,)."""
+    """Return the prior deviations of the law's linear parameters, as parts of the measured friction, shape (p,)."""
     return np.array([_EXCESS if name.startswith(STATIC.name) else 1.0 for name in names])
 
 
 def _prior_deviations(whole: Moments) -> Array:
-    """Values of each linear parameter that alone bring the friction that was met, shape (K, p)."""
+    """Return the value of each linear parameter that alone gives the measured friction, shape (K, p)."""
     data, law = whole.data, whole.law
     met = float(np.abs(np.bincount(data.group, data.tau if data.count is None else data.count * data.tau) / data.samples).max())
     speed = np.array([np.abs(data.w).min(), np.abs(data.w).max()])
@@ -189,9 +189,9 @@ def _prior_deviations(whole: Moments) -> Array:
 
 
 def _signed(mean: Array, covariance: Array, signed: int) -> tuple[Array, Array, Array]:
-    """Probability that the first `signed` of normal variables are positive, in the logarithm, and their moments if they are.
+    """Return the log probability that the first `signed` normal variables are positive, and the moments given that they are.
 
-    One variable after the other is cut at zero, which moves those that are correlated with it (Mendell and Elston).
+    Variables are cut at zero one after the other; each cut changes the variables correlated with it (Mendell and Elston).
     """
     mean, covariance, log = mean.copy(), covariance.copy(), np.zeros(len(mean))
     for i in range(signed):

@@ -1,14 +1,15 @@
-"""Which law and load: laws compete by how well they predict all torques, loads by errors on what was left out of their fit.
+"""Selection of law and load: laws compete by their marginal likelihood, loads by their held-out errors.
 
-1. For each load on offer, each way in which directions may differ, and each wave of friction with position, all laws are weighed
-   (`plausibility`, `mixture`).
-2. The most plausible law of each is fitted. The simplest side wins that no other beats by `RIVAL` standard errors of the held-out
-   error; waves are less simple than a load. Left out are all round trips of one speed at a time, so that a curve has to predict
-   speeds that it has not seen; at the slowest and the fastest speed, beyond which no law needs to reach, and in general motion
-   single round trips.
-3. With these the law is chosen whose friction is closest to what all laws together expect; the simplest of those that are nearly
-   as close.
-4. Intervals and band hold what other laws allow, each by how plausible it is (`widening`); names are claimed by shares.
+A side is a combination of a load, a difference between the directions, and waves of friction with position.
+
+1. For each side, all laws are weighed by their plausibility (`plausibility`, `mixture`).
+2. The most plausible law of each side is fitted, and its held-out error is computed. The simplest side that no other side beats
+   by `RIVAL` standard errors wins; waves count as less simple than a load. All round trips of one speed are left out together,
+   so the curve must predict a new speed. At the slowest and fastest speed, beyond which no law has to predict, and in general
+   motion, single round trips are left out.
+3. On the winning side, the law is chosen whose friction is closest to the expectation of all laws; among laws that are nearly as
+   close, the simplest.
+4. Intervals and band cover other plausible laws (`widening`); a Stribeck effect is claimed by the share of laws with one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,20 +30,20 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer, quantity_named
 from stribeck.ident.laws.parameter import verdict
 
-RIVAL = 2.0             # standard errors by which a load, or what is rarer (a tool, directions that differ), must win
-ORDER = ("none", "normal", "torque", "bending", "components", "load")     # which load wins an exact tie
-NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # waves: friction is the same in all positions
-_SLOW = 2               # nonlinear parameters from which laws compete only with the load, and the waves, that were chosen
-_NEEDED = 0.5           # share of the laws that another one needs, from which it competes
-_PLAUSIBLE = 0.02       # share from which a law is fitted and may be chosen
-_LIKELY = 0.5           # share of a Stribeck effect from which a law that has one may be chosen
-_AS_GOOD = 1.005        # times the error of a load, up to which waves without it predict as well
-_AS_NEAR = 0.5          # standard deviations from what is expected, up to which a law is as close as the closest
+RIVAL = 2.0             # standard errors by which a load, an unknown tool or a difference between directions must win
+ORDER = ("none", "normal", "torque", "bending", "components", "load")     # order of preference in an exact tie
+NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # no waves: friction is the same in all positions
+_SLOW = 2               # laws with so many nonlinear parameters compete only on the winning side
+_NEEDED = 0.5           # total share of the needed laws (`Law.needs`) from which a law competes
+_PLAUSIBLE = 0.02       # least share of a law that is fitted and may be chosen
+_LIKELY = 0.5           # share of a Stribeck effect from which a law with one may be chosen
+_AS_GOOD = 1.005        # times the error with a load, up to which waves without a load predict equally well
+_AS_NEAR = 0.5          # standard deviations from the expectation, up to which a law is as close as the closest
 
 
 @dataclass(frozen=True)
 class _Side:
-    """A load, a way in which the directions differ, and waves with position, with the laws that compete for them."""
+    """A load, a difference between the directions, and waves with position, with the laws that compete for them."""
 
     load: str
     way: str
@@ -57,16 +58,20 @@ class _Side:
 
     @property
     def plausible(self) -> list[Law]:
-        """Laws that may be chosen: with a fall at low speed where that or no other is likely, others unless it is claimed."""
+        """Laws that may be chosen.
+
+        Laws with a Stribeck effect may be chosen if the effect is likely, or if rising laws are implausible; laws without one
+        may be chosen unless the effect is claimed.
+        """
         mixture, effect = self.contest.mixture, self.contest.mixture.stribeck_share
         falling = effect > _LIKELY or mixture.rising_share < 1.0 - CLAIM
         return [law for law, share in zip(self.contest.laws, mixture.shares, strict=True) if share >= _PLAUSIBLE and (
             falling if law.knee else effect < CLAIM)] or [self.most_plausible.whole.law]
 
     def closest(self) -> Best:
-        """The fit that comes closest to what is expected, the simplest of those that are nearly as close.
+        """Return the fit closest to the expectation of all laws; among fits that are nearly as close, the simplest.
 
-        One that runs into the end of a parameter's range, where it means another law, only if all do.
+        Fits with a parameter at the end of its range, where the law becomes another law, count only if all fits are such.
         """
         fits = [self.contest.fit(law) for law in self.plausible]
         fits = [fit for fit in fits if not fit.at_bound] or fits
@@ -76,14 +81,14 @@ class _Side:
         return fits[min(near)[-1]]
 
     def held_out(self, fit: Best, noise: Noise) -> tuple[Array, float]:
-        """Errors of round trips left out, see `held_out_errors`."""
+        """Return the held-out errors, see `held_out_errors`."""
         data = self.contest.data
         return held_out_errors(data, fit.whole.law, noise, fit.values, blocks_of_trips(speed_of_trips(data)))
 
 
 @dataclass(frozen=True)
 class _Race:
-    """Sides, the simplest first, with the fits of their most plausible laws, and how these predict what was left out.
+    """Sides, the simplest first, with the fits of their most plausible laws and the held-out errors of these fits.
 
     Attributes
     ----------
@@ -103,19 +108,19 @@ class _Race:
 
     @classmethod
     def of(cls, sides: list[_Side], noise: Noise, without_load: bool) -> "_Race":
-        """Sides judged by one noise model, where friction without a load is on offer or not."""
+        """Compute the held-out errors of sides with one noise model; `without_load`: whether friction without load competes."""
         fits = [side.most_plausible for side in sides]
         errors, plain = zip(*(side.held_out(fit, noise) for side, fit in zip(sides, fits, strict=True)), strict=True)
         return cls(sides, fits, list(errors), list(plain), [_no_load(fit) if without_load else "" for fit in fits])
 
     def joined(self, more: "_Race") -> "_Race":
-        """With sides that are less simple."""
+        """Return the race with further, less simple sides."""
         return _Race(self.sides + more.sides, self.fits + more.fits, self.errors + more.errors, self.plain + more.plain,
                      self.dismissed + more.dismissed)
 
     @property
     def speed(self) -> Groups:
-        """Which of the distinct speeds each round trip has."""
+        """Index of the speed of each round trip among the distinct speeds."""
         return speed_of_trips(self.sides[0].contest.data)
 
     @property
@@ -125,7 +130,7 @@ class _Race:
 
 
 def _likely(sides: Sequence[_Side]) -> list[Law]:
-    """Laws that are plausible on any of the sides."""
+    """Return the laws that are plausible on at least one of the sides."""
     return list(dict.fromkeys(law for side in sides for law, share in zip(side.contest.laws, side.contest.mixture.shares,
                                                                           strict=True) if share >= _PLAUSIBLE))
 
@@ -141,18 +146,18 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     data : FitPoints
         Points; its own `load` is ignored.
     loads : mapping of str to ndarray or None
-        Loads on offer by name; "none" is None, "components" has a column for each.
+        Loads that compete, by name; "none" is None, "components" has a column for each component.
     laws : tuple of str
-        Laws on offer; default those that compete where none is named.
+        Laws that compete; default all laws with `Law.competes`.
     directional : mapping of str to mapping of str to ndarray, optional
-        Differences between the directions on offer: name -> their columns, as in `FitPoints.nuisance`. Default: "none".
+        Differences between the directions that compete: name -> columns, as in `FitPoints.nuisance`. Default: "none".
     components : tuple of str
-        What the columns of the load "components" are.
+        Names of the columns of the load "components".
     places : mapping of str to mapping of str to ndarray, optional
-        Waves of friction with position on offer, in the same form. The first, by default "none", competes with all loads; the
-        others with the load that was chosen with it and without a load, where there is a load, or a fit is `uneven`.
+        Waves of friction with position that compete, in the same form. The first, by default "none", competes with all loads.
+        The others compete with the winning load and without load, if a load wins, or if the fit is `uneven`.
     uneven : callable, optional
-        Whether residuals of a fit without a load show structure over position.
+        Function that returns whether residuals of a fit without load vary with position.
 
     Returns
     -------
@@ -173,10 +178,11 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
              if any(load == "none" or law.with_load for law in quick)]
     if not sides:
         speeds = int(speed_classes(data.w).max()) + 1
-        raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}")
+        raise FitError(f"{speeds} different speed(s) are too few for the law(s) {', '.join(law.name for law in named)}; measure "
+                       "more speeds")
     sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
                                  ORDER.index(side.load)))
-    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise        # one, so that errors compare
+    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise        # the same for all: errors compare
     race = _Race.of(sides, noise, "none" in loads)
     k = race.winner
     if others and (sides[k].load != "none" or uneven(with_intervals(race.fits[k], "none").of_points(sides[k].whole))):
@@ -192,7 +198,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
     fit = with_intervals(best, side.load)
     if len(side.contest.laws) > 1:
         fit = widened(fit, side.contest.mixture)
-    # other loads that the winner does not beat, with the Coulomb friction each gives
+    # other loads that the winner does not beat, with their Coulomb friction
     alike = {other.load: other.contest.fit(best.whole.law).values["coulomb"] for i, other in enumerate(sides)
              if (other.way, other.place) == (side.way, side.place) and other.load not in (side.load, "none", "components")
              and not dismissed[i] and not _beats(errors[k], errors[i], speed, RIVAL)}
@@ -209,14 +215,14 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
 
 def _side(data: FitPoints, laws: Sequence[Law], load: tuple[str, Array | None], way: tuple[str, Mapping[str, Array]],
           place: tuple[str, Mapping[str, Array]], components: tuple[str, ...]) -> _Side:
-    """The same points for every law, with the load, the directions and the waves that it takes; fits see them condensed."""
+    """Return a side: the points with its load, differences and waves, and the contest of the laws for the condensed points."""
     whole = replace(data, load=load[1], components=components if load[0] == "components" else (),
                     nuisance={**data.nuisance, **way[1], **place[1]})
     return _Side(load[0], way[0], place[0], whole, Contest.of(whole.condensed(), _taking(laws, load[0])))
 
 
 def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
-    """With laws of several nonlinear parameters; those that need others only where these are plausible, taken together."""
+    """Add laws with several nonlinear parameters to a contest; laws with `needs` only if these are plausible together."""
     contest = contest.with_laws([law for law in laws if not law.needs])
     share = dict(zip((law.name for law in contest.laws), contest.mixture.shares, strict=True))
     called = [law for law in laws if law.needs and (share.keys().isdisjoint(law.needs) or sum(
@@ -225,12 +231,12 @@ def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:
-    """Laws that can grow with the load where there is one; without one none that is another law then."""
+    """Return the laws that fit a load: with a load, laws with load coefficients; without, no law that equals another then."""
     return [law for law in laws if law.with_load] if load != "none" else [law for law in laws if law.competes] or list(laws)
 
 
 def _table(sides: Sequence[_Side], dismissed: Sequence[str], held_out: Sequence[Mapping[str, float]]) -> Iterator[Candidate]:
-    """All candidates, with the held-out errors that are known."""
+    """Yield all candidates, with the held-out errors that were computed."""
     for side, reason, known in zip(sides, dismissed, held_out, strict=True):
         for law, share in zip(side.contest.laws, side.contest.mixture.shares, strict=True):
             count = len(law.parameters(side.load != "none", side.whole.components)) + len(side.whole.nuisance)
@@ -238,24 +244,24 @@ def _table(sides: Sequence[_Side], dismissed: Sequence[str], held_out: Sequence[
 
 
 def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -> FitResult:
-    """A note where another load predicts as well, by which Coulomb friction without load is another."""
+    """Add a note if another load predicts equally well, but gives another Coulomb friction."""
     coulomb = fit.parameters["coulomb"]
     if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
         return fit
-    apart = [f"the {other} load fits as well, with {value:.4g} for coulomb" for other, value in alike.items()
+    apart = [f"the {other} load fits equally well, with coulomb = {value:.4g}" for other, value in alike.items()
              if not coulomb.low <= value <= coulomb.high]
     if not apart:
         return fit
-    note = f"{'; '.join(apart)}; within the loads that were met both give the same friction"
+    note = f"{'; '.join(apart)}; all fits agree over the tested loads"
     return replace(fit, parameters={**fit.parameters, "coulomb": replace(coulomb, note=note)})
 
 
 def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> FitResult:
-    """The fit, unsure of its load where waves predict as well: each with its Coulomb friction, which the interval then holds."""
+    """Widen the intervals of Coulomb friction and load coefficients if waves without load predict equally well."""
     if not waves:
         return fit
-    note = (f"friction that waves with position, {waves[0][0]}, and does not grow with the load predicts as well: round trips "
-            "under other loads in the same positions, by other postures or a payload, would tell")
+    note = (f"friction that varies with position, {waves[0][0]}, and does not grow with the load predicts equally well; to tell "
+            "them apart, add round trips at the same positions under other loads (other postures, or a payload)")
     levels = [coulomb for _, coulomb in waves]
     parameters = dict(fit.parameters)
     for name, entry in fit.parameters.items():
@@ -274,7 +280,7 @@ def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> Fi
 
 
 def _simplest_of_the_best(errors: Sequence[Array], dismissed: Sequence[str], speed: Groups) -> int:
-    """First side, in order of complexity, that no other beats."""
+    """Return the index of the simplest side that no other side beats."""
     alive = [k for k in range(len(errors)) if not dismissed[k]] or [0]
     for k in alive:
         if not any(_beats(errors[other], errors[k], speed, RIVAL) for other in alive):
@@ -283,7 +289,7 @@ def _simplest_of_the_best(errors: Sequence[Array], dismissed: Sequence[str], spe
 
 
 def _beats(errors: Array, others: Array, speed: Groups, margin: float) -> bool:
-    """Whether errors are smaller than others by so many standard errors, both over round trips and over speeds."""
+    """Return whether errors are smaller than others by so many standard errors, both over round trips and over speeds."""
     better = others - errors
     means = np.bincount(speed, better) / np.bincount(speed)
     return all(bool(part.mean() > margin * part.std(ddof=1) / np.sqrt(len(part)) > 0.0) for part in (better, means))
@@ -293,7 +299,7 @@ _MATTERS = 0.02         # least part of friction that a load must explain over i
 
 
 def _no_load(fit: Best) -> str:
-    """Why friction of a fit does not depend on its load, or an empty text; a reason only where no load is on offer."""
+    """Return the reason why the load of a fit cannot win (friction hardly depends on it), or an empty text."""
     data, law = fit.whole.data, fit.whole.law
     if data.load is None:
         return ""

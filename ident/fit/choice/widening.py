@@ -1,8 +1,7 @@
-"""Intervals that hold what other laws allow, each by how plausible it is.
+"""Intervals and band that cover other laws, weighted by their plausibility.
 
-The interval of a parameter under the chosen law is moved out on either side as far as the quantile of the mixture of all laws
-that have the parameter lies beyond that of the chosen law alone. Friction's band is widened until it holds as much of the
-mixture.
+On each side, the interval of a parameter is widened by the distance from the quantile under the chosen law to the quantile under
+the mixture of all laws with this parameter. The friction band is widened until it contains 95 % of the mixture.
 """
 
 from dataclasses import replace
@@ -14,18 +13,18 @@ from stribeck.ident.fit.choice.mixture import Mixture, Normals
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.laws.parameter import Parameter, verdict
 
-AS_WELL = 0.05          # share from which another law is named beside the chosen one
+AS_WELL = 0.05          # share from which another law is named in addition to the chosen law
 _LEVEL = 0.95
 _ENDS = (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
-_LEAST = 0.02           # part of an interval by which it has to become wider, or it stays
+_LEAST = 0.02           # least widening, as a part of the interval
 
 
 def widened(fit: FitResult, mixture: Mixture) -> FitResult:
-    """The fit with intervals and a band that hold what other laws allow, and with the share of a Stribeck effect."""
+    """Widen intervals and band of a fit to cover other laws, and add the plausibility of a Stribeck effect."""
     shares = sorted(((share, one.law.name) for share, one in zip(mixture.shares, mixture.evidences, strict=True)
                      if one.law.name != fit.law and share >= AS_WELL), reverse=True)
     named = ", ".join(f"{name} ({share:.0%} plausible)" for share, name in shares)
-    note = f"the interval also holds what other laws allow: {named}" if named else ""
+    note = f"the interval also covers other plausible laws: {named}" if named else ""
     parameters = {}
     for name, mine in fit.parameters.items():
         every, own = mixture.parameter(name), mixture.parameter(name, fit.law)
@@ -46,10 +45,10 @@ def _with_others(mine: Parameter, every: Normals, own: Normals, note: str) -> Pa
 
 
 def _further(fit: FitResult, mixture: Mixture) -> Array:
-    """By how much the band of friction is wider at speeds, at the middle load; shape (speeds, 2).
+    """Return speeds and the widening of the friction band there, at the median load; shape (speeds, 2).
 
-    The interval at a speed reaches as far from the fit to both sides as 95 % of the mixture lie, whose deviations grow by as much
-    as the fit's own interval exceeds what the mixture says of its law.
+    The interval at a speed contains 95 % of the mixture. The deviations of the mixture are first scaled by the ratio of the fit's
+    own interval to the interval that the mixture gives for the chosen law.
     """
     chosen, band = fit.predict(mixture.speeds, mixture.load), fit.interval(mixture.speeds, mixture.load)
     every, own = mixture.friction(), mixture.friction(fit.law)

@@ -1,9 +1,9 @@
-"""Whether what goes round the control loop biases the fit of a joint's general motion, by the motion that was commanded.
+"""Test whether feedback through the control loop biases the fit of a joint's general motion, with the commanded motion.
 
-See `durbin_wu_hausman`. The law's nonlinear parameters are held; its linear ones, inertia, scale of the torque and difference
-between the directions are told by instruments: the same columns along the commanded motion. Bias counts where it is beyond chance
-and moves a parameter by half of its interval's half width or more; the fit then takes the estimates by instruments. It is worth a
-word where it is beyond the interval.
+See `durbin_wu_hausman`. The law's nonlinear parameters are fixed. Its linear parameters, inertia, torque scale and difference
+between the directions are also estimated by instrumental variables: the same columns along the commanded motion. Bias counts if
+it is beyond chance and moves a parameter by at least half of its interval's half width; the fit then uses the estimates by
+instrumental variables. A finding reports bias beyond the interval.
 """
 
 from collections.abc import Mapping
@@ -24,29 +24,29 @@ from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.strokes import REST_TOLERANCE
 
 CLEAN, BIASED, UNTESTED = "clean", "biased", "not tested"
-LEVEL = 0.01            # chance that a joint without bias is called biased
-MATTERS, NAMED = 0.5, 1.0       # of the half width of a parameter's interval, from which bias counts, and is worth a word
-WEAK = 23.0            # first-stage F below which bias of instruments may exceed a tenth of that of least squares
+LEVEL = 0.01            # probability that a joint without bias is called biased
+MATTERS, NAMED = 0.5, 1.0       # least bias over half width that counts, and that a finding reports
+WEAK = 23.0             # first-stage F below which bias by instruments may exceed a tenth of the bias of least squares
 
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """What instruments say of a fit by least squares.
+    """Test of a least-squares fit with instrumental variables.
 
     Attributes
     ----------
     verdict : str
         "clean", "biased" or "not tested".
     note : str
-        Why it was not tested, or needs no test.
+        Why the fit was not tested, or needs no test.
     first_stage : float, optional
-        Least F of the first stages.
+        Least F statistic of the first stages.
     contrasts : dict of str to Contrast
-        Estimates of each linear parameter side by side.
+        Both estimates of each linear parameter.
     asked : tuple of str
-        Parameters whose columns may go with the error.
+        Parameters whose columns may correlate with the error.
     biased, named : tuple of str
-        Those of which bias counts, and is worth a word.
+        Parameters whose bias counts, and parameters whose bias a finding reports.
     """
 
     verdict: str
@@ -59,7 +59,7 @@ class ClosedLoop:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What a calibration keeps of it."""
+        """Entries of the test in a calibration file."""
         parameters = {name: {"least_squares": one.least_squares, "instruments": one.instruments, "std_error": one.std_error,
                              "p": one.p} for name in self.asked for one in (self.contrasts[name],)}
         return {"verdict": self.verdict, **({"note": self.note} if self.note else {}),
@@ -67,9 +67,10 @@ class ClosedLoop:
                 **({} if self.first_stage is None else {"first_stage": self.first_stage, "parameters": parameters})}
 
     def corrected(self, fit: FitResult) -> FitResult:
-        """A fit by least squares as instruments have it, where it is biased.
+        """Replace the estimates of a biased fit by those of instrumental variables.
 
-        Intervals move along and are as much wider as instruments are less sure; they still hold misfit and other laws.
+        Intervals move with the estimates and are widened by the ratio of the standard errors; they still include misfit and
+        other laws.
         """
         if self.verdict != BIASED:
             return fit
@@ -93,7 +94,7 @@ NO_COMMANDS = ClosedLoop(UNTESTED, "no position references (q_cmd) in the log, o
 
 
 def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
-    """Hold a fit of general motion against instruments along the motion that was commanded, at the same points."""
+    """Test a fit of general motion with instruments along the commanded motion, at the same points."""
     data, law = fit.data, law_named(fit.law)
     assert data is not None
     if np.ptp(commanded.q) < REST_TOLERANCE:
@@ -117,15 +118,16 @@ def closed_loop(fit: FitResult, commanded: Motion) -> ClosedLoop:
 
 
 def loop_findings(joint: str, test: ClosedLoop, fit: FitResult) -> tuple[Finding, ...]:
-    """A word where least squares are biased beyond their intervals; `fit` is as instruments have it."""
+    """Return a finding if least squares are biased beyond their intervals; `fit` has the estimates by instruments."""
     if not test.named:
         return ()
-    said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instruments {now.value:.4g} ± "
-                     f"{now.half_width or 0.0:.2g}{'' if now.unit == '1' else f' {now.unit}'}"
+    said = "; ".join(f"{name} by least squares {test.contrasts[name].least_squares:.4g}, by instrumental variables "
+                     f"{now.value:.4g} ± {now.half_width or 0.0:.2g}{'' if now.unit == '1' else f' {now.unit}'}"
                      for name in test.named for now in (_parameter(fit, name),))
-    return (Finding(joint, "closed loop", f"{joint}: noise of positions, or torque that the model lacks, goes round the control "
-                    f"loop and biases least squares: {said}. The calibration takes the instruments, which follow the commanded "
-                    "motion. Quicker and larger motion, a finer encoder and a stiffer loop make the bias small"),)
+    return (Finding(joint, "closed loop", f"{joint}: the control loop feeds position noise or unmodelled torque back into the "
+                    f"motion, which biases least squares: {said}. The calibration takes the estimates by instrumental variables, "
+                    f"which follow the commanded motion. Faster and larger motion, a finer "
+                    "encoder and a stiffer loop reduce the bias"),)
 
 
 def _parameter(fit: FitResult, name: str) -> Parameter:

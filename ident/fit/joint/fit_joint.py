@@ -1,4 +1,4 @@
-"""Fit of one joint: from its points, or from its motion, to parameters, gravity check and candidates."""
+"""Fit of one joint, to points of round trips or to general motion: parameters, gravity check, candidates and findings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,21 +40,21 @@ from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 
-MATTERS = 0.05          # only loads that reach this part of friction are worth a coefficient
-PRIOR = {"delay": DELAY, "drift": 0.05}     # a warm arm drifts by a few per cent
-_DELAY = 0.01           # s; a delay is fitted where this much would shift friction
+MATTERS = 0.05          # least load, as a part of friction, that is worth a coefficient
+PRIOR = {"delay": DELAY, "drift": 0.05}     # standard deviations of the priors; a warm arm drifts by a few per cent
+_DELAY = 0.01           # s; a delay is fitted if this delay would shift friction
 _DELAY_SHIFT = 0.01     # by this fraction
 _DRIFT_ROUND_TRIPS = 12
-_REDUCTION = Parameter(1.0, 1e-3, 0.998, 1.002, "1", "identified")      # by how much friction of round trips without noise is off
-_SHOWN = 5              # round trips that are listed
+_REDUCTION = Parameter(1.0, 1e-3, 0.998, 1.002, "1", "identified")      # error of the reduction to round trips without noise
+_SHOWN = 5              # most round trips that a message lists
 _LOADS = ("normal", "torque", "bending")
-_ARM = 0.1              # m; by no longer an arm does a bearing turn a force into friction
-_APART = 0.1            # part of a component's variation that the others must leave, or they look the same
+_ARM = 0.1              # m; longest lever arm with which a bearing turns a force into friction
+_APART = 0.1            # least part of a component's variation that other components must not explain
 
 
 @dataclass(frozen=True)
 class JointFit:
-    """Everything known about one joint after the fit; its points are in the torque basis of the options."""
+    """Result of the fit of one joint; its points are in the torque basis of the options."""
 
     points: pd.DataFrame
     fit: FitResult
@@ -69,24 +69,24 @@ class JointFit:
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
                    beside: Mapping[str, Parameter] | None = None, q: Array | None = None,
                    doubts: Doubts | None = None) -> JointFit:
-    """Fit one joint's points: gravity is checked, then laws and loads compete.
+    """Fit one joint's points of round trips: check gravity, then let laws and loads compete.
 
     Parameters
     ----------
     points : DataFrame
-        Of the joint, see `round_trips`.
+        Points of the joint, see `round_trips`.
     mechanism : Mechanism
-        The model.
+        Rigid-body model.
     name : str
-        The joint.
+        Name of the joint.
     options : Options, optional
-        What may be chosen from.
+        Options of the fit.
     beside : mapping of str to Parameter, optional
-        Scale and offset where they were fitted beside an unknown tool.
+        Scale and offset, if they were fitted together with an unknown tool.
     q : ndarray, shape (N, n), optional
-        Positions of all joints at the points; with them a note can say which payload would vary a load.
+        Positions of all joints at the points; needed for the advice which payload would vary a load.
     doubts : callable, optional
-        What the model leaves open of friction.
+        Uncertainty of the rigid-body torque, see `Doubts`.
 
     Raises
     ------
@@ -155,30 +155,33 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit = uncertain(fit, gravity["scale"])
     findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
     findings += place_finding(name, fit, float(np.median(odd)), place)
-    findings += [Finding(name, "torque basis", f"{name} stays in the drive's torque: its scale against gravity is "
-                        f"{gravity['scale'].verdict}")] if options.torque_basis != "drive" and scale is None else []
+    findings += [Finding(name, "torque basis", f"{name}: friction stays in the drive's torque, without gravity correction: "
+                         f"the torque scale against gravity is {gravity['scale'].verdict}; add postures in which gravity "
+                         "varies more")] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
-        findings.append(Finding(name, "correlation", f"{name}: the friction levels of successive round trips correlate by "
-                                f"{fit.serial:.2f}, as where it wanders over minutes; the intervals allow "
-                                "for it. Another order of speeds, or several runs (--repeats), would show whether it stays"))
+        findings.append(Finding(name, "correlation", f"{name}: friction drifted slowly: the friction levels of successive round "
+                                f"trips have an autocorrelation of {fit.serial:.2f}; the intervals are widened for it. Measure "
+                                "the speeds in another order, or in several runs (--repeats), to see whether the drift stays"))
     findings += _undecided(name, fit)
     findings += _outlying(name, points, group, wrong)
     if options.load == "components" and not components:
-        findings.append(Finding(name, "components", f"{name}: {alike}; postures that vary them apart would give each a "
-                                                    "coefficient"))
+        findings.append(Finding(name, "components", f"{name}: {alike}; the fit has no load coefficient. Add postures in which "
+                                                    "these loads vary independently"))
     if options.load not in ("auto", "none", "components") and options.load not in loads:
         values = points[options.load].to_numpy(dtype=float)
-        met = (f"{values.min():.3g} to {values.max():.3g} were met, against {float(np.median(odd)):.3g} of friction"
-               if np.isfinite(values).all() else "the arm file states no bearing, or rigid bodies do not tell the load")
-        findings.append(Finding(name, "load", f"{name}: the load {options.load} varied too little, or is too small, to show "
-                                              f"whether friction grows with it ({met}); the fit has none"))
+        met = (f"load {values.min():.3g} to {values.max():.3g}, median friction {float(np.median(odd)):.3g}"
+               if np.isfinite(values).all() else
+               "load unknown: the arm file states no bearing, or the rigid-body model does not determine the load")
+        findings.append(Finding(name, "load", f"{name}: the requested {options.load} load varies too little, or is too small, "
+                                              f"to show whether friction grows with it ({met}). The fit has no load "
+                                              "coefficient; add postures or a payload that vary this load"))
     known = {"scale"} if scale is not None else set()
     if directional != "driving":
-        known |= set(beside or ())              # whose intervals hold what the tool leaves open
+        known |= set(beside or ())              # their intervals include the uncertainty of the tool
     gravity |= {key: entry for key, entry in difference.items() if key not in known}
     if options.directional == "driving" != directional:
-        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so driving it and being driven "
-                                                    "back by it are alike"))
+        findings.append(Finding(name, "directions", f"{name}: friction does not grow with a load, so it cannot differ between "
+                                                    "driving and back-driving; leave --directional driving out"))
     if not data.prismatic:
         findings += _shifted(name, points, odd, group)
     findings += [*directions(name, directional, fit, gravity), *offset_finding(name, gravity, float(np.median(odd)))]
@@ -190,8 +193,8 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
                     whole: bool = True, reference: Log | None = None) -> JointFit:
     """Fit one joint's general motion: laws, loads and differences between the directions compete.
 
-    With `doubts`, what the model's torque may be beside what it is, is fitted along. `whole`: see `fit_motion`. With a
-    `reference`, the same log along the motion that was commanded, bias by the closed loop is found and taken out.
+    With `doubts`, the uncertainty of the model's torque is fitted as nuisance parameters. `whole`: see `fit_motion`. With a
+    `reference`, the log along the commanded motion, bias from the closed loop is detected and removed.
 
     Raises
     ------
@@ -238,40 +241,41 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
 
 
 def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
-    """A finding where the data leave open whether friction has a Stribeck effect."""
+    """Return a finding if the data do not decide whether friction has a Stribeck effect."""
     if not fit.undecided:
         return ()
     alike = [f"{one.law} {one.share:.0%}" for one in sorted(fit.candidates, key=lambda one: -one.share)
              if (one.load, one.directional, one.place) == (fit.load, fit.directional, fit.place) and one.share >= AS_WELL]
     return (Finding(name, "law", f"{name}: low-speed excess, shape undecided: a Stribeck effect is {fit.stribeck_share:.0%} "
-                    f"plausible (laws: {', '.join(alike)}). The band of friction holds all of them within the tested speeds; "
-                    "more round trips at low speeds would settle the shape"),)
+                    f"plausible (laws: {', '.join(alike)}). The friction band includes all these laws within the tested speeds; "
+                    "add round trips at low speeds to decide the shape"),)
 
 
 def _outlying(name: str, points: pd.DataFrame, group: Groups, wrong: np.ndarray) -> tuple[Finding, ...]:
-    """A word about round trips that lie far off all others."""
+    """Return a finding if round trips are outliers."""
     if not wrong.any():
         return ()
     found = points.groupby(group)[["speed", "t"]].mean()[wrong].sort_values("speed")
     shown = ", ".join(f"{speed:.3g}" for speed in found["speed"][:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
-    return (Finding(name, "outliers", f"{name}: {wrong.sum()} of {len(wrong)} round trips lie far off all others, at speeds "
-                    f"{shown}, and count less; look at what happened there, or give all the same weight with --loss squares",
+    return (Finding(name, "outliers", f"{name}: {wrong.sum()} of {len(wrong)} round trips are outliers, at speeds {shown}; they "
+                    "count less in the fit. Find out what happened in them, or give all round trips the same weight with "
+                    "--loss squares",
                     float(found["t"].min())),)
 
 
 def _shifted(name: str, points: pd.DataFrame, friction: Array, group: Groups) -> tuple[Finding, ...]:
-    """A word where gravity looks like that of other positions."""
+    """Return a finding if the measured gravity torque fits shifted positions better."""
     even, gravity, rate, speed = (points[key].to_numpy(dtype=float) for key in ("even", "gravity", "gravity_rate", "speed"))
     shift = zero_shift(even, gravity, rate / speed, friction, group)
     if shift is None:
         return ()
-    return (Finding(name, "zero", f"{name}: torque looks like gravity at positions {shift[0]:+.3f} ± {shift[1]:.3f} rad from "
-                    "those in the log: its zero_offset in the arm file, or the place of the model's masses, is off; so are "
-                    "loads"),)
+    return (Finding(name, "zero", f"{name}: torque follows the model's gravity better with positions shifted by "
+                    f"{shift[0]:+.3f} ± {shift[1]:.3f} rad, so the computed loads are wrong, too. Check its zero_offset in the "
+                    "arm file and the model's centres of mass"),)
 
 
 def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str]) -> None:
-    """Refuse a normal load for joints without a bearing; names the missing keys."""
+    """Refuse a normal load for joints without a bearing; the message names the missing keys."""
     for name in joints if options.load == "normal" else ():
         if name in mechanism.names and mechanism.bearings[mechanism.names.index(name)] is None:
             raise InputError(f"load = \"normal\" needs joints.{name}.bearing with pin_radius, friction_arm and bending_arm "
@@ -279,7 +283,7 @@ def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str])
 
 
 def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
-    """Loads that varied enough to carry a coefficient, and the ranges of those that matter but did not vary."""
+    """Return the loads that vary enough for a coefficient, and the ranges of loads that are large enough but do not vary."""
     friction = float(points["odd"].median())
     offered: dict[str, Array | None] = {"none": None}
     still: dict[str, tuple[float, float]] = {}
@@ -297,10 +301,10 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
 
 
 def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tuple[tuple[str, ...], str]:
-    """Components of the bearing's load that can have coefficients of their own, and why there are none.
+    """Return the load components that can have their own coefficients, or the reason if there are none.
 
-    They have to vary, at low speed too (centrifugal loads do not), reach friction by an arm of `_ARM`, and not be combinations of
-    each other and a constant.
+    A component must vary, also at low speed (centrifugal loads do not), matter for friction with a lever arm of `_ARM`, and not
+    be a combination of the other components and a constant.
     """
     if options.load not in ("auto", "components") or options.directional == "driving":
         return (), ""
@@ -310,24 +314,25 @@ def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tupl
         values = points[name].to_numpy(dtype=float)
         reach = (1.0 if name != "bending" else 1.0 / _ARM) if prismatic else (1.0 if name == "bending" else _ARM)
         if prismatic and name == "axial":
-            continue                        # it is what the drive gives
+            continue                        # the axial force is the force of the drive
         if np.isfinite(values).all() and np.ptp(values[slow]) > max(VARIED * values.max(), MATTERS * friction / reach):
             varied[name] = (values - values.mean()) / np.std(values)
     if tuple(varied) in ((), ("bending",)):
-        return (), "neither its radial nor its axial load varies"
+        return (), "neither the radial nor the axial load of its bearing varies enough"
     for name, column in varied.items():
         others = np.column_stack([np.ones_like(column), *(other for key, other in varied.items() if key != name)])
         left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
         if np.std(left) < _APART:
-            return (), f"its {' and '.join(varied)} loads vary together, so that their parts of friction cannot be told apart"
+            return (), (f"the {' and '.join(varied)} loads of its bearing vary together, so their parts of friction cannot be "
+                        "separated")
     return tuple(varied), ""
 
 
 def nuisance(points: pd.DataFrame, trips: int, drift: bool = True, ordered: bool = False) -> dict[str, Array]:
-    """Columns fitted along: what a delayed torque signal and a slow drift, alike in all runs, do to the odd part.
+    """Return nuisance columns: effects of a delayed torque signal, and of a slow drift that is the same in all runs.
 
-    Few round trips cannot tell a drift; where speeds were measured in their order it counts all the same: intervals then have
-    to hold what it may have been.
+    Few round trips cannot identify a drift. If speeds were measured in order, the drift column is needed all the same, so that
+    intervals include a possible drift.
     """
     odd, rate = points["odd"].to_numpy(dtype=float), points["gravity_rate"].to_numpy(dtype=float)
     columns = {}
@@ -343,32 +348,32 @@ def nuisance(points: pd.DataFrame, trips: int, drift: bool = True, ordered: bool
 
 def _unidentifiable(fit: FitResult, still: dict[str, tuple[float, float]], mechanism: Mechanism, joint: int,
                     q: Array | None = None, least: float = 0.0) -> dict[str, Parameter]:
-    """Load coefficients that the data cannot show, because the load was the same everywhere."""
+    """Return load coefficients that the data cannot identify, because the load hardly varied."""
     prismatic = bool(mechanism.prismatic[joint])
     load, (low, high) = max(still.items(), key=lambda item: item[1][1])
     word = "normal load" if load == "normal" else "transmitted force" if prismatic else "transmitted torque"
     tau = unit("coulomb", prismatic)
     found = f"is {high:.3g} {tau} everywhere" if high - low < 0.01 * high else f"stays between {low:.3g} and {high:.3g} {tau}"
-    settle = ("a known payload at another distance from the axis would vary it" if q is None
+    settle = ("a known payload at another distance from the axis would vary the load" if q is None
               else vary_load(mechanism, joint, load, q, least))
-    note = f"the {word} {found}; coulomb is the level at this load. {settle[0].upper()}{settle[1:]}"
+    note = f"the {word} {found}; coulomb is the friction level at this load. {settle[0].upper()}{settle[1:]}"
     return {name: Parameter(None, None, None, None, unit(name, prismatic, load), "unidentifiable", note)
             for name in law_named(fit.law).with_load}
 
 
 def _dated(drift: Parameter | None, points: pd.DataFrame) -> Parameter | None:
-    """The drift, with the moment for which the parameters stand."""
+    """Return the drift, with a note at which time the parameters hold."""
     if drift is None:
         return None
     where = f"the run, t = {points['t'].mean():.0f} s" if points["run"].nunique() == 1 else "each run"
-    return replace(drift, note=f"taken out; the parameters stand for the middle of {where}")
+    return replace(drift, note=f"removed from the fit; the parameters hold for the middle of {where}")
 
 
 def _explained(delay: Parameter | None) -> Parameter:
-    """The torque delay, with the reason where it could not be told."""
+    """Return the torque delay, with the reason if it is not identified."""
     if delay is None:
         return Parameter(None, None, None, None, "s", "unidentifiable",
                          "gravity changes too slowly along the strokes to show a delay")
     if delay.verdict == "unidentifiable":
-        return replace(delay, note="the slope of gravity is too much alike in all postures to tell a delay from viscous friction")
+        return replace(delay, note="the slope of gravity is too similar in all postures to tell a delay from viscous friction")
     return delay

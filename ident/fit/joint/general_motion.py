@@ -1,14 +1,14 @@
 r"""General motion: friction from any logged motion, by inverse dynamics.
 
-The torque of one joint along a motion is linear in what is no friction, too:
+The torque of one joint along a motion is also linear in the terms besides friction:
 
 .. math:: \tau = \tau_f(\dot q) + J \ddot q + g_s \sin q + g_c \cos q + o + \Delta k_v |\dot q|
 
-Inertia and gravity are the joint's own terms (`"joint"`, the others hold) or the model's (`"model"`, with a scale where
-gravity shows it). Both sides are filtered alike, see `motion_points`.
+Inertia and gravity are fitted as the joint's own terms (`"joint"`, if the other joints stand still), or come from the model
+(`"model"`, with a scale if gravity varies enough). Both sides pass the same filter, see `motion_points`.
 
-Directions: a constant difference is the offset o, which friction and drive share; :math:`\Delta k_v` is half the
-difference of viscous friction, so that Coulomb is C ± o and viscous friction k_v ± Δk_v.
+Directions: a constant difference is part of the offset o, together with the offset of the drive's torque. :math:`\Delta k_v` is
+half the difference of viscous friction: Coulomb friction is C ± o, viscous friction k_v ± Δk_v.
 
 References
 ----------
@@ -38,43 +38,43 @@ from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.reduction.round_trips import COLUMNS
 
 RIGID = ("model", "joint")
-_SHOWS = 0.1            # the model has a scale where its gravity varies by this part of what it leaves of the torque
+_SHOWS = 0.1            # least variation of gravity, as a part of the remaining torque, for which a scale is fitted
 DELAY = 0.005           # s; torque signals lag by milliseconds
-_BOTH = 0.1             # part of the points that each direction needs before directions are compared
-OF_MOTION: Mapping[str, Callable[[Motion], Array]] = {      # what is fitted along and follows the motion's derivatives
+_BOTH = 0.1             # least part of the points in each direction for comparing directions
+OF_MOTION: Mapping[str, Callable[[Motion], Array]] = {      # nuisance columns from the motion and its derivatives
     "inertia": lambda motion: motion.view(motion.ddq),
     "scale": lambda motion: motion.view(motion.rigid),
     "delay": lambda motion: -motion.view(np.gradient(motion.rigid, motion.dt)),
     "viscous_difference": lambda motion: motion.view(np.abs(motion.dq))}
-ONE_WAY = 0.98         # mean direction, seen through the filter, from which a point knows one direction only
+ONE_WAY = 0.98         # least mean direction, after the filter, with which a point counts as motion in one direction
 
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
                loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None,
                whole: bool = True) -> FitResult:
-    """Fit friction to general motion: laws, loads, differences between directions and waves compete on passes left out.
+    """Fit friction to general motion: laws, loads, differences between directions and waves compete on left-out passes.
 
-    A pass between two reversals is a group, as a round trip is elsewhere: its samples share ripple and a level of friction,
-    which a reversal renews.
+    A pass between two reversals is a group, like a round trip at constant speed: its samples share ripple and a level of
+    friction, and a reversal changes both.
 
     Parameters
     ----------
     motion : Motion
         See `reduce_motion`.
     rigid : str
-        "joint": inertia and gravity of the joint are fitted along; "model": the model's torque is taken off.
+        "joint": inertia and gravity of the joint are fitted, too; "model": the model's torque is subtracted.
     law : str
         A name in `LAWS`, or "auto".
     directional : str
         "none", "viscous" or "auto".
     loads : sequence of str
-        Loads on offer, "none" for no load part.
+        Loads that compete, "none" for no load part.
     further : tuple of str
-        Laws that compete, too.
+        Further laws that compete.
     doubt : ModelDoubt, optional
-        What the model's torque may be beside what it is, in place of a scale.
+        Uncertainty of the model's torque, fitted instead of a scale.
     whole : bool
-        Whether the torque holds all friction at the joint, so that it cannot but oppose motion.
+        Whether the torque includes all friction at the joint, so that friction must oppose the motion.
 
     Returns
     -------
@@ -84,8 +84,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     Raises
     ------
     FitError
-        If there are too few passes, other joints move though their torques are not the model's, torque opposes motion, or
-        a difference between the directions is asked for which the motion cannot show or friction cannot have.
+        If there are too few passes, other joints move although the model is not used, torque opposes motion, or the requested
+        difference between the directions does not show in the motion or would make friction negative.
     """
     if rigid not in RIGID:
         raise unknown_name("rigid-body torque", rigid, RIGID)
@@ -93,8 +93,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if directional not in ("auto", *ways):
         raise unknown_name("directional", directional, ("auto", *ways))
     if rigid == "joint" and motion.others_move:
-        raise FitError("other joints move meanwhile, and inertia and gravity of one joint cannot stand for that; "
-                       "use the model's rigid-body torque")
+        raise FitError("other joints move at the same time, and the inertia and gravity of one joint cannot describe their "
+                       "torque; use the model's rigid-body torque")
     data = motion_data(motion, rigid, doubt)
     check_groups(data)
     if whole:
@@ -116,7 +116,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
         return chosen({"none": {}})
     if not _both_ways(motion):
-        raise FitError("hardly any of the motion goes the other way at these speeds, so that both directions cannot be "
+        raise FitError("the joint hardly moves in one of the directions at the speeds of the other, so the directions cannot be "
                        "compared; leave --directional out")
     selected = chosen(ways if directional == "auto" else {directional: ways[directional]})
     if (found := _possible(selected)) is not None:
@@ -127,7 +127,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
 
 
 def _possible(fit: FitResult) -> FitResult | None:
-    """The fit with viscous friction below zero in neither direction; None where directions differ by more than that."""
+    """Return the fit with nonnegative viscous friction in both directions; None if the directions differ by too much."""
     name = "viscous_difference"
     if (half := fit.nuisance.get(name)) is None:
         return fit
@@ -136,7 +136,7 @@ def _possible(fit: FitResult) -> FitResult | None:
 
 
 def _both_ways(motion: Motion) -> bool:
-    """Whether each direction has so many of the points at the speeds of the other that a difference can show."""
+    """Return whether each direction has enough points at the speeds of the other to show a difference."""
     dq = motion.dq[motion.points]
     speed = [np.abs(dq[dq > 0.0]), np.abs(dq[dq < 0.0])]
     if min(map(len, speed)) == 0:
@@ -146,7 +146,7 @@ def _both_ways(motion: Motion) -> bool:
 
 
 def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> FitPoints:
-    """Points of general motion, with what is no friction as columns fitted along."""
+    """Return the points of general motion, with nuisance columns for the torque besides friction."""
     tau, columns = motion.view(motion.tau), dict(_rigid_columns(motion, rigid))
     prior = {"delay": DELAY} if "delay" in columns else {}
     if doubt is not None:
@@ -164,39 +164,39 @@ def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> 
 
 
 def law_torque(motion: Motion, fit: FitResult) -> Array:
-    """Friction of a fit as the points see it, shape (N,) [N·m or N]."""
+    """Return the friction of a fit at the points, after the filter, shape (N,) [N·m or N]."""
     return motion.view(fit.predict(motion.speed, motion.loads.get(fit.load)))
 
 
 def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.ndarray]:
-    """Points as a table like that of round trips, where a pass takes the place of a round trip.
+    """Return the points as a table like that of round trips; passes take the place of round trips.
 
-    Points whose filter reaches across a reversal hold friction of both directions; they are fitted, but are no rows.
+    Points whose filter window includes a reversal have friction of both directions; they are fitted, but not in the table.
 
     Parameters
     ----------
     motion : Motion
         See `reduce_motion`.
     friction : ndarray, shape (N,)
-        Friction of the points; `odd` is it in the direction of motion, `even` is what else the torque holds.
+        Friction of the points; `odd` is friction in the direction of motion, `even` the rest of the torque.
 
     Returns
     -------
     table : DataFrame
         Columns as in `round_trips.COLUMNS`.
     rows : ndarray of bool, shape (N,)
-        Which points they are.
+        Which points are in the table.
 
     Raises
     ------
     FitError
-        If there are none: the joint turns back within the reach of the filter.
+        If the table would be empty: the joint always reverses within the filter window.
     """
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > ONE_WAY
     if not rows.any():
-        raise FitError(f"{motion.joint} only twitches: it never moves one way for as long as the filter reaches; a friction "
-                       "level needs longer ways")
+        raise FitError(f"{motion.joint} only twitches: it always reverses within the length of the filter; record longer "
+                       "strokes")
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots
     values = {"segment": motion.between_reversals[motion.points],
@@ -210,7 +210,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
 
 
 def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
-    """Columns of the rigid-body torque, and of the offset."""
+    """Return the columns of the rigid-body torque and of the offset."""
     offset = {"offset": np.ones(len(motion.points))}
     gravity = motion.view(motion.gravity)
     if rigid == "joint":
@@ -219,24 +219,24 @@ def _rigid_columns(motion: Motion, rigid: str) -> Mapping[str, Array]:
         return {"inertia": OF_MOTION["inertia"](motion), **turning, **offset}
     rest = motion.view(motion.tau - motion.rigid)
     names = (*(("scale",) if np.ptp(gravity) > _SHOWS * np.ptp(rest) else ()), "delay", "inertia")
-    return {**{name: OF_MOTION[name](motion) for name in names}, **offset}      # inertia: what the model and a stated rotor lack
+    return {**{name: OF_MOTION[name](motion) for name in names}, **offset}      # inertia: missing from model and stated rotor
 
 
 def check_sign(data: FitPoints) -> None:
-    """Refuse torque that drives against the motion, which no bounded friction could show."""
+    """Refuse torque whose friction part has the wrong sign; a fit with bounded parameters would hide it."""
     law = LAWS["coulomb-viscous"]
     columns = data.view(law.columns(data.w, None, {}))
     A = np.column_stack([columns, *data.nuisance.values()])
     friction = columns @ np.linalg.lstsq(A, data.tau, rcond=None)[0][:2]
     if np.mean(friction * columns[:, 0]) <= 0.0:
-        raise TorqueReversed("what inertia and gravity leave of the torque opposes the motion; the sign of the torque signal is "
+        raise TorqueReversed("the torque without inertia and gravity opposes the motion; the sign of the torque signal is "
                              "wrong (in an import, give it a negative factor, or set direction = -1 if the position is reversed "
                              "too)")
 
 
 def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
-    """What was fitted along with general motion, and why scale or delay were not."""
-    absent = Parameter(None, None, None, None, "1", "unidentifiable", "general motion was fitted without it")
+    """Return the nuisance parameters of general motion; scale and delay have a note if they were not fitted."""
+    absent = Parameter(None, None, None, None, "1", "unidentifiable", "not fitted to this general motion")
     delay = replace(absent, unit="s")
     offset = fit.nuisance["offset"]
     half = offset.half_width or 0.0
@@ -245,10 +245,10 @@ def beside_friction(fit: FitResult, friction: float) -> dict[str, Parameter]:
 
 
 def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
-    """General motion against constant speed, for the parameters that both have.
+    """Return the finding that compares the fits of general motion and of constant speed, for the parameters of both.
 
-    They agree where the difference is within the root sum of squares of the half widths of both intervals. Levels of friction
-    under different loads are different things.
+    Parameters agree if their difference is within the root sum of squares of both half widths. Friction levels fitted with
+    different loads are not compared.
     """
     apart_by_load = motion.load != constant.load
     levels = [name.removesuffix("_coefficient") for name in law_named(motion.law).with_load] if apart_by_load else []
@@ -267,5 +267,6 @@ def agreement(name: str, motion: FitResult, constant: FitResult) -> Finding:
     if not said:
         return Finding(name, "agreement", f"{name}: general motion and constant speed share no parameter with an interval")
     word = f"they differ beyond their intervals in {', '.join(apart)}" if apart else "they agree within their intervals"
-    word += f"; levels under different loads ({motion.load}, {constant.load}) do not compare" if apart_by_load else ""
-    return Finding(name, "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")
+    word += (f"; friction levels fitted with different loads ({motion.load}, {constant.load}) cannot be compared"
+             if apart_by_load else "")
+    return Finding(name, "disagreement" if apart else "agreement", f"{name}: general motion gives {'; '.join(said)}; {word}")

@@ -1,9 +1,9 @@
-r"""The even part of round trips against the model's gravity: torque scale and offset of each joint.
+r"""Gravity check: torque scale and offset of each joint, from the even part of round trips and the model's gravity.
 
 .. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o
 
-The scale s is the product of torque constant, model masses and gear efficiency; the offset o also holds half
-the difference between the directions, as far as that is constant; see `directions` for the rest.
+The scale s is the product of torque constant, model masses and gear efficiency. The offset o includes half of a constant
+difference between the directions; see `directions` for other differences.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
-TELLS = 0.2             # widest interval of the scale that says anything
-_SHIFTED = 0.02         # rad; a smaller shift of the zero is no matter,
-_LINEAR = 0.5           # rad; and of a greater one the slope of gravity tells nothing
-_MUCH = 0.1             # a shift of the zero may itself be what gravity and the even part differ by
-_ASTRAY = 0.2           # part of friction by which even parts that follow gravity do not scatter about it
-ASTRAY = "torque does not follow the model's gravity"       # begins the note of a scale that tells nothing for that reason
-SHARED = "half of a constant difference between the directions of friction looks the same"
+TELLS = 0.2             # widest interval of a scale that is used
+_SHIFTED = 0.02         # rad; smaller shifts of the zero do not matter,
+_LINEAR = 0.5           # rad; and for larger shifts, the slope of gravity is no approximation
+_MUCH = 0.1             # factor on the difference of gravity and even part, to which the shift itself contributes
+_ASTRAY = 0.2           # largest scatter of even parts about gravity, as a part of friction, if the model's gravity is right
+ASTRAY = "torque does not follow the model's gravity"       # begins the note of a scale that is useless for this reason
+SHARED = "half of a constant friction difference between the directions has the same effect as a torque offset"
 
 
 def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False,
@@ -42,14 +42,14 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
     prismatic : bool
         Whether the joint slides; decides the units.
     differences : mapping of str to ndarray, shape (N,)
-        Differences between the directions that are fitted along: name -> column.
+        Differences between the directions that are fitted, too: name -> column.
     scaled : bool
-        False takes the scale for 1.
+        False assumes a scale of 1.
 
     Returns
     -------
     dict of str to Parameter
-        "scale", "offset" and the differences; the scale is `unidentifiable` where gravity hardly varies.
+        "scale", "offset" and the differences; the scale is `unidentifiable` if gravity hardly varies.
     """
     differences = differences or {}
     shows = scaled and shows_scale(even, gravity)
@@ -62,7 +62,7 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
     found = {}
     for k, name in enumerate((*(("scale",) if shows else ()), "offset", *differences)):
         value, low, high = float(beta[k]), float(beta[k] - half[k]), float(beta[k] + half[k])
-        # an offset may well be zero: what counts is its interval against friction
+        # an offset may be zero, so its verdict compares its interval with friction
         size = float(np.median(friction)) if name == "offset" else value
         word = verdict(size, -half[k], half[k])
         relative = float(half[k]) / max(abs(size), 1e-300)
@@ -72,20 +72,20 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
             note = ASTRAY
         found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
     if not scaled:
-        note = "taken for 1: driving and being driven back by the transmitted torque look the same"
+        note = "assumed to be 1: a friction difference between driving and back-driving has the same effect as a scale"
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     elif not shows:
         spread = float(np.ptp(gravity))
         tau = unit("offset", prismatic)
         note = (f"{ASTRAY}, which varies by {spread:.2g} {tau}" if astray(even, gravity, friction)
-                else f"gravity of this joint varies by {spread:.2g} {tau} only" if spread > 1e-3
-                else "gravity of this joint does not vary with its position")
+                else f"the gravity torque of this joint varies by only {spread:.2g} {tau}" if spread > 1e-3
+                else "the gravity torque of this joint does not vary with its position")
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
 
 
 def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group: Groups) -> tuple[float, float] | None:
-    """By how much positions would have to be larger for the even part to be the model's gravity, and the half width of that.
+    """Return the shift of positions with which the model's gravity fits the even part best, and its half width.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group
     Returns
     -------
     tuple of float, or None
-        [rad]; None where no shift shows. The place of the model's masses may look the same.
+        [rad], to be added to the positions; None if no shift shows. Wrong centres of mass have the same effect.
     """
     if float(np.ptp(gravity)) <= SHOWS * max(float(np.std(even - gravity)) * _MUCH, 1e-12):
         return None
@@ -113,7 +113,7 @@ def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group
 
 
 def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
-    """Whitened error of each group by a least-squares fit without it, as log(1 + sum of squares), shape (G,)."""
+    """Return the whitened error of each group in a least-squares fit without it, as log(1 + sum of squares), shape (G,)."""
     size = np.linalg.norm(jacobian, axis=0)
     J = jacobian / np.where(size > 0.0, size, 1.0)
     gram = group_sum(J[:, :, None] * J[:, None, :], group)
@@ -123,36 +123,36 @@ def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
 
 
 def beats(richer: Array, simpler: Array) -> bool:
-    """Whether held-out errors are smaller by `RIVAL` standard errors."""
+    """Return whether the held-out errors of the richer model are smaller by `RIVAL` standard errors."""
     better = simpler - richer
     return bool(better.mean() > RIVAL * better.std(ddof=1) / np.sqrt(len(better)))
 
 
 def shows_scale(even: Array, gravity: Array) -> bool:
-    """Whether gravity varies by more than the even parts scatter about it, whatever the scale of the torque is."""
+    """Return whether gravity varies much more than the even parts scatter about their best line over gravity."""
     return float(np.ptp(gravity)) > SHOWS * max(_scatter(even, gravity), 1e-12)
 
 
 def astray(even: Array, gravity: Array, friction: Array) -> bool:
-    """Whether even parts scatter about a gravity that varies by far more than strokes do: it is not theirs."""
+    """Return whether even parts scatter far more about the model's gravity than strokes do: the gravity is wrong."""
     most = _ASTRAY * float(np.median(friction))
     return float(np.ptp(gravity)) > SHOWS * most and _scatter(even, gravity) > most
 
 
 def _scatter(even: Array, gravity: Array) -> float:
-    """Of the even parts about gravity, whatever the scale of the torque is."""
+    """Return the scatter of the even parts about their best line over gravity."""
     A = np.column_stack((gravity, np.ones_like(gravity)))
     return float(np.std(even - A @ np.linalg.lstsq(A, even, rcond=None)[0]))
 
 
 def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Columns of scale, where it shows, offset and differences, and what they explain."""
+    """Return the columns of scale (if it is fitted), offset and differences, and the target of their fit."""
     first = [gravity] if shows else []
     return np.column_stack([*first, np.ones_like(even), *differences.values()]), even if shows else even - gravity
 
 
 def even_noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:
-    """Noise model of the even part, from a fit that it weighs itself."""
+    """Return the noise model of the even part, iterated with the fit that it weights."""
     noise = WHITE
     for _ in range(3):
         W, b = noise.whiten(A, group), noise.whiten(target, group)

@@ -1,36 +1,36 @@
-"""Findings about lack of fit: with what the residuals of a joint vary, where, by how much, and what to do."""
+"""Findings about lack of fit: the variable with which residuals of a joint vary, where, by how much, and what to do."""
 
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.misfit import GROWTH, Misfit
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.log.finding import Finding
 
-_LEAST_P = 1e-6         # below which a chance is not told by its digits
-_DO = {"speed": "look at the residuals in the report; round trips at more speeds about there would show the curve",
-       "load": "friction grows with the load otherwise than in proportion, or with another load (--load)",
-       "position": "friction varies along the way, as gears and windings make it; postures elsewhere would average it",
+_LEAST_P = 1e-6         # p values below are shown as "< 1e-06"
+_DO = {"speed": "look at the residuals in the report; add round trips at more speeds near this one to show the curve",
+       "load": "friction may not be proportional to this load, or may grow with another load (--load)",
+       "position": "friction varies along the stroke, as gears and windings cause; add postures elsewhere to average it",
        "direction": "viscous friction may differ between the directions (--directional viscous)",
-       GROWTH: "round trips at several speeds under each load would show how, as where viscous friction grows with the load",
+       GROWTH: "viscous friction may grow with the load; measure round trips at several speeds under each load",
        "time": "warm up longer, or record again (--repeats)",
-       "repeats": "friction changes with speed and load otherwise than by any law that was tried"}
+       "repeats": "no law that was tried follows friction over speed and load; look at the residuals in the report"}
 
 
 def misfit_findings(name: str, fit: FitResult, friction: float, prismatic: bool, in_order: bool = False) -> tuple[Finding, ...]:
-    """One finding where a joint's law does not fit; `friction` is the median of its points [N·m or N]."""
+    """Return a finding if the law of a joint does not fit; `friction` is the median of its points [N·m or N]."""
     if not fit.lack_of_fit:
         return ()
     said = "; ".join(size_and_place(one, friction, prismatic) for one in fit.lack_of_fit)
     overs = {one.over for one in fit.lack_of_fit}
-    do = "speeds were measured in their order, so that time may be the cause as well: shuffle them" if (
+    do = "speeds were measured from slow to fast or fast to slow, so time may be the cause as well: shuffle the speeds" if (
         in_order and overs & {"speed", "time", "repeats"}) else _DO[fit.lack_of_fit[0].over]
     p = fit.lack_of_fit[0].p
-    held = "" if overs == {"direction"} else "Intervals and band hold it; "
+    held = "" if overs == {"direction"} else "Intervals and band include this misfit; "
     return (Finding(name, "lack of fit", f"{name}: the law {fit.law} does not fit: {said} "
                     f"(p {f'= {p:.1g}' if p >= _LEAST_P else f'< {_LEAST_P:.0e}'}). {held}{do}"),)
 
 
 def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
-    """With what residuals vary, how far off they are where they are farthest, and where that is."""
+    """Return the variable with which residuals vary, the largest deviation, and where it is, in words."""
     tau, turn = unit("coulomb", prismatic), "m" if prismatic else "rad"
     where = {"load": tau, "position": turn, "time": "s"}.get(one.over, f"{turn}/s")
     what = {"repeats": "round trips of one speed and load agree with each other but not with the law",
@@ -42,9 +42,9 @@ def size_and_place(one: Misfit, friction: float, prismatic: bool) -> str:
 
 
 def order_finding(name: str, ordered: bool) -> tuple[Finding, ...]:
-    """A word where speeds were measured in their order: what friction does over time cannot be told from speed."""
+    """Return a finding if speeds were measured in order: changes over time and over speed then look the same."""
     if not ordered:
         return ()
-    return (Finding(name, "speed order", f"{name}: speeds were measured in their order, so that friction which changes over "
-                    "time, as while warming up, looks like friction that changes with speed; intervals hold a steady drift of "
-                    "some per cent only. Shuffle the speeds (stribeck plan does)"),)
+    return (Finding(name, "speed order", f"{name}: speeds were measured from slow to fast or fast to slow, so a change of "
+                    "friction over time, as during warm-up, looks like a change with speed; the intervals include only a steady "
+                    "drift of a few per cent. Shuffle the speeds (stribeck plan does)"),)

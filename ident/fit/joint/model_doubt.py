@@ -1,4 +1,4 @@
-"""What the model's torque of one joint may be beside what it is: the inertia of links as the other joints leave it open."""
+"""Uncertainty of the model's torque of one joint, from the uncertain inertia of the links."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,16 +15,16 @@ from stribeck.ident.laws.parameter import Parameter, verdict
 
 @dataclass(frozen=True)
 class ModelDoubt:
-    """Torque of a joint beside the model's: shift + columns @ x with independent x of deviation 1 about zero.
+    """Deviation of a joint's torque from the model: shift + columns @ x, with independent x ~ N(0, 1).
 
     Attributes
     ----------
     shift : ndarray, shape (N,)
-        At the points [N·m or N].
+        Mean deviation at the points [N·m or N].
     columns : ndarray, shape (N, r)
-        The same.
+        Directions of the uncertainty at the points [N·m or N].
     of_links : bool
-        Whether the links' inertia is doubted, and with it what a scale of the model's torque would be.
+        Whether the inertia of the links is uncertain; its columns then include a scale of the model's torque.
     """
 
     shift: Array
@@ -33,27 +33,28 @@ class ModelDoubt:
 
     @classmethod
     def none(cls, points: int) -> "ModelDoubt":
-        """Of a model that is right."""
+        """Return the deviation of an exact model: zero."""
         return cls(np.zeros(points), np.zeros((points, 0)))
 
     def __add__(self, other: "ModelDoubt") -> "ModelDoubt":
-        """Both, of causes that have nothing to do with each other."""
+        """Return the sum of two deviations with independent causes."""
         return ModelDoubt(self.shift + other.shift, np.column_stack((self.columns, other.columns)),
                           self.of_links or other.of_links)
 
     @property
     def named(self) -> Mapping[str, Array]:
-        """The columns by the names that they have in a fit."""
+        """Columns by their names in a fit."""
         return {f"{DOUBT}{k}": column for k, column in enumerate(self.columns.T)}
 
 
-Doubts = Callable[[FitResult | None], ModelDoubt]       # of a joint whose friction is not known yet, or known to grow with a load
+Doubts = Callable[[FitResult | None], ModelDoubt]       # deviation for unknown friction (None), or for the fitted load
 
 
 def of_its_load(fit: FitResult, doubts: Doubts) -> FitResult:
-    """A fit whose friction grows with a load, with what the model leaves open of that load; others as they are.
+    """Add the uncertainty of the load to a fit whose friction grows with a load; other fits stay as they are.
 
-    Values, intervals and covariance move by what fits of the chosen law alone move by, so that they still hold other laws.
+    Values, intervals and covariance change by the difference between two fits of the chosen law (with and without the
+    uncertainty of the load), so intervals still cover other laws.
     """
     if fit.load in ("none", "components") or fit.data is None:
         return fit
@@ -72,9 +73,9 @@ def of_its_load(fit: FitResult, doubts: Doubts) -> FitResult:
 
 
 def _moved(entry: Parameter, sure: Parameter, unsure: Parameter) -> Parameter:
-    """A parameter moved by what one fit differs from another."""
+    """Shift a parameter and its interval by the difference between two fits."""
     was, before, after = (np.array([one.value, one.low, one.high], dtype=float) for one in (entry, sure, unsure))
-    value, low, high = (was + after - before).tolist()          # nan where one of them has no interval
+    value, low, high = (was + after - before).tolist()          # nan if one of the fits has no interval
     if not np.isfinite([value, low, high]).all():
         return entry
     low, high = max(0.0, min(low, value)), max(high, value)

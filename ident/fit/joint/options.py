@@ -1,4 +1,4 @@
-"""What a fit may choose from."""
+"""Options of a fit."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ INERTIA = ("auto", "fit", "trust")
 
 @dataclass(frozen=True)
 class Options:
-    """What a fit may choose from: "auto" lets all compete."""
+    """Options of a fit; with "auto", all possibilities compete."""
 
     law: str = "auto"
     load: str = "auto"
-    motion: str = "none"        # general motion instead of round trips: with the rigid-body torque of "model" or "joint"
-    directional: str = "auto"           # how directions may differ: "none", "viscous", "driving"
+    motion: str = "none"        # "model" or "joint": fit general motion, with rigid-body torque of the model or joint
+    directional: str = "auto"           # difference between the directions: "none", "viscous", "driving"
     torque_basis: str = "drive"         # or "gravity-corrected": torque divided by its scale against gravity
-    drift: str = "auto"         # alike in all runs, fitted along where round trips are many; or "none": only reported
-    loss: str = "auto"          # "huber" weighs round trips that went wrong down, "squares" does not, "auto" where there are some
+    drift: str = "auto"         # same in all runs; "auto": fitted if there are many round trips, "none": only reported
+    loss: str = "auto"          # "huber": outliers count less, "squares": all count alike, "auto": "huber" with outliers
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
-    inertia: str = "auto"       # of the links: "fit", "trust" the model's, "auto": in general motion fit where it is off
+    inertia: str = "auto"       # of the links: "fit", "trust" the model, "auto": fit in general motion if the model is wrong
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):
@@ -35,28 +35,29 @@ class Options:
         if self.motion not in ("none", *RIGID):
             raise unknown_name("motion", self.motion, ("none", *RIGID))
         if self.drift not in ("auto", "none"):
-            raise unknown_name("way to take drift", self.drift, ("auto", "none"))
+            raise unknown_name("drift option", self.drift, ("auto", "none"))
         if self.loss not in LOSSES:
             raise unknown_name("loss", self.loss, LOSSES)
         if self.loss == "huber" and self.motion != "none":
-            raise InputError("loss = \"huber\" weighs round trips; leave motion out")
+            raise InputError("loss = \"huber\" weights round trips, which general motion does not have; leave motion out")
         if self.inertia not in INERTIA:
-            raise unknown_name("way to take the links' inertia", self.inertia, INERTIA)
+            raise unknown_name("inertia option", self.inertia, INERTIA)
         if self.inertia == "fit" and self.motion == "joint":
-            raise InputError("inertia = \"fit\" is that of the model's links; motion = \"joint\" fits the joint's own")
+            raise InputError("inertia = \"fit\" fits the links of the model, but motion = \"joint\" fits the joint's own "
+                             "inertia; use motion = \"model\"")
         if self.directional not in ("auto", "none", *DIFFERENCES):
             raise unknown_name("directional", self.directional, ("auto", "none", *DIFFERENCES))
         if self.directional == "driving" and self.motion != "none":
-            raise InputError("directional = \"driving\" rests on round trips; leave motion out")
+            raise InputError("directional = \"driving\" needs round trips; leave motion out")
         if self.directional == "driving" and self.torque_basis == "gravity-corrected":
-            raise InputError("directional = \"driving\" takes the torque for right, torque_basis = \"gravity-corrected\" does "
-                             "not; choose one")
+            raise InputError("directional = \"driving\" assumes that the torque scale is right, torque_basis = "
+                             "\"gravity-corrected\" corrects the scale; choose one of the two")
         if self.torque_basis not in BASES:
             raise unknown_name("torque basis", self.torque_basis, BASES)
         if self.torque_basis != "drive" and self.motion != "none":
-            raise InputError(f"torque_basis = \"{self.torque_basis}\" rests on round trips; leave motion out")
+            raise InputError(f"torque_basis = \"{self.torque_basis}\" needs round trips; leave motion out")
         if self.load == "components" and (self.motion != "none" or self.directional == "driving"):
-            raise InputError("load = \"components\" rests on round trips and has no coefficient that driving could change; "
-                             "leave motion and directional out")
+            raise InputError("load = \"components\" needs round trips, and its coefficients cannot differ between driving and "
+                             "back-driving; leave motion and directional out")
         if self.motion == "joint" and self.load not in ("auto", "none"):
             raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")

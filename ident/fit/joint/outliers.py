@@ -1,7 +1,7 @@
-"""Round trips that went wrong: found by how far they lie off all others, and weighed down by a loss.
+"""Outliers: round trips with residuals far from all others, which a robust loss weights down.
 
-A loss that weighs large residuals down costs precision where nothing went wrong, and hides what a law cannot follow. So it acts
-only where single round trips lie far off while those at the speeds beside them do not.
+A robust loss costs precision if there are no outliers, and hides lack of fit of a law. Therefore it acts only if single round
+trips have large residuals while round trips at neighbouring speeds do not.
 
 References
 ----------
@@ -18,34 +18,34 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints
 
 LOSSES = ("auto", "squares", "huber")
-HUBER = 1.345           # 95 % efficient where no round trip went wrong
-_GROSS = 6.0            # robust standard deviations by which no round trip of a hundred thousand is off by chance,
-_BESIDE = 0.25          # and the part of that by which those beside it, if they are off alike, show a misfit of the law
-_NEIGHBOURS = 2         # on either side in the order of speeds
-_MOST = 0.2             # part of the round trips that can be outliers
-_NORMAL_MEDIAN = 1.4826     # standard deviations in a median of absolute values
-_REWEIGHTED = 5         # how often
+HUBER = 1.345           # standard deviations; 95 % efficient without outliers
+_GROSS = 6.0            # robust standard deviations from which a round trip is an outlier (by chance: none in 100 000)
+_BESIDE = 0.25          # part of the deviation at neighbouring speeds from which the cause is a misfit of the law
+_NEIGHBOURS = 2         # neighbours on each side, in the order of speeds
+_MOST = 0.2             # largest part of the round trips that can be outliers
+_NORMAL_MEDIAN = 1.4826     # standard deviation over the median of absolute values
+_REWEIGHTED = 5         # iterations of reweighting
 
 
 def fit_robustly(data: FitPoints, fit: Callable[[FitPoints], FitResult], loss: str) -> tuple[FitResult, np.ndarray]:
-    """A fit in which round trips that went wrong count less, and which these are.
+    """Fit points so that outliers count less, and return which round trips are outliers.
 
     Parameters
     ----------
     data : FitPoints
         Points of one joint.
     fit : callable
-        Fits points.
+        Function that fits points.
     loss : str
-        "squares"; "huber": a round trip off by more than `HUBER` standard deviations counts less; "auto": the same where there
+        "squares"; "huber": round trips with residuals beyond `HUBER` standard deviations count less; "auto": "huber" if there
         are outliers.
 
     Returns
     -------
     found : FitResult
-        What `fit` made.
+        Result of `fit`.
     outliers : ndarray of bool, shape (G,)
-        Round trips far off the others; none with "squares".
+        Which round trips are outliers; none with "squares".
     """
     found = fit(data)
     if loss == "squares" or (loss == "auto" and not outliers(data, found).any()):
@@ -57,7 +57,7 @@ def fit_robustly(data: FitPoints, fit: Callable[[FitPoints], FitResult], loss: s
 
 
 def outliers(data: FitPoints, fit: FitResult) -> np.ndarray:
-    """Round trips off by more than chance makes, between speeds at which others are not, shape (G,)."""
+    """Return which round trips deviate beyond chance while those at neighbouring speeds do not, shape (G,)."""
     off = _deviations(data, fit)
     speed = np.bincount(data.group, np.abs(data.w)) / np.bincount(data.group)
     order = np.argsort(speed, kind="stable")
@@ -71,7 +71,7 @@ def outliers(data: FitPoints, fit: FitResult) -> np.ndarray:
 
 
 def _deviations(data: FitPoints, fit: FitResult) -> Array:
-    """How far the mean residual of each round trip is off, in robust standard deviations, shape (G,)."""
+    """Return the mean residual of each round trip, in robust standard deviations, shape (G,)."""
     mean = np.bincount(data.group, np.sign(data.w) * fit.residual) / np.bincount(data.group)
     assert fit.noise.level is not None
     off = mean / first_of_groups(fit.noise.level, data.group)
@@ -79,5 +79,5 @@ def _deviations(data: FitPoints, fit: FitResult) -> Array:
 
 
 def _huber_weights(data: FitPoints, fit: FitResult) -> Array:
-    """How much each round trip counts, by how far its mean residual is off, shape (G,)."""
+    """Return Huber's weight of each round trip from its mean residual, shape (G,)."""
     return np.asarray(1.0 / np.maximum(1.0, np.abs(_deviations(data, fit)) / HUBER))

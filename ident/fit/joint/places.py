@@ -1,7 +1,7 @@
-"""Friction that waves with the position of a joint: harmonics of its turn, so that neither load nor time is taken for them.
+"""Friction that varies with the position of a joint, as harmonics of its turn (waves).
 
-A gear that is not round presses harder in some positions than in others, once or twice a turn. Where gravity's load waves with
-position, too, such friction looks as if it grew with the load; harmonics that compete with loads and stand beside them tell.
+Teeth of a gear that is not round are pressed harder in some positions than in others, once or twice a turn. The load from gravity
+varies with position, too, so this friction looks as if it grew with the load. Therefore harmonics compete with loads in the fit.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,34 +15,34 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.finding import Finding
 
 _WAVES = {"once a turn": (1,), "twice a turn": (1, 2)}
-_GAP = 1.0              # rad between points, up to which waves are known in the places between them, too
-_FINE = 501             # places that a mean over a stretch is taken of
-_LEAST = 0.3            # rad of places that a joint has to see, or any slow change of friction would look like a harmonic
-_TURNS = 3.0            # rad of positions over which a change with position can be told to be a wave
-_TRIFLE = 0.01          # of the friction, below which a wave is not worth a word
+_GAP = 1.0              # rad; widest gap between points over which waves are interpolated
+_FINE = 501             # positions in the mean over a stretch
+_LEAST = 0.3            # rad; least range of positions, or any slow change of friction would look like a harmonic
+_TURNS = 3.0            # rad; least range of positions for which a variation is called a wave
+_TRIFLE = 0.01          # part of friction below which a wave is not mentioned
 
 
 def harmonics(position: Array, met: Array | None = None, view: Callable[[Array], Array] = lambda values: values,
               dry: Array | float = 1.0, width: Array | float = 0.0) -> Mapping[str, Mapping[str, Array]]:
-    """Waves on offer: none, once, and once and twice a turn, as columns of `FitPoints.nuisance`.
+    """Return the columns of possible waves, none, once a turn, and once and twice a turn, for `FitPoints.nuisance`.
 
     Parameters
     ----------
     position : ndarray, shape (M,)
-        Of the samples [rad].
+        Positions of the samples [rad].
     met : ndarray, shape (N,), optional
-        Of the points [rad]; by default the samples are the points.
+        Positions of the points [rad]; by default the samples are the points.
     view : callable
-        From the samples to friction as the points see it, see `FitPoints.view`.
+        Filter from the samples to the points, see `FitPoints.view`.
     dry : ndarray, shape (M,), optional
-        Size of the waves at the samples, see `dry_part`.
+        Relative size of the waves at the samples, see `dry_part`.
     width : ndarray, shape (N,), optional
-        Way of each point [rad], whose mean it is; the position is in its middle.
+        Length of the stroke of each point [rad]. A point is the mean over its stroke, and its position the middle.
 
     Returns
     -------
     mapping of str to mapping of str to ndarray, shape (N,)
-        Columns are zero in the mean over the places that were met, however often: levels of friction stand for that.
+        Columns with zero mean over the measured positions (each position counts once), so that levels of friction are means.
     """
     met = position if met is None else met
     ends = _stretches(met - np.asarray(width) / 2.0, met + np.asarray(width) / 2.0)
@@ -62,7 +62,7 @@ def harmonics(position: Array, met: Array | None = None, view: Callable[[Array],
 
 
 def _stretches(low: Array, high: Array) -> Array:
-    """Ends of the stretches that ways from low to high cover, gaps of up to `_GAP` with them, shape (K, 2)."""
+    """Return the ends of the stretches that strokes from low to high cover, across gaps of up to `_GAP`, shape (K, 2)."""
     order = np.argsort(low)
     low, far = low[order], np.maximum.accumulate(high[order])
     first = np.append(0, np.flatnonzero(low[1:] - far[:-1] > _GAP) + 1)
@@ -70,9 +70,9 @@ def _stretches(low: Array, high: Array) -> Array:
 
 
 def dry_part(fit: FitResult, speed: Array, load: Array | None) -> Array:
-    """Friction of a fit less what is viscous of it, at speeds and loads, over its mean, shape (N,).
+    """Return the friction of a fit without its viscous part, at speeds and loads, divided by its mean, shape (N,).
 
-    Teeth and bearings that are not round press harder in some positions: dry friction waves there, the lubricant's does not.
+    Teeth and bearings that are not round press harder in some positions. Dry friction varies there, viscous friction does not.
     """
     values = {name: 0.0 if name.startswith("viscous") else value for name, value in fit.values.items()}
     dry = law_named(fit.law).torque(speed, values, load)
@@ -80,7 +80,7 @@ def dry_part(fit: FitResult, speed: Array, load: Array | None) -> Array:
 
 
 def place_finding(name: str, fit: FitResult, friction: float, position: Array) -> tuple[Finding, ...]:
-    """A word about waves of friction that were taken out; `friction` is the median of the points [N·m]."""
+    """Return a finding about waves of friction that the fit removed; `friction` is the median of the points [N·m]."""
     if fit.place == "none" or fit.data is None:
         return ()
     waves = np.sign(fit.data.direction) * sum((float(entry.value or 0.0) * fit.data.nuisance[key]
@@ -90,6 +90,6 @@ def place_finding(name: str, fit: FitResult, friction: float, position: Array) -
     if max(-low, high) < _TRIFLE * friction:
         return ()
     how = f"waves with position ({fit.place})" if np.ptp(position) > _TURNS else "changes with position"
-    return (Finding(name, "position", f"{name}: friction {how}: in some places it is {max(0.0, -low):.2g} N·m less, in others "
-                    f"{max(0.0, high):.2g} N·m more than its mean (median {friction:.3g} N·m). The fit takes these waves out: "
-                    "its parameters, band and exports hold the mean over the places that were met"),)
+    return (Finding(name, "position", f"{name}: friction {how}, from {max(0.0, -low):.2g} N·m below to "
+                    f"{max(0.0, high):.2g} N·m above its mean (median {friction:.3g} N·m). The fit removes this variation: "
+                    "parameters, band and exports describe the mean over the measured positions"),)

@@ -1,7 +1,7 @@
-"""Torque in the model's scale: the drive's divided by what it is over the model's gravity.
+"""Torque basis "gravity-corrected": the drive's torque divided by its scale against the model's gravity.
 
-The scale is the product of torque constant, gear efficiency and model masses; dividing by it is right where the torque
-constant is the cause. Its uncertainty goes into every parameter in proportion to torque.
+The scale is the product of errors of torque constant, gear efficiency and model masses. The division is right if the torque
+constant is the cause. The uncertainty of the scale adds to every parameter that is proportional to torque.
 """
 
 from dataclasses import replace
@@ -18,24 +18,24 @@ _TORQUES = ("odd", "even", "std")
 
 
 def divisor(scale: Parameter) -> float | None:
-    """What the drive's torque is divided by; None where the scale is not known well enough."""
+    """Return the divisor of the drive's torque; None if the scale is not identified."""
     return scale.value if scale.verdict == "identified" and scale.value is not None and scale.value > 0.0 else None
 
 
 def corrected(points: pd.DataFrame, scale: float) -> pd.DataFrame:
-    """Points of a joint with the torque divided by its scale."""
+    """Return the points of a joint with torques divided by the scale."""
     return points.assign(**{column: points[column] / scale for column in _TORQUES})
 
 
 def divided(torque: Parameter, scale: float) -> Parameter:
-    """An estimated torque in the corrected basis."""
+    """Return an estimated torque in the corrected basis."""
     value, error, low, high = (None if part is None else part / scale
                                for part in (torque.value, torque.std_error, torque.low, torque.high))
     return replace(torque, value=value, std_error=error, low=low, high=high)
 
 
 def uncertain(fit: FitResult, scale: Parameter) -> FitResult:
-    """A fit with the uncertainty of a scale in what is proportional to torque."""
+    """Add the uncertainty of a scale to the parameters of a fit that are proportional to torque."""
     error, half = ((scale.std_error or 0.0) / abs(scale.value or 1.0), (scale.half_width or 0.0) / abs(scale.value or 1.0))
     shape = law_named(fit.law).nonlinear
     parameters = {name: entry if name in shape else _widened(entry, error, half) for name, entry in fit.parameters.items()}
@@ -44,7 +44,7 @@ def uncertain(fit: FitResult, scale: Parameter) -> FitResult:
 
 
 def _widened(parameter: Parameter, error: float, half: float) -> Parameter:
-    """A parameter of a law, which cannot be negative, whose value carries a further relative error and half width."""
+    """Add a relative error and half width to a parameter of a law, which cannot be negative."""
     if parameter.value is None or parameter.std_error is None or parameter.low is None or parameter.high is None:
         return parameter
     low, high = (parameter.value + sign * float(np.hypot(end - parameter.value, half * parameter.value))

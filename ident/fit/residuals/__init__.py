@@ -1,4 +1,4 @@
-"""Lack of fit: whether residuals show what noise cannot be the cause of, over which variable, how large, and what follows.
+"""Lack of fit: tests whether residuals vary beyond noise, with which variable, how much, and the effect on intervals.
 
 Imports from: `ident`, `ident.fit`, `ident.laws`.
 """

@@ -1,18 +1,18 @@
-r"""Whether residuals run: tests of their cumulated sum over a variable.
+r"""Tests whether residuals vary with a variable, by their cumulated sum over the variable.
 
-Where a law is right, the sum of the residuals up to a value x of a variable wanders about zero; where it is wrong, residuals of
-one sign stand side by side and the sum runs off. The statistic is that of Cramér and von Mises,
+If a law is right, the sum of the residuals up to a value x of a variable fluctuates about zero. If it is wrong, neighbouring
+residuals have the same sign and the sum grows. The statistic is that of Cramér and von Mises,
 
 .. math:: T = \sum_x \Bigl(\sum_{x_i \le x} e_i\Bigr)^2 = e^T K e
 
-of whitened residuals e. It sees slow waves best, and is blind to those of more than some two periods over the range, of whatever
-size; `waves` weighs the first ones alike instead. Two ways tell how often a right law makes it as large:
+of whitened residuals e. It is most sensitive to slow waves, and insensitive to waves with more than about two periods over the
+range, whatever their size; `waves` weights the first waves equally instead. The p value is computed in one of two ways:
 
-- `ratio_p`, for residuals that are independent: :math:`T / e^T e` of normal noise, projected as the fit projects it, is a ratio
-  of quadratic forms whose distribution is computed (Imhof), as in the test of Durbin and Watson. No part of it is estimated, so
-  that it holds for few round trips, too.
-- `flipped_p`, for residuals that share anything within a round trip or a pass: the signs of whole round trips are drawn anew
-  (wild cluster bootstrap), with what the fit adapts itself to taken off each.
+- `ratio_p`, for independent residuals: :math:`T / e^T e` of normal noise, projected like the residuals of the fit, is a ratio of
+  quadratic forms whose distribution is computed (Imhof), as in the test of Durbin and Watson. Nothing is estimated, so the p
+  value is right for few round trips, too.
+- `flipped_p`, for residuals that share errors within a round trip or a pass: the signs of whole round trips are drawn at random
+  (wild cluster bootstrap), after the adaptation of the fit to each round trip is subtracted.
 
 References
 ----------
@@ -26,17 +26,17 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
-WAVES = 5               # half periods of the quickest wave over the range of a variable
-PLACES = 32             # values of the variable at most, up to which sums are taken
-_FLIPS = 9999           # how often signs are drawn
-_LEVERAGE = 0.9         # most of a round trip's residual that the fit may have taken away
+WAVES = 5               # half periods of the fastest wave over the range of a variable
+PLACES = 32             # most values of the variable at which cumulated sums are evaluated
+_FLIPS = 9999           # number of random sign vectors
+_LEVERAGE = 0.9         # largest leverage of a round trip for which its residual is corrected
 _LOG_U = np.linspace(-25.0, 18.0, 2000)     # of Imhof's integral over u, for eigenvalues up to 1
 _ROUND_OFF = 1e-10
-_AT_ONCE = 2**22        # signs that are held at once
+_AT_ONCE = 2**22        # most signs in memory
 
 
 def cells(x: Array) -> Groups:
-    """Which of at most `PLACES` ranges of a variable, about evenly filled, each value lies in, shape (N,)."""
+    """Return the index of each value among at most `PLACES` ranges of a variable, filled about evenly, shape (N,)."""
     levels = np.unique(x)
     if len(levels) > PLACES:
         levels = np.unique(np.quantile(x, np.arange(1, PLACES + 1) / PLACES))
@@ -44,18 +44,18 @@ def cells(x: Array) -> Groups:
 
 
 def reached(cell: Groups) -> Array:
-    """Sums of the rows up to each of their `cells` but the last, shape (cells - 1, N)."""
+    """Return the coefficients of cumulated sums: of the rows up to each of `cells` except the last, shape (cells - 1, N)."""
     return np.tril(np.ones((int(cell.max()) + 1,) * 2))[:-1, cell]
 
 
 def waves(x: Array) -> Array:
-    """Sums of the rows in the first cosines over their ranks by a variable, shape (k, N): all waves count alike."""
+    """Return the coefficients of cosine sums over the ranks of a variable, shape (k, N): all waves have equal weight."""
     rank = np.unique(x, return_inverse=True)[1]
     return np.cos(np.pi * np.arange(1, WAVES + 1)[:, None] * (rank + 0.5) / (rank.max() + 1.0))
 
 
 def ratio_p(rows: Residuals, sums: Array) -> float:
-    """Chance that independent noise makes the squares of `sums` (k, N) of residuals as large a part of all their squares."""
+    """Return the probability that, for independent noise, the squared `sums` (k, N) are as large against all squares."""
     fitted = np.linalg.svd(rows.columns, full_matrices=False)[0][:, :np.linalg.matrix_rank(rows.columns)]
     residual = rows.white - fitted @ (fitted.T @ rows.white)
     whole, spare = float(residual @ residual), len(residual) - fitted.shape[1]
@@ -68,7 +68,7 @@ def ratio_p(rows: Residuals, sums: Array) -> float:
 
 
 def positive_p(weights: Array, times: Array) -> float:
-    """Probability that a sum of squares of standard normal numbers is positive, so many `times` with each weight (Imhof)."""
+    """Return the probability that a weighted sum of squared standard normals is positive, `times` each weight (Imhof)."""
     size = np.abs(weights).max(initial=0.0)
     keep = np.abs(weights) > _ROUND_OFF * size
     weights, times = weights[keep] / max(size, 1e-300), times[keep]
@@ -80,15 +80,15 @@ def positive_p(weights: Array, times: Array) -> float:
 
 
 def flipped_p(rows: Residuals, cell: Groups, turn: Array | None = None) -> float:
-    """Chance that round trips with signs of their own make the cumulated sums as large, for rows in `cells` of a variable.
+    """Return the probability of as large cumulated sums over `cells` of a variable with random signs of round trips.
 
-    `turn` multiplies the residuals before they are summed, shape (N,); default 1.
+    `turn` multiplies the residuals before the sums, shape (N,); default 1.
     """
     places, groups = int(cell.max()) + 1, int(rows.group.max()) + 1
     weight = np.ones(len(cell)) if turn is None else turn
     own = np.bincount(rows.group * places + cell, weight * rows.white, minlength=groups * places).reshape(groups, places)
     columns = np.array([np.bincount(cell, weight * column, minlength=places) for column in rows.columns.T])        # (p, places)
-    pull = group_sum(rows.columns * rows.white[:, None], rows.group)            # (G, p); how the fit follows each round trip
+    pull = group_sum(rows.columns * rows.white[:, None], rows.group)            # (G, p); effect of each round trip on the fit
     taken = group_sum(np.einsum("np,pq,nq->n", rows.columns, rows.inverse, rows.columns), rows.group)
     adapted = own - pull @ rows.inverse @ columns
     part = np.cumsum(adapted, axis=1)[:, :-1] / np.sqrt(1.0 - np.minimum(taken, _LEVERAGE))[:, None]

@@ -1,21 +1,21 @@
-r"""Least squares held against instruments: the test of Durbin, Wu and Hausman, in the form of a regression.
+r"""Test of least squares with instrumental variables: Durbin, Wu and Hausman, in the form of a regression.
 
-In a closed loop noise of positions, and torque that the model lacks, reach both sides of the equation of motion
-:math:`\tau = X \theta + e`: columns X of the measured motion may go with the error e, and least squares are then biased however
-long the log. Columns Z along the motion that was commanded do not go with e. What is left of X after least squares over Z,
+In a closed loop, position noise and unmodelled torque affect both sides of the equation of motion :math:`\tau = X \theta + e`:
+the columns X of the measured motion may correlate with the error e. Then least squares are biased, however long the log is.
+Columns Z along the commanded motion do not correlate with e. The residual of a regression of X on Z,
 
 .. math:: V = X - Z (Z^T Z)^{-1} Z^T X, \qquad \tau = X \theta + V \gamma + \varepsilon
 
-holds all of X that may go with e. Fitted along, it makes :math:`\theta` the estimate by instruments (two-stage least squares),
-and :math:`\gamma` differs from zero where least squares are biased. Both estimates differ by
+contains the part of X that may correlate with e. With V as additional columns, :math:`\theta` is the estimate by instrumental
+variables (two-stage least squares), and :math:`\gamma` differs from zero if least squares are biased. Both estimates differ by
 
 .. math:: d = -(X^T X)^{-1} X^T V \gamma
 
-which is judged parameter by parameter with the covariance that leaves out one pass at a time: a joint test of all :math:`\gamma`
-has no power where passes are few, and calls trifles where they are many.
+which is tested for each parameter with the covariance from leaving out one pass at a time: a joint test of all :math:`\gamma`
+has no power with few passes, and reports negligible bias with many.
 
-An estimate by instruments is less sure: by the part of its column that they do not tell (partial R², Shea), and by the error
-e that it leaves. The first stage is judged by its F, with errors that are shared within a pass.
+An estimate by instruments has a larger standard error, because instruments explain only a part of its column (partial R², Shea)
+and leave a larger error e. The first stage is judged by its F statistic, for errors that are shared within a pass.
 
 References
 ----------
@@ -39,8 +39,8 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import Moments, residual_sums
 from stribeck.ident.laws.law import Law
 
-_RANK = 1e-13           # of columns of unit length: eigenvalues below are none
-_TRIFLE = 0.005         # part of a column, below which what goes with the error cannot matter
+_RANK = 1e-13           # eigenvalue, for columns of unit length, that counts as zero
+_TRIFLE = 0.005         # part of a column below which its correlation with the error does not matter
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Contrast:
     least_squares, instruments : float
         Both estimates.
     std_error : float
-        Of their difference.
+        Standard error of their difference.
     p : float
-        Chance of as great a difference, of any of the parameters, where least squares are right.
+        Probability of a difference as large in any of the parameters, if least squares are unbiased.
     wider : float
         Standard error by instruments over that of least squares; at least 1.
     """
@@ -67,22 +67,22 @@ class Contrast:
 
     @property
     def bias(self) -> float:
-        """Of least squares, as instruments have it."""
+        """Bias of least squares against instruments."""
         return self.least_squares - self.instruments
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Least squares and instruments side by side.
+    """Comparison of estimates by least squares and by instruments.
 
     Attributes
     ----------
     first_stage : float
-        Least F of the first stages.
+        Least F statistic of the first stages.
     contrasts : dict of str to Contrast
-        By the names of the linear parameters, of all that are fitted.
+        Estimates of all fitted linear parameters, by name.
     asked : tuple of str
-        Those whose columns may go with the error.
+        Parameters whose columns may correlate with the error.
     """
 
     first_stage: float
@@ -91,19 +91,19 @@ class Comparison:
 
 
 def compare(data: FitPoints, law: Law, at: Mapping[str, float], instruments: Mapping[str, Array]) -> Comparison | None:
-    """Hold least squares against instruments; None where no column may go with the error.
+    """Compare least squares with instruments; None if no column can correlate with the error.
 
     Parameters
     ----------
     data : FitPoints
-        Of general motion.
+        Points of general motion.
     law : Law
-        Of friction.
+        Friction law.
     at : mapping of str to float
-        Its nonlinear parameters, which are held.
+        Nonlinear parameters of the law, which are fixed.
     instruments : mapping of str to ndarray, shape (N,)
-        By the names of the columns that may go with the error. Others are their own instruments, but for those that are known
-        beforehand.
+        Instruments of the columns that may correlate with the error, by name. Other columns are their own instruments, except
+        columns with a prior.
     """
     points = data.condensed()
     grid = {name: np.array([at[name]]) for name in law.nonlinear}
@@ -131,20 +131,20 @@ def compare(data: FitPoints, law: Law, at: Mapping[str, float], instruments: Map
 
 
 def _independent(left: Array, white: Noise, group: Groups) -> Array:
-    """Directions of V that are no trifle, of columns as parts of those that they are left of, shape (N, k)."""
+    """Return the directions of V that are not negligible, for columns scaled by those of X, shape (N, k)."""
     seen = white.whiten(left, group)
     squares, directions = np.linalg.eigh(seen.T @ seen)
     return np.asarray(left @ directions[:, squares > _TRIFLE**2])
 
 
 def _values(whole: Moments, noise: Noise, at: Mapping[str, float]) -> dict[str, float]:
-    """Parameters by name."""
+    """Return the parameters by name."""
     found = (*whole.solve(noise).beta[0].tolist(), *(at[name] for name in whole.law.nonlinear))
     return dict(zip(parameter_names(whole.data, whole.law), found, strict=True))
 
 
 def _first_stage(told: Array, left: Array, group: Groups, asked: Sequence[int]) -> float:
-    """Least F of columns: what instruments tell of each beside the others, over what they leave; whitened, (N, p) and (N, k)."""
+    """Return the least F statistic of columns: part that instruments explain against the rest; whitened, (N, p) and (N, k)."""
     found = []
     for k in asked:
         rest = np.delete(told, k, axis=1)
@@ -156,7 +156,7 @@ def _first_stage(told: Array, left: Array, group: Groups, asked: Sequence[int]) 
 
 def _contrasts(both: Moments, noise: Noise, values: Mapping[str, float], least_squares: Mapping[str, float],
                fitted: Sequence[str], asked: int) -> dict[str, Contrast]:
-    """Estimates with and without V, the last columns, beside each other."""
+    """Compare the estimates with and without V, the last columns."""
     names = list(values)
     X, V = [names.index(name) for name in fitted], [k for k, name in enumerate(names) if name not in least_squares]
     keep = [*X, *V, len(names)]
@@ -165,13 +165,13 @@ def _contrasts(both: Moments, noise: Noise, values: Mapping[str, float], least_s
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram)[:p], 1e-300))
     inverse = np.outer(scale, scale) * symmetric_inverse(gram[:p, :p] * np.outer(scale, scale), _RANK)
     cross, within = gram[:p, p:-1], symmetric_inverse(gram[p:-1, p:-1], _RANK)
-    seen = gram[:p, :p] - cross @ within @ cross.T          # of what instruments tell of X
+    seen = gram[:p, :p] - cross @ within @ cross.T          # of the part of X that instruments explain
     by_instruments = np.outer(scale, scale) * symmetric_inverse(seen * np.outer(scale, scale), _RANK)
     difference = inverse @ cross
     std_error = np.sqrt(np.maximum(np.diag(difference @ found.covariance[p:, p:] @ difference.T), 1e-300))
     gamma, d = np.array([values[names[k]] for k in V]), np.array([values[name] - least_squares[name] for name in fitted])
     e = gram[-1, -1] + gamma @ gram[p:-1, p:-1] @ gamma             # squares of V gamma + epsilon,
-    least = e + d @ (gram[:p, :p] @ d + 2.0 * cross @ gamma)        # and of what least squares leave
+    least = e + d @ (gram[:p, :p] @ d + 2.0 * cross @ gamma)        # and of the residuals of least squares
     wider = np.sqrt(np.maximum(1.0, np.diag(by_instruments) / np.diag(inverse) * max(1.0, e / least)))
     p_values = np.minimum(1.0, 2.0 * asked * stdtr(found.freedom[:p], -np.abs(d) / std_error))      # Bonferroni
     return {name: Contrast(least_squares[name], values[name], *map(float, own))

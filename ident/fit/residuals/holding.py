@@ -1,4 +1,4 @@
-"""What follows from lack of fit: intervals and a band that hold it."""
+"""Consequences of lack of fit: wider intervals and a wider band."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,13 +19,13 @@ _TRIFLE = 1e-3           # of friction; a smaller misfit is no finding, as neith
 
 def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
                      even: Residuals | None = None, time: Array | None = None) -> FitResult:
-    """The fit with its lack of fit, which intervals, verdicts and band then hold; see `lack_of_fit` for the arguments.
+    """Test a fit for lack of fit, and widen intervals and band accordingly; see `lack_of_fit` for the arguments.
 
-    Residuals that vary with a variable are errors that neighbours share. The variance of each parameter is taken as that of
-    estimates whose errors are independent from window to window of the variable only. The band is wider by the mean residual
-    about each speed where residuals vary with speed, and by the root mean square of such means where they vary otherwise.
-    A misfit that is nowhere more than a trifle beside the median friction of the points is held, too, but is no finding: without
-    noise the smallest difference is sure.
+    If residuals vary with a variable, neighbours share errors. The variance of each parameter is then computed for errors that
+    are independent only between windows of the variable. If residuals vary with speed, the band is widened by the mean residual
+    near each speed; if they vary with another variable, by the RMS of the window means.
+    A misfit below a thousandth of the median friction widens the intervals, too, but is not reported: without noise, even the
+    smallest difference is significant.
     """
     misfits, shown = lack_of_fit(fit, position, load, even, time)
     if not shown:
@@ -36,7 +36,7 @@ def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array 
 
 
 def _wider(fit: FitResult, shown: Sequence[Tested]) -> FitResult:
-    own = [test for test in shown if test.rows.names]           # the even part of round trips tells nothing of the law
+    own = [test for test in shown if test.rows.names]           # the even part has no parameters of the law
     if not own:
         return fit
     found = [factors(fit, test) for test in own]
@@ -52,7 +52,7 @@ def _wider(fit: FitResult, shown: Sequence[Tested]) -> FitResult:
 
 
 def factors(fit: FitResult, test: Tested) -> dict[str, float]:
-    """Standard error of each parameter where errors are independent only from window to window, over the fit's; at least 1."""
+    """Return the standard errors for errors that are independent only between windows, over those of the fit; at least 1."""
     rows = test.rows
     window = test.window if test.turn is None else 2 * test.window + (test.turn > 0.0)
     sums = group_sum(rows.columns * rows.white[:, None], np.unique(window, return_inverse=True)[1])        # (windows, p)
@@ -69,7 +69,7 @@ def factors(fit: FitResult, test: Tested) -> dict[str, float]:
 
 
 def moved_out(entry: Parameter, factor: float, least: float = 0.0) -> Parameter:
-    """A parameter whose interval reaches so many times as far to either side."""
+    """Widen the interval of a parameter on both sides by a factor."""
     if factor == 1.0 or entry.value is None or entry.low is None or entry.high is None:
         return entry
     low, high = (entry.value + factor * (end - entry.value) for end in (entry.low, entry.high))
@@ -79,12 +79,12 @@ def moved_out(entry: Parameter, factor: float, least: float = 0.0) -> Parameter:
 
 
 def _deviation(test: Tested, speeds: Array) -> Array:
-    """By how much friction lies off the law, shape (speeds,) [N·m or N]."""
+    """Return the deviation of friction from the law at speeds, shape (speeds,) [N·m or N]."""
     _, mean = test.means
     if test.over not in ("speed", "repeats"):
         return np.full(len(speeds), float(np.sqrt(np.mean(mean**2))))
-    near = windows(test.x)                                      # of speed, which hold several loads of "repeats"
+    near = windows(test.x)                                      # windows of speed; for "repeats" they include several loads
     count = np.bincount(near)
     place, off = np.bincount(near, test.x) / count, np.sqrt(np.bincount(near, mean[test.window] ** 2) / count)
     smooth = np.convolve(np.pad(off, 1, "edge"), np.ones(3) / 3.0, "valid")
-    return np.interp(np.log(speeds), np.log(place), np.maximum(off, smooth))            # where it crosses zero, too
+    return np.interp(np.log(speeds), np.log(place), np.maximum(off, smooth))            # not zero at sign changes

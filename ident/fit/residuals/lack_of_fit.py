@@ -1,10 +1,10 @@
-"""The test of a fit for lack of fit, over every variable that the points know.
+"""Test of a fit for lack of fit, over all variables of its points.
 
-Where every round trip has a speed and a load, its level is the observation (`ratio_p`); what varies within round trips, and
-general motion, is judged with the signs of whole round trips or passes (`flipped_p`). Levels that wander in the order of time are
-no misfit of the law: what they share with those before them is taken off first, unless speeds were measured in their order, where
-nothing can tell the two apart. Near-replicates, of one speed and one range of loads, are held against the law, too (F test). The
-test over speed, which is what laws are about, has half of the level for itself, the others share the rest alike (Bonferroni).
+If every round trip has a single speed and load, its level is the observation (`ratio_p`). Variables that change within round
+trips, and general motion, are tested with random signs of whole round trips or passes (`flipped_p`). Levels that drift in time
+are not a misfit of the law: their autocorrelation is removed first, unless speeds were measured in order, so that effects of
+speed and time cannot be told apart. An F test compares near-replicates (one speed and one range of loads) with the law.
+The test over speed has half of the significance level; the other tests share the rest equally (Bonferroni).
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ from stribeck.ident.fit.residuals.cumulated import cells, flipped_p, ratio_p, re
 from stribeck.ident.fit.residuals.levels_in_time import LevelsInTime, in_order
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
-_OWN = 0.1              # part of a variable's variance within round trips, up to which each has a value of its own
-_FEW = 4                # values of a variable, and degrees of freedom, that a test needs
-_FIRST = "speed"        # the test that has half of the level for itself
-_OPEN = 0.1             # chance up to which what residuals hint at competes
-_LOADS = 4              # ranges of loads in which round trips of a speed count as replicates
+_OWN = 0.1              # part of a variable's variance within round trips, up to which each round trip has a single value
+_FEW = 4                # least number of values of a variable, and of degrees of freedom, for a test
+_FIRST = "speed"        # the test with half of the significance level
+_OPEN = 0.1             # p value up to which further laws or waves, at which residuals hint, compete
+_LOADS = 4              # number of load ranges; round trips of one speed and range count as replicates
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Tested:
     over : str
         As in `Misfit`.
     rows : Residuals
-        What was tested.
+        Residuals that were tested.
     x : ndarray, shape (N,)
-        Place of each row.
+        Value of the variable in each row.
     window : ndarray of int, shape (N,)
-        Which part of the rows each belongs to, for means.
+        Window of each row, for means.
     p : float
-        Chance that noise alone shows as much.
+        Probability that noise alone gives as large a statistic.
     turn : ndarray, shape (N,), optional
-        What the residuals were multiplied by; default 1.
+        Factor of the residuals; default 1.
     """
 
     over: str
@@ -56,7 +56,7 @@ class Tested:
 
     @property
     def means(self) -> tuple[Array, Array]:
-        """Place of each window, and the mean residual in it [N·m or N]."""
+        """Mean value of the variable and mean residual in each window [N·m or N]."""
         weight = self.rows.weight
         total = np.bincount(self.window, weight)
         plain = self.rows.plain if self.turn is None else self.turn * self.rows.plain
@@ -65,44 +65,44 @@ class Tested:
 
 def lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,
                 even: Residuals | None = None, time: Array | None = None) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
-    """Variables over which the residuals of a fit show structure, the surest first, and the tests that show it.
+    """Return the variables with which residuals of a fit vary, the most significant first, and their tests.
 
     Parameters
     ----------
     fit : FitResult
-        With its points.
+        Fit with its points.
     position, load : ndarray, shape (N,), optional
-        Of the points; the load only where the fit has none.
+        Positions and loads of the points; the load only if the fit has none.
     even : Residuals, optional
-        Of the mean of both directions, over the same points.
+        Residuals of the mean of both directions, for the same points.
     time : ndarray, shape (N,), optional
-        Of the points of general motion [s]; round trips have theirs.
+        Time of the points of general motion [s]; round trips have their own times.
     """
     return judged(_tests(fit, position, load, even, time))
 
 
 def growth_varies(fit: FitResult, load: Array | None) -> bool:
-    """Whether residuals leave it open that friction grows with a load, of the points, by another part at each speed."""
+    """Return whether residuals hint that growth of friction with the load of the points depends on speed."""
     data = fit.data
     if data is None or data.seen is not None or load is None or load.ndim > 1:
         return False
-    rows, alone = Residuals.of(fit), replace(fit, serial=0.0)       # a load that is missing looks like levels that wander
+    rows, alone = Residuals.of(fit), replace(fit, serial=0.0)       # a missing load looks like drifting levels
     trips, levels = rows.of_trips, _levels(alone, rows)
     missed = _own("load", rows, trips, levels, load) if data.load is None else ()
     return any(test.p <= _OPEN for test in (*_growth(rows, trips, levels, data.speed, load), *missed))
 
 
 def uneven(fit: FitResult, position: Array) -> bool:
-    """Whether residuals leave it open that friction varies with position."""
+    """Return whether residuals hint that friction varies with position."""
     return any(test.p <= _OPEN for test in _flipped("position", Residuals.of(fit), position))
 
 
 def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, ...]]:
-    """Those of the tests of a joint that tell of structure, the surest first."""
+    """Return the misfits and the significant tests of a joint, the most significant first."""
     tests = list(tests)
     others = sum(test.over != _FIRST for test in tests)
     half = 0.5 if 0 < others < len(tests) else 1.0
-    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # of the level, for each
+    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # of the level, for each test
     ordered = sorted(tests, key=lambda test: test.p / part[test.over])
     shown = tuple(test for test in ordered if test.p <= LEVEL * part[test.over])
     return tuple(_misfit(test, part[test.over]) for test in shown), shown
@@ -133,19 +133,19 @@ def _tests(fit: FitResult, position: Array | None, load: Array | None, even: Res
 
 
 def _levels(fit: FitResult, rows: Residuals) -> LevelsInTime:
-    """Levels of the round trips of a fit, less what they share with those before them."""
+    """Return the levels of the round trips of a fit, with their autocorrelation removed."""
     data = fit.data
     assert data is not None
     run = np.zeros(data.groups, dtype=int) if data.run is None else data.run
     time = np.arange(float(data.groups)) if data.time is None else data.time
-    unknown = np.ptp(time) == 0.0           # a table: the order of its rows is no order of time
+    unknown = np.ptp(time) == 0.0           # a table: its rows are not in the order of time
     serial = 0.0 if unknown or in_order(rows.mean_of_trips(data.speed), time, run) else fit.serial
     return LevelsInTime.of(rows.of_trips, time, run, serial)
 
 
 def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | None = None,
                 position: Array | None = None, time: Array | None = None) -> Iterator[Tested]:
-    """Tests of general motion, by the signs of whole passes; rows are in the direction of motion."""
+    """Yield the tests of general motion, with random signs of whole passes; rows are in the direction of motion."""
     yield from _flipped("speed", rows, speed)
     yield from _flipped("direction", rows, speed, np.sign(direction))
     if load is not None and np.ptp(load) > 0.0:
@@ -156,7 +156,7 @@ def over_passes(rows: Residuals, speed: Array, direction: Array, load: Array | N
 
 
 def _heavy(load: Array) -> Array:
-    """1 where a load is above its mean, else -1, shape (N,)."""
+    """Return 1 for loads above the mean, else -1, shape (N,)."""
     return np.where(load > load.mean(), 1.0, -1.0)
 
 
@@ -167,7 +167,7 @@ def _flipped(over: str, rows: Residuals, x: Array, turn: Array | None = None) ->
 
 
 def _own(over: str, rows: Residuals, trips: Residuals, levels: LevelsInTime, x: Array) -> Iterator[Tested]:
-    """By levels where each round trip has a value of its own: runs of neighbours, and quicker waves."""
+    """Yield the test over a variable: by levels if each round trip has a single value (cumulated sums and faster waves)."""
     mean = rows.mean_of_trips(x)
     if np.mean((x - mean[rows.group]) ** 2) > _OWN * np.var(x):
         yield from _flipped(over, rows, x)
@@ -179,7 +179,7 @@ def _own(over: str, rows: Residuals, trips: Residuals, levels: LevelsInTime, x: 
 
 
 def _growth(rows: Residuals, trips: Residuals, levels: LevelsInTime, speed: Array, load: Array) -> Iterator[Tested]:
-    """Heavy less light load over speed: by levels where each round trip has a load of its own."""
+    """Yield the test of heavy minus light load over speed: by levels if each round trip has a single load."""
     pressed, mean = rows.mean_of_trips(load), rows.mean_of_trips(speed)
     if np.mean((load - pressed[rows.group]) ** 2) > _OWN * np.var(load):
         yield from _flipped(GROWTH, rows, speed, _heavy(load))
@@ -197,7 +197,7 @@ def _in_time(trips: Residuals, levels: LevelsInTime, time: Array) -> Iterator[Te
 
 
 def _replicates(rows: Residuals, trips: Residuals, levels: LevelsInTime, speed: Array, load: Array | None) -> Iterator[Tested]:
-    """Levels of the same speed and range of loads against each other."""
+    """Yield the test of levels of the same speed and load range against the law."""
     mean_speed = np.exp(rows.mean_of_trips(np.log(speed)))
     cell = speed_classes(mean_speed)
     if load is not None and np.ptp(load) > 0.0:
@@ -216,11 +216,11 @@ def _misfit(test: Tested, part: float) -> Misfit:
     return Misfit(test.over, min(1.0, test.p / part), float(mean[k]), float(place[k]))
 
 
-_WINDOWS, _IN_WINDOW = 10, 3        # at most so many, with at least so many rows each
+_WINDOWS, _IN_WINDOW = 10, 3        # most windows, and least rows in each
 
 
 def windows(x: Array) -> Groups:
-    """Which of a few neighbouring parts of the rows, alike in number, each value lies in; equal values lie in one, shape (N,)."""
+    """Return the window of each value: a few ranges with about equally many values; equal values share one, shape (N,)."""
     parts = max(2, min(_WINDOWS, len(x) // _IN_WINDOW))
     first = np.searchsorted(np.sort(x), x)              # how many are smaller
     return np.asarray(np.unique(first * parts // len(x), return_inverse=True)[1])

@@ -1,4 +1,4 @@
-"""Levels of round trips without what they share with those before them: a first-order autoregression, taken off."""
+"""Levels of round trips in the order of time, with a first-order autoregression removed."""
 
 from dataclasses import dataclass, replace
 
@@ -8,12 +8,12 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.law_fit import speed_classes
 from stribeck.ident.fit.residuals.white_residuals import Residuals
 
-_IN_ORDER = 0.9         # rank correlation of speeds with time from which one looks like the other,
-_SPEEDS = 5             # and how many speeds it takes
+_IN_ORDER = 0.9         # rank correlation of speeds with time from which effects of speed and time look the same
+_SPEEDS = 5             # least number of speeds for this test
 
 
 def in_order(speed: Array, time: Array, run: Groups) -> bool:
-    """Whether round trips were made from slow to fast, or the other way, in every run; all shape (G,)."""
+    """Return whether speeds were measured from slow to fast, or from fast to slow, in every run; arguments of shape (G,)."""
     found = []
     for k in np.unique(run):
         own = run == k
@@ -26,18 +26,18 @@ def in_order(speed: Array, time: Array, run: Groups) -> bool:
 
 @dataclass(frozen=True)
 class LevelsInTime:
-    """Levels in the order of time, of which each is `serial` times the one before it in its run, and something of its own.
+    """Levels in the order of time as a first-order autoregression: `serial` times the previous level, plus an innovation.
 
     Attributes
     ----------
     own : Residuals
-        What each has of its own; of the first of a run all, in the same deviation (Prais and Winsten).
+        Innovations; for the first level of a run, the level scaled to the same deviation (Prais and Winsten).
     order : ndarray of int, shape (G,)
-        Which round trip stands where.
+        Numbers of the round trips in the order of time.
     first : ndarray of bool, shape (G,)
-        Whether it is the first of its run.
+        Whether a level is the first of its run.
     serial : float
-        Correlation of successive levels.
+        Autocorrelation of successive levels.
     """
 
     own: Residuals
@@ -47,7 +47,7 @@ class LevelsInTime:
 
     @classmethod
     def of(cls, trips: Residuals, time: Array, run: Groups, serial: float) -> "LevelsInTime":
-        """Of a row a round trip; without `serial` only the order changes."""
+        """Compute the innovations from residuals with one row per round trip; with `serial` 0 only the order changes."""
         order = np.lexsort((time, run))
         first = np.diff(run[order], prepend=-1) != 0
         rows = np.column_stack((trips.columns, trips.white))[order]
@@ -56,10 +56,10 @@ class LevelsInTime:
         return cls(replace(trips.in_order(order), columns=own[:, :-1], white=own[:, -1]), order, first, serial)
 
     def seen(self, sums: Array) -> Array:
-        """Sums over the levels (k, G) as sums over what each has of its own."""
+        """Convert sums over the levels, as coefficients (k, G), to sums over the innovations."""
         found = sums[:, self.order].astype(float)
         for k in range(found.shape[1] - 2, -1, -1) if self.serial else ():
             if not self.first[k + 1]:
-                found[:, k] += self.serial * found[:, k + 1]        # what it has of its own goes on in those after it
+                found[:, k] += self.serial * found[:, k + 1]        # innovations propagate to later levels
         found[:, self.first] /= np.sqrt(1.0 - self.serial**2)
         return found

@@ -1,4 +1,4 @@
-"""Residuals of a fit, made white by its noise model, with the derivatives of the prediction by which they were fitted."""
+"""Residuals of a fit, whitened by its noise model, with the whitened derivatives of the prediction."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,27 +13,27 @@ from stribeck.ident.fit.law_on_points import jacobian, parameter_names
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.laws.law_table import law_named
 
-_RANK = 1e-10           # of scaled normal equations, below which columns say the same
+_RANK = 1e-10           # relative eigenvalue of scaled normal equations below which columns are dependent
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """What a weighted least-squares fit left, a row an observation.
+    """Residuals of a weighted least-squares fit, one row per observation.
 
     Attributes
     ----------
     plain : ndarray, shape (N,)
         Residuals in the direction of motion [N·m or N].
     white : ndarray, shape (N,)
-        The same with independent noise of one variance.
+        Whitened residuals: independent noise with the same variance.
     columns : ndarray, shape (N, p)
-        Derivatives of the prediction with respect to the parameters, whitened alike.
+        Derivatives of the prediction with respect to the parameters, whitened in the same way.
     group : ndarray of int, shape (N,)
         Round trips 0 ... G-1, or passes of general motion.
     weight : ndarray, shape (N,)
-        How much each row counts.
+        Weight of each row.
     names : tuple of str
-        Parameters of the columns; none where the fit is not that of a friction law.
+        Parameters of the columns; empty if the fit is not that of a friction law.
     """
 
     plain: Array
@@ -45,7 +45,7 @@ class Residuals:
 
     @classmethod
     def of(cls, fit: FitResult) -> "Residuals":
-        """A row a point of a fit, weighed as the fit weighs it."""
+        """Return the residuals of a fit, one row per point, with the weights of the fit."""
         data, law = fit.data, law_named(fit.law)
         assert data is not None
         values = fit.all_values
@@ -60,14 +60,14 @@ class Residuals:
 
     @classmethod
     def of_least_squares(cls, columns: Array, target: Array, noise: Noise, group: Groups) -> "Residuals":
-        """A row a point of a linear fit that is made here."""
+        """Fit linearly, and return the residuals, one row per point."""
         white, goal = noise.whiten(columns, group), noise.whiten(target, group)
         beta, *_ = np.linalg.lstsq(white, goal, rcond=None)
         return cls(target - columns @ beta, goal - white @ beta, white, group, np.ones(len(target)))
 
     @property
     def of_trips(self) -> "Residuals":
-        """A row a round trip: the level that its points share."""
+        """Residuals with one row per round trip: the level that its points share."""
         weight = np.bincount(self.group, self.weight)
         plain = np.bincount(self.group, self.weight * self.plain) / weight
         rows = group_sum(np.sqrt(self.weight)[:, None] * np.column_stack((self.columns, self.white)), self.group)
@@ -76,7 +76,7 @@ class Residuals:
 
     @property
     def spare(self) -> int:
-        """Degrees of freedom that the fit left."""
+        """Residual degrees of freedom."""
         return len(self.white) - int(np.linalg.matrix_rank(self.columns))
 
     @cached_property
@@ -87,17 +87,17 @@ class Residuals:
         return symmetric_inverse(gram / np.outer(scale, scale), _RANK) / np.outer(scale, scale)
 
     def in_order(self, order: Groups) -> "Residuals":
-        """The same rows in another order."""
+        """Return the rows in another order."""
         return Residuals(self.plain[order], self.white[order], self.columns[order], self.group[order], self.weight[order],
                          self.names)
 
     def mean_of_trips(self, values: Array) -> Array:
-        """Mean of values of the rows over each round trip, shape (G,)."""
+        """Return the mean of values of the rows over each round trip, shape (G,)."""
         return np.asarray(np.bincount(self.group, values) / np.bincount(self.group))
 
 
 def _white(rows: Array, noise: Noise, group: Groups, count: Array) -> Array:
-    """Rows over the deviation of a point, their mean over a round trip over that of a level; see `variable_projection`."""
+    """Whiten rows: divide rows about the mean by the deviation of a point, means by that of a level."""
     if noise.level is None:
         return rows / noise.within
     samples = np.bincount(group, count)

@@ -1,7 +1,7 @@
 r"""Closed chains: a tree whose loops are closed by cut joints (P0, Eqs. 23-27, 55).
 
-The tree moves with all its joints, of which some are known; the closures give the rest. With the Jacobian G of the
-closures the cut-joint forces :math:`\lambda` are what makes the passive joints carry their own torque only,
+The motion of some joints of the tree is known; the closures determine the motion of the other joints. G is the Jacobian of
+the closures. The cut-joint forces :math:`\lambda` are such that passive joints (index p) carry their own resisting torque only,
 
 .. math:: (M \ddot q + h)_p = \tau_p + (G^T \lambda)_p, \qquad \tau_a = (M \ddot q + h)_a - (G^T \lambda)_a.
 """
@@ -28,14 +28,14 @@ from stribeck.ident.model.recursion import batch
 
 @dataclass(frozen=True)
 class ClosedMotion:
-    """Motion of all joints of a closed chain, which closes its loops.
+    """Motion of all joints of a closed chain with closed loops.
 
     Attributes
     ----------
     q, dq, ddq : ndarray, shape (N, n)
         Positions, velocities and accelerations.
     condition : ndarray, shape (N,)
-        Condition number of the Jacobian of the joints that were solved for, in characteristic lengths and rad.
+        Condition number of the Jacobian of the solved joints, in characteristic lengths and rad.
     """
 
     q: Array
@@ -48,17 +48,18 @@ class ClosedMotion:
 class ClosedLoads:
     """Forces in a closed chain.
 
-    An overconstrained chain (a planar one with pins, say) may carry loads across its plane on more than one way; how
-    they share is not a matter of rigid bodies. Loads and forces that depend on it are nan, unless `Mechanism.sharing` says how.
+    In an overconstrained chain (for example a planar chain with pins) several load paths can carry a load across its plane.
+    Rigid-body mechanics does not determine their shares. Loads and forces that depend on these shares are nan, unless
+    `Mechanism.sharing` states a rule.
 
     Attributes
     ----------
     tau : ndarray, shape (N, n)
         Driving torques; zero in passive joints [N·m or N].
     joints : JointLoads
-        Loads of the tree's joints under the cut-joint forces.
+        Loads of the tree's joints, with the effect of cut-joint forces.
     force, moment : ndarray, shape (N, closures, 3)
-        On link a of each closure from its link b, at the closure's point, in base axes [N, N·m].
+        Force and moment that link b of each closure exerts on link a, at the closure's point, in base axes [N, N·m].
     condition : ndarray, shape (N,)
         Condition number of the passive joints' Jacobian, in characteristic lengths and rad.
     """
@@ -72,25 +73,25 @@ class ClosedLoads:
 
 def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
                 known: Sequence[int] | None = None) -> ClosedMotion:
-    """Motion of all joints from that of the known ones (Eqs. 23-25).
+    """Compute the motion of all joints from the motion of the known joints (Eqs. 23-25).
 
-    The posture at q = 0, closed first if it is not quite, is the assembly that is followed (`posture_following`).
+    The result stays on the assembly branch of the posture at q = 0 (`posture_following`). Small gaps at q = 0 are closed first.
 
     Parameters
     ----------
     mechanism : Mechanism
-        With closures.
+        Mechanism with closures.
     q, dq, ddq : array_like, shape (N, k)
         Positions, velocities and accelerations of the known joints; the last two default to zero.
     known : sequence of int, optional
-        Which joints are known; default the active ones.
+        Indices of the known joints; by default the active joints.
 
     Raises
     ------
     PostureError
-        If a posture cannot be reached or is singular; says how far the known joints come.
+        If a posture cannot be reached or is singular; the message states the reachable range of the known joints.
     InputError
-        If a shape does not fit, or the closures leave more or fewer degrees of freedom than there are known joints.
+        If a shape does not fit, or if the number of known joints differs from the number of degrees of freedom.
     """
     branch = branch_of(mechanism, mechanism.active if known is None else known)
     given = list(branch.known)
@@ -104,7 +105,7 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
 
 
 def closed_rates(branch: Branch, posture: Array, dq: Array, ddq: Array) -> ClosedMotion:
-    """Motion of all joints in closed postures, shape (N, n), from velocities and accelerations of the known joints, (N, k) each.
+    """Compute the motion of all joints in closed postures, (N, n), from velocities and accelerations of known joints, (N, k).
 
     Raises
     ------
@@ -127,19 +128,19 @@ def closed_rates(branch: Branch, posture: Array, dq: Array, ddq: Array) -> Close
 
 def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike | None = None,
                  external: ArrayLike | None = None) -> ClosedLoads:
-    """Cut-joint forces, joint loads and driving torques of a closed chain (Eqs. 26, 27, 55).
+    """Compute cut-joint forces, joint loads and driving torques of a closed chain (Eqs. 26, 27, 55).
 
     Parameters
     ----------
     mechanism : Mechanism
-        With closures.
+        Mechanism with closures.
     motion : ClosedMotion
-        From `close_loops`.
+        Motion from `close_loops`.
     torque : array_like, shape (N, n), optional
-        Torques that resist the joints, friction positive with velocity; default none [N·m or N]. Springs of the mechanism
-        are added. A motion of elastic joints that loops leave free is taken as it is given, as if something held it.
+        Torques that resist the joints; friction is positive at positive velocity; default zero [N·m or N]. Spring torques of
+        the mechanism are added. Elastic joints that the loops leave free follow the given motion, as if a drive held them.
     external : array_like, shape (N, n, 6), optional
-        Force and moment about the joint origin that act on each link from outside, in base axes [N, N·m].
+        External force, and moment about the joint origin, on each link in base axes [N, N·m].
 
     Raises
     ------
@@ -150,7 +151,7 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
 
 
 class ForceBalance:
-    """Forces of a closed chain along one motion, for any resisting torques and external forces.
+    """Forces of a closed chain in one motion, for any resisting torques and external forces.
 
     Parameters and errors as in `closed_loads`.
     """
@@ -164,7 +165,7 @@ class ForceBalance:
 
     @cached_property
     def pose(self) -> Kinematics:
-        """Where the links are and how fast they move."""
+        """Pose and velocities of the links."""
         return kinematics(self.tree, self.motion.q, self.motion.dq)
 
     @cached_property
@@ -180,7 +181,7 @@ class ForceBalance:
         return InternalForces.of(self.branch, self.pose, self._jacobian)
 
     def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None, hidden: bool = True) -> ClosedLoads:
-        """As `closed_loads`; with `hidden` false, what rigid bodies do not determine is one of many possible loads, not nan."""
+        """As `closed_loads`; with `hidden` false, an undetermined load is one of many possible values instead of nan."""
         m, (q, dq, ddq), unit = self.mechanism, (self.motion.q, self.motion.dq, self.motion.ddq), self.branch.unit
         rest = inverse_dynamics(self.tree, q, dq, ddq, external) + rotor_torque(m, ddq) + spring_torque(m, q, dq)
         if torque is not None:
@@ -199,19 +200,20 @@ class ForceBalance:
 
 
 def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:
-    """The assembly of a closed chain that has some joints known; errors as of `close_loops`."""
+    """Return the assembly branch of a closed chain for given known joints; errors as in `close_loops`."""
     known = tuple(known)
     if not m.closures:
-        raise InputError(f"{m.name} has no loops to close; joint_loads and driving_torque answer for it")
+        raise InputError(f"{m.name} has no loops to close; use joint_loads and driving_torque")
     if len(set(known)) < len(known) or not set(known) <= set(range(m.n)):
-        raise InputError(f"{m.name}: known = {list(known)}; joints from 0 to {m.n - 1} are needed, each once")
+        raise InputError(f"{m.name}: known = {list(known)}; joint numbers from 0 to {m.n - 1} are needed, each at most once")
     return Branch(m, known, tuple(joint for joint in range(m.n) if joint not in known))
 
 
 def telling_joints(m: Mechanism) -> tuple[int, ...]:
-    """Joints whose positions tell the posture of a closed chain: the driven ones, and elastic ones where these leave it freedom.
+    """Return the joints whose positions determine the posture of a closed chain.
 
-    Of the elastic joints as many as there are freedoms, chosen so that the loops move the others as surely as they can.
+    These are the driven joints, and one elastic joint for each degree of freedom that the driven joints leave. The choice makes
+    the Jacobian of the other elastic joints as well-conditioned as possible (QR with pivoting).
     """
     driven, rigid = list(m.active), [j for j in m.passive if j not in m.springs]
     elastic = [j for j in m.passive if j in m.springs]
@@ -227,9 +229,9 @@ def telling_joints(m: Mechanism) -> tuple[int, ...]:
 
 
 def swinging_joints(m: Mechanism) -> tuple[int, ...]:
-    """Joints that move by themselves when the drives' motion is given, so that it does not tell theirs.
+    """Return the joints whose motion does not follow from the motion of the drives.
 
-    Of a tree all without a drive, of a closed chain the elastic ones that its loops leave free.
+    In a tree these are all joints without a drive. In a closed chain these are the elastic joints that the loops leave free.
     """
     return tuple(j for j in telling_joints(m) if j not in m.active) if m.closures else m.passive
 
@@ -239,8 +241,9 @@ def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Seque
         return
     row = int(np.argmax(condition))
     where = ", ".join(f"{m.names[joint]} = {value:.4f}" for joint, value in zip(joints, known[row], strict=True))
-    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the joints to be "
-                       f"solved for, at most {SINGULAR:.0e} is allowed; forces there are not determined", float(condition[row]))
+    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the Jacobian of "
+                       f"the other joints, at most {SINGULAR:.0e} is allowed; a singular posture does not determine the forces",
+                       float(condition[row]))
 
 
 def _known(name: str, value: ArrayLike, m: Mechanism, known: list[int], samples: int | None = None) -> Array:

@@ -1,8 +1,8 @@
-"""Internal forces of overconstrained chains: what rigid bodies do not tell.
+"""Internal forces of overconstrained chains, which rigid-body mechanics does not determine.
 
-Where closures say the same thing twice (pins of a planar loop, each of which keeps the links in the plane), forces can
-press one against the other without any joint noticing. If loads act on these ways, how they share depends on
-elasticity and on where the loop was cut; then it is not answered, or by a rule that is asked for (`share`).
+Redundant closures (for example the pins of a planar loop, each of which keeps the links in the plane) allow internal forces: the
+closures press against each other, and the torques of the passive joints stay zero. If a load acts along such internal forces, the
+shares of the closures depend on elasticity. These shares are then nan (`hide`), or follow a rule that the user chooses (`share`).
 """
 
 from dataclasses import dataclass, replace
@@ -17,23 +17,23 @@ from stribeck.ident.model.dynamics import Kinematics
 from stribeck.ident.model.loads import JointLoads, normal_load
 from stribeck.ident.model.mechanism import Mechanism
 
-_FELT = 1e-8            # part of the greatest force or moment that counts
+_FELT = 1e-8            # fraction of the greatest force or moment above which a value counts as nonzero
 
 
 @dataclass(frozen=True)
 class InternalForces:
-    """Unit internal forces of a chain, r of them in every sample.
+    """Basis of the internal forces of a chain: r unit internal forces in every sample.
 
     Attributes
     ----------
     mechanism : Mechanism
-        With closures.
+        Mechanism with closures.
     axis : ndarray, shape (N, n, 3)
-        Joint axes.
+        Unit vectors of the joint axes.
     length : float
-        What makes a force of a moment [m].
+        Characteristic length; a moment divided by this length compares with a force [m].
     units : ndarray, shape (N, r, n + closures, 2, 3)
-        Force, and moment over `length`, in the joints of the tree and in the cut ones; orthonormal over all of them.
+        Force, and moment divided by `length`, in the joints of the tree and in the cut joints; orthonormal over all joints.
     """
 
     mechanism: Mechanism
@@ -43,7 +43,7 @@ class InternalForces:
 
     @classmethod
     def of(cls, branch: Branch, pose: Kinematics, jacobian: Array) -> "InternalForces":
-        """From the scaled Jacobian of the closures: multipliers that no passive joint feels."""
+        """Return the basis from the scaled Jacobian of the closures: multipliers that cause no torque in a passive joint."""
         m, solved = branch.mechanism, len(branch.solved)
         idle = np.linalg.svd(jacobian[:, :, branch.solved])[0][:, :, solved:] / branch.row_unit[:, None]
         units = np.zeros((len(pose.axis), idle.shape[2], m.n + len(m.closures), 2, 3))
@@ -57,7 +57,7 @@ class InternalForces:
         return cls(m, pose.axis, branch.length, np.linalg.solve(lower, flat).reshape(units.shape))
 
     def hide(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
-        """Loads of the joints and wrenches at the cuts, nan where they depend on how stiff the joints are."""
+        """Return joint loads and cut-joint wrenches, with nan for values that depend on the stiffness of the joints."""
         if not self.units.shape[1]:
             return loads, force, moment
         carried = self._carried(loads, force, moment)
@@ -78,7 +78,7 @@ class InternalForces:
         return told, shown(force, whole[:, n:, :1]), shown(moment, whole[:, n:, 1:])
 
     def share(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
-        """Loads of the joints and wrenches at the cuts if all joints are equally stiff: the least that balance, by squares."""
+        """Return joint loads and cut-joint wrenches for equally stiff joints: the least-squares solution of the balance."""
         if not self.units.shape[1]:
             return loads, force, moment
         carried = self._carried(loads, force, moment)
@@ -99,15 +99,15 @@ class InternalForces:
         return shared, cut_force, cut_moment
 
     def _carried(self, loads: JointLoads, force: Array, moment: Array) -> Array:
-        """Wrenches of the tree's joints and at the cuts, moments over `length`, shape (N, n + closures, 2, 3)."""
+        """Stack the wrenches of tree joints and cut joints, moments divided by `length`, shape (N, n + closures, 2, 3)."""
         return np.concatenate((np.stack((loads.force, loads.moment / self.length), axis=2),
                                np.stack((force, moment / self.length), axis=2)), axis=1)
 
     def _reached(self, carried: Array) -> Array:
-        """Internal forces that loads bring about in joints of any stiffness, as a projection of the units, shape (N, r, r).
+        """Return a projection onto the internal forces that the loads can cause with any joint stiffnesses, shape (N, r, r).
 
-        Forces, shape (N, joints, 2, 3), load a unit where they act along it, in any joint; a joint's stiffness couples
-        the units that go through it. What no such way leads to stays zero.
+        The wrenches `carried`, shape (N, joints, 2, 3), excite a unit internal force if they do work along it in any joint. The
+        stiffness of a joint couples all units that load this joint. Units without such a coupling to the loads stay zero.
         """
         most = np.abs(carried).max(axis=(1, 2, 3), initial=0.0)[:, None, None]
         work = np.einsum("nrjki,njki->nrjk", self.units, carried)
@@ -124,14 +124,14 @@ class InternalForces:
 
 
 def _projection(gram: Array) -> Array:
-    """On the range of symmetric matrices, shape (N, r, r)."""
+    """Return the projection onto the range of symmetric matrices, shape (N, r, r)."""
     values, vectors = np.linalg.eigh(gram)
     vectors = vectors * (values > _FELT**2)[:, None, :]
     return np.asarray(vectors @ vectors.transpose(0, 2, 1))
 
 
 def _transmitted(m: Mechanism, pose: Kinematics, on: Array) -> Array:
-    """Force and moment about its origin that every joint transmits to bear forces on the links, shape (N, n, 2, 3)."""
+    """Return force and moment (about the joint origin) of every joint that balance the wrenches `on` the links, (N, n, 2, 3)."""
     carried = -on.reshape(*on.shape[:2], 2, 3)
     for j in reversed(range(m.n)):
         p = m.parent[j]

@@ -1,16 +1,16 @@
-r"""Independent coordinates of a mechanism about one posture: what closures and joints that stand still leave free.
+r"""Independent coordinates of a mechanism near one posture, with closed loops and with some joints at rest.
 
-With the Jacobian G of the closures over the joints that may move, :math:`G = U S N^T` and :math:`G T = 0`, postures near
-:math:`q_0` are
+G is the Jacobian of the closures for the joints that are free to move. With :math:`G = U S N^T` and :math:`G T = 0`, postures
+near :math:`q_0` are
 
 .. math:: q = q_0 + T y + N w(y), \qquad \dot q = B \dot y, \qquad \ddot q = B \ddot y - N (U^T G N)^{-1} U^T \gamma,
 
-where w closes the loops, :math:`B = T - N (U^T G N)^{-1} U^T G T`, and gamma is the acceleration of the gaps without that of
-the joints. Any motion of the y closes the loops: nothing drifts. T and N are orthonormal, so that no choice of
-independent joints can fail before the closures themselves do.
+where w closes the loops, :math:`B = T - N (U^T G N)^{-1} U^T G T`, and gamma is the acceleration of the gaps at zero joint
+accelerations. Any motion of y keeps the loops closed, without drift. T and N are orthonormal, so the coordinates are valid in
+every posture in which the closures themselves are regular; a choice of independent joints could fail earlier.
 
-Joints whose motion is prescribed are further coordinates, of which time tells the values (rheonomic constraints): T has a
-column for each, a unit vector.
+Joints with prescribed motion are further coordinates, given as functions of time (rheonomic constraints). Each has a column of T,
+a unit vector.
 
 References
 ----------
@@ -29,20 +29,21 @@ from stribeck.ident.model.chains.posture_following import Branch, PostureError
 from stribeck.ident.model.dynamics import Kinematics, kinematics
 from stribeck.ident.model.mechanism import Mechanism
 
-_RANK = 1e-9            # singular values below this part of the greatest are none
+_RANK = 1e-9            # singular values below this fraction of the greatest count as zero
 _SINGULAR = 1e6         # condition number of the closures from which a posture is singular
-_CLOSED = 1e-13         # characteristic lengths and rad; what counts as closed
-_ROUNDED = 1e-11        # the same where rounding keeps the steps of Newton's method from becoming smaller
-_NEWTON = 8
+_CLOSED = 1e-13         # characteristic lengths and rad; a loop with smaller Newton steps is closed
+_ROUNDED = 1e-11        # the same if rounding prevents smaller steps of Newton's method
+_NEWTON = 8             # iterations of Newton's method
 
 
 @dataclass(frozen=True)
 class Prescribed:
-    """Joints whose motion is given.
+    """Joints with prescribed motion.
 
     Attributes
     ----------
     joints : tuple of int
+        Indices of the joints.
     motion : callable
         Positions, velocities and accelerations at times (N,): ``motion(t)``, shape (3, N, len(joints)).
     """
@@ -55,20 +56,20 @@ NOTHING = Prescribed((), lambda t: np.zeros((3, len(t), 0)))
 
 
 class LocalCoordinates:
-    """Coordinates y about a posture, measured in rad and characteristic lengths.
+    """Local coordinates y about a posture, measured in rad and characteristic lengths.
 
     Attributes
     ----------
     free : ndarray of int
-        Joints that may move by themselves.
+        Joints that are free to move: neither at rest nor prescribed.
     k, r : int
-        Number of coordinates y, and of independent closing conditions w.
+        Number of coordinates y, and of independent closing conditions (components of w).
     shared : int
-        Closing conditions that say nothing new while the joints stand still.
+        Number of closing conditions that become redundant because of the joints at rest or prescribed.
     unit : ndarray, shape (n,)
-        What the position of each joint is measured in.
+        Unit of each joint's position: 1 rad or the characteristic length.
     T : ndarray, shape (n, k + p)
-        Directions of the coordinates, then the p prescribed joints; the rows of joints that stand still are zero.
+        Directions of the coordinates, then of the p prescribed joints; the rows of joints at rest are zero.
     U : ndarray, shape (rows, r)
         Independent combinations of the closing conditions.
     """
@@ -93,30 +94,32 @@ class LocalCoordinates:
         self.T[led, self.k + np.arange(len(led))] = 1.0
 
     def refuse_singular(self) -> None:
-        """Raise `PostureError` where the closures all but fail to determine the motion."""
+        """Raise `PostureError` if the closures hardly determine the motion (condition number of the closures' Jacobian)."""
         if self.r and self.S[-1] * _SINGULAR < self.S[0]:
-            raise PostureError(f"{self.mechanism.name}: the motion comes to a singular posture: condition number "
-                               f"{self.S[0] / self.S[-1]:.1e} of the closures, at most {_SINGULAR:.0e} is allowed; forces "
-                               "there are not determined", float(self.S[0] / self.S[-1]))
+            raise PostureError(f"{self.mechanism.name}: the motion reaches a singular posture: condition number "
+                               f"{self.S[0] / self.S[-1]:.1e} of the closures' Jacobian, at most {_SINGULAR:.0e} is allowed; "
+                               "a singular posture does not determine the forces", float(self.S[0] / self.S[-1]))
 
     def jacobian(self, pose: Kinematics) -> Array:
-        """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
+        """Return the Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
         return np.asarray(gap_jacobian(self.mechanism, pose) * (self.unit / self.branch.row_unit[:, None]))
 
     def rates(self, dq: Array) -> Array:
-        """Velocities of the coordinates at the posture itself from those of the joints, shape (k,)."""
+        """Convert joint velocities at the central posture to velocities of the coordinates, shape (k,)."""
         return np.asarray(self.T[:, :self.k].T @ (dq / self.unit))
 
     def motion(self, t: Array, y: Array, u: Array, a: Array, w: Array) -> tuple[Array, Array, Array, Array, Kinematics | None]:
-        """Motion of all joints at times (N,), from coordinates, their velocities and accelerations, (N, k) each.
+        """Return the motion of all joints at times (N,) for coordinates, their velocities and accelerations, (N, k) each.
+
+        `w` holds start values as in `place`.
 
         Returns
         -------
         q, dq, ddq : ndarray, shape (N, n)
         inverse : ndarray, shape (N, r, r)
-            As of `place`, which says what w is.
+            As in `place`.
         pose : Kinematics or None
-            Of a closed chain.
+            Pose and velocities of the links of a closed chain; None for a tree.
         """
         y, u, a = (np.hstack(parts) for parts in zip((y, u, a), self._led(t), strict=True))
         q, B, inverse = self.place(y, w)
@@ -127,19 +130,21 @@ class LocalCoordinates:
         return q, dq, ddq + runaway, inverse, pose
 
     def directions(self, t: float, y: Array, w: Array) -> Array:
-        """Joint velocities per velocity of the coordinates at coordinates (k,), closed from w, (r,), shape (n, k)."""
+        """Return joint velocities per velocity of the coordinates, (n, k), at coordinates (k,); w, (r,), are start values."""
         placed = self.place(np.hstack((y[None], self._led(np.array([t]))[0])), w[None].copy())
         return placed[1][0, :, :self.k]
 
     def _led(self, t: Array) -> Array:
-        """Coordinates of the prescribed joints, their velocities and accelerations, shape (3, N, p)."""
+        """Return coordinates of the prescribed joints, with velocities and accelerations, shape (3, N, p)."""
         joints = list(self.prescribed.joints)
         out = np.array(self.prescribed.motion(t), dtype=float)
         out[0] -= self.q[joints]
         return np.asarray(out / self.unit[joints])
 
     def place(self, y: Array, w: Array) -> tuple[Array, Array, Array]:
-        """Closed postures at coordinates (N, k + p), found from w, shape (N, r), which is moved.
+        """Find closed postures at coordinates (N, k + p).
+
+        `w`, shape (N, r), holds start values and is overwritten with the solution.
 
         Returns
         -------
@@ -147,7 +152,7 @@ class LocalCoordinates:
         B : ndarray, shape (N, n, k + p)
             Joint velocities per velocity of the coordinates.
         inverse : ndarray, shape (N, r, r)
-            Of :math:`U^T G N`.
+            Inverse of :math:`U^T G N`.
 
         Raises
         ------
@@ -174,15 +179,15 @@ class LocalCoordinates:
                 break
             w -= step
             before = most
-        raise PostureError(f"{m.name}: the loops cannot be closed near a posture of the motion", np.inf)
+        raise PostureError(f"{m.name}: the loops cannot be closed near the current posture of the motion", np.inf)
 
     def runaway(self, q: Array, dq: Array, inverse: Array) -> tuple[Array, Kinematics]:
-        """Joint accelerations without those of the coordinates, shape (N, n), and where the links are and how fast."""
+        """Return joint accelerations at zero accelerations of the coordinates, shape (N, n), and the motion of the links."""
         pose = kinematics(self.mechanism, q, dq)
         gamma = (gap_acceleration(self.mechanism, pose) / self.branch.row_unit) @ self.U
         return -self.unit * (np.einsum("nij,nj->ni", inverse, gamma) @ self.N.T), pose
 
     def signs(self, inverse: Array) -> Array:
-        """Signs of the determinant of the equations of motion without friction, in ddy and multipliers, shape (N,)."""
+        """Return the sign of the determinant of the frictionless equations of motion in ddy and multipliers, shape (N,)."""
         turned = np.linalg.det(np.hstack((self.T[:, :self.k], self.N))[self.free])
         return np.asarray(np.sign(turned) * (-1.0) ** self.r * np.sign(np.linalg.det(inverse)))

@@ -1,4 +1,4 @@
-"""Geometry of closures: how far loops are open, how fast, and what closing them presses on the links (P0, Eqs. 23-27)."""
+"""Geometry of closures: gaps of open loops, their rates and accelerations, and closing forces on links (P0, Eqs. 23-27)."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def gap(m: Mechanism, pose: Kinematics) -> Array:
-    """How far the closures are open, shape (N, rows) [m, then rad]."""
+    """Compute the gaps of the closures, shape (N, rows): for each closure three lengths [m], then angles [rad]."""
     rows = []
     for closure in m.closures:
         rows.append(_point(pose, closure, 0) - _point(pose, closure, 1))
@@ -25,12 +25,12 @@ def gap(m: Mechanism, pose: Kinematics) -> Array:
 
 
 def turning_rows(m: Mechanism) -> NDArray[np.bool_]:
-    """Which rows of the gaps are angles, shape (rows,); the others are lengths."""
+    """Return a mask of the gap rows that are angles, shape (rows,); the other rows are lengths."""
     return np.array([turns for closure in m.closures for turns in [False] * 3 + [True] * len(closure.across)], dtype=bool)
 
 
 def gap_jacobian(m: Mechanism, pose: Kinematics) -> Array:
-    """Velocity of the gaps per joint velocity, G of shape (N, rows, n)."""
+    """Compute the Jacobian G of the gaps: gap velocity per joint velocity, shape (N, rows, n)."""
     blocks = []
     for closure in m.closures:
         across = closure.across
@@ -51,7 +51,7 @@ def gap_jacobian(m: Mechanism, pose: Kinematics) -> Array:
 
 
 def gap_acceleration(m: Mechanism, motion: Kinematics) -> Array:
-    """Acceleration of the gaps, shape (N, rows)."""
+    """Compute the accelerations of the gaps, shape (N, rows)."""
     rows = []
     for closure in m.closures:
         parts = []
@@ -71,7 +71,7 @@ def gap_acceleration(m: Mechanism, motion: Kinematics) -> Array:
 
 
 def cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Array]:
-    """Multipliers as forces and moments on link a of each closure, each (N, closures, 3)."""
+    """Convert multipliers to forces and moments on link a of each closure, (N, closures, 3) each."""
     force, moment, row = np.zeros((len(lam), len(m.closures), 3)), np.zeros((len(lam), len(m.closures), 3)), 0
     for k, closure in enumerate(m.closures):
         across = closure.across
@@ -84,7 +84,10 @@ def cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Arr
 
 def on_links(mechanism: Mechanism, pose: Kinematics, force: Array, moment: Array,
              external: ArrayLike | None = None) -> Array:
-    """Cut-joint forces, shapes (N, closures, 3), as wrenches on the links of the tree, shape (N, n, 6)."""
+    """Convert cut-joint forces and moments, (N, closures, 3) each, to wrenches on the links of the tree, (N, n, 6).
+
+    The result includes the wrenches `external`, if given.
+    """
     out = np.zeros((*pose.origin.shape[:2], 6)) if external is None else np.array(external, dtype=float)
     for k, closure in enumerate(mechanism.closures):
         for side, sign in ((0, 1.0), (1, -1.0)):

@@ -1,10 +1,9 @@
-r"""Following one assembly of a closed chain from its posture at q = 0 (P0, Eqs. 23-25).
+r"""Following one assembly branch of a closed chain from its posture at q = 0 (P0, Eqs. 23-25).
 
-A closed chain has several postures at one crank angle. The one that is meant is reached from q = 0 without passing a
-singular posture, and steps towards it must be so short that no other can be taken for it: a step counts only where the
-Jacobian :math:`G_s` of the solved joints has changed little, :math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 1`; as far as that
-holds the closed posture is the only one (Newton's iteration contracts), and none is singular.
-Every posture is followed by itself: it does not depend on which others are asked for.
+A closed chain has several postures at one crank angle. This module returns the posture that is reached from q = 0 without passing
+a singular posture. Steps must be short enough to stay on the branch. A step is accepted only if the Jacobian :math:`G_s` of the
+solved joints changes little, :math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 1`. Within this range the closed posture is unique
+(Newton's iteration contracts), and no posture is singular. Each posture of a batch is followed independently of the others.
 """
 
 from collections.abc import Sequence
@@ -21,27 +20,27 @@ from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import blocks
 
-SINGULAR = 1e4          # condition number from which a posture is singular: forces there are as many times the loads
-_MEET = 1e6             # the same on the way; beyond it branches meet as nearly as geometry can be known
-_CLOSED = 1e-12         # m and rad; what counts as closed
+SINGULAR = 1e4          # condition number from which a posture is singular; forces are then this many times the loads
+_MEET = 1e6             # the same along a path; from there branches meet within the accuracy of the geometry
+_CLOSED = 1e-12         # m and rad; smaller gaps count as closed
 _TRAVEL = 0.2           # rad, or characteristic lengths, that a joint may travel in a step
-_CHANGE = 0.8           # of the Jacobian in a step, at most
-_AIM = 0.5              # the same, aimed at
-_LEAST = 1e-8           # part of a unit of the known joints; no step is shorter
-_FAR = 1e3              # rad, or characteristic lengths, that a chain is followed
-_NEWTON = 12            # steps of Newton's method; from a prediction it takes three
-RANK = 1e-8            # singular values below are none
+_CHANGE = 0.8           # greatest change of the Jacobian in a step
+_AIM = 0.5              # change of the Jacobian at which the step length aims
+_LEAST = 1e-8           # shortest step, as a fraction of a unit of the known joints
+_FAR = 1e3              # rad, or characteristic lengths; largest distance to which a chain is followed
+_NEWTON = 12            # iterations of Newton's method; three are usual from a prediction
+RANK = 1e-8             # smaller singular values count as zero
 
 
 class PostureError(InputError):
-    """A posture that a closed chain cannot take, or in which its forces are not determined.
+    """A posture that a closed chain cannot reach, or that does not determine the forces.
 
     Attributes
     ----------
     condition : float
-        Condition number of the passive joints' Jacobian there; infinite where no posture closes the loops.
+        Condition number of the passive joints' Jacobian at this posture; infinite if no posture closes the loops.
     reachable : ndarray, shape (k, 2) or None
-        How far the known joints come on the straight way from where all are zero, and back.
+        Reachable range of the known joints on the straight path through zero: lower and upper end.
     """
 
     def __init__(self, message: str, condition: float, reachable: Array | None = None) -> None:
@@ -51,14 +50,14 @@ class PostureError(InputError):
 
 @dataclass(frozen=True)
 class Branch:
-    """One assembly of a closed chain, some of whose joints are known and the others solved for.
+    """One assembly branch of a closed chain: positions of some joints are known, positions of the others are solved for.
 
     Attributes
     ----------
     mechanism : Mechanism
-        With closures.
+        Mechanism with closures.
     known, solved : tuple of int
-        Joints.
+        Indices of the known joints and of the solved joints.
     """
 
     mechanism: Mechanism
@@ -67,12 +66,12 @@ class Branch:
 
     @cached_property
     def home(self) -> Array:
-        """The posture at q = 0 with its loops closed, shape (1, n).
+        """Posture at q = 0 with closed loops, shape (1, n).
 
         Raises
         ------
         PostureError
-            If the closures do not close there or do not determine the solved joints.
+            If the loops do not close at q = 0, or the closures do not determine the solved joints.
         """
         m, home = self.mechanism, np.zeros((1, self.mechanism.n))
         G = self.jacobian(home)[0]
@@ -82,41 +81,44 @@ class Branch:
             rigid = [j for j in self.solved if j not in m.springs]
             told = len(rigid) < len(self.solved) and int(np.linalg.matrix_rank(G[:, rigid], tol=RANK)) == len(rigid)
             loose = next((m.names[j] for j in self.solved if j in m.springs), "")
-            cause = (f"elastic joints, {loose} for one, are free: equilibrium finds where they rest, simulate how they move"
-                     if told else "a closure is missing, one of them has a drive, or this posture is singular")
+            cause = (f"elastic joints (for example {loose}) are free; use equilibrium for their rest posture, simulate for "
+                     "their motion" if told else
+                     "a closure is missing, one of these joints has a drive, or the posture is singular")
             raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
-                               f"number {condition:.1e}): {cause}; the joints are {self._names(self.solved)}", condition)
+                               f"number {condition:.1e}): {cause}; these joints are {self._names(self.solved)}", condition)
         if rank_all > rank:
             raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "
                              f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given")
         if not self.close(home).all():
-            raise PostureError(f"{m.name}: the loops do not close at q = 0; its geometry is wrong", np.inf)
+            raise PostureError(f"{m.name}: the loops do not close at q = 0; correct the joint origins, axes or cut points",
+                               np.inf)
         return home
 
     def follow(self, wanted: Array, worst: float = _MEET, least: float = _LEAST) -> tuple[Array, Array]:
-        """Follow the branch from home along straight ways of the known joints.
+        """Follow the branch from home along straight paths of the known joints.
 
         Parameters
         ----------
         wanted : ndarray, shape (N, k)
-            Known joints at the ends of the ways.
+            Positions of the known joints at the ends of the paths.
         worst : float
-            Condition number, in Frobenius norms, up to which they are followed.
+            Condition number, in Frobenius norms, up to which paths are followed.
         least : float
-            Shortest step, as a part of a unit of the known joints, by which the end of what can be reached is sought.
+            Shortest step in the search for the end of the reachable range, as a fraction of a unit of the known joints.
 
         Returns
         -------
         q : ndarray, shape (N, n)
-            The furthest closed postures of the ways.
+            The last closed posture on each path.
         reached : ndarray, shape (N,)
-            Which part of each way that is; 1 at its end.
+            Completed fraction of each path; 1 at its end.
         """
         far = np.abs(wanted / self.unit[list(self.known)]) > _FAR
         if far.any():
             row, k = np.argwhere(far)[0]
             raise InputError(f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = {wanted[row, k]:.3g} "
-                             f"{self._length_unit(k)} is further than a chain is followed, {_FAR * self.unit[self.known[k]]:.3g}")
+                             f"{self._length_unit(k)} is beyond the range in which a chain is followed, "
+                             f"{_FAR * self.unit[self.known[k]]:.3g}")
         q, reached = np.repeat(self.home, len(wanted), axis=0), np.ones(len(wanted))
         if not self.solved:
             q[:, self.known] = wanted
@@ -126,7 +128,7 @@ class Branch:
         return q, reached
 
     def _follow(self, q: Array, wanted: Array, worst: float, least: float) -> Array:
-        """As `follow`, from the postures q on, which it moves; returns `reached`."""
+        """As `follow`, from the postures q, which are overwritten; return `reached`."""
         known, solved = list(self.known), list(self.solved)
         way = np.zeros_like(q)
         way[:, known] = wanted / self.unit[known]
@@ -151,7 +153,7 @@ class Branch:
         return reached
 
     def step(self, near: Array, wanted: Array, worst: float) -> tuple[Array, NDArray[np.bool_]]:
-        """Closed postures with known joints as wanted, (N, k), a step from some of the branch, (N, n), and where it counts."""
+        """Return closed postures at known joints `wanted`, (N, k), a step from postures `near`, (N, n), and a mask of success."""
         known, solved, G = list(self.known), list(self.solved), self.jacobian(near)
         inverse, way = pseudoinverse(G[:, :, solved]), np.zeros_like(near)
         way[:, known] = (wanted - near[:, known]) / self.unit[known]
@@ -163,9 +165,9 @@ class Branch:
 
     def _tried(self, trial: Array, inverse: Array,
                worst: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array, Array, Array]:
-        """Close the loops in place after a step from where the solved joints' Jacobian has an inverse.
+        """Close the loops in place after a step; `inverse` belongs to the solved joints' Jacobian at the start of the step.
 
-        Tells where the step counts, where its end is closed and regular, the Jacobian's change, and it and its inverse there.
+        Returns masks of accepted steps and of closed, regular ends, the change of the Jacobian, the Jacobian and its inverse.
         """
         solved, predicted = list(self.solved), trial.copy()
         closed, there = self._closed(trial)
@@ -176,11 +178,11 @@ class Branch:
         return regular & (change <= _CHANGE) & (off <= _TRAVEL), regular, change, there, back
 
     def close(self, q: Array) -> NDArray[np.bool_]:
-        """Close the loops by Newton's method from q, in place; tells which rows are closed."""
+        """Close the loops by Newton's method from q, in place; return a mask of closed rows."""
         return self._closed(q)[0]
 
     def _closed(self, q: Array) -> tuple[NDArray[np.bool_], Array]:
-        """As `close`; tells the Jacobian there, too."""
+        """As `close`; also return the Jacobian at the closed postures."""
         m, tolerance = self.mechanism, _CLOSED * max(1.0, self.length)
         rows = np.arange(len(q))
         open_by, G = np.empty((len(q), len(self.row_unit))), np.empty((len(q), len(self.row_unit), m.n))
@@ -195,30 +197,30 @@ class Branch:
         return np.asarray(np.abs(open_by).max(axis=1, initial=0.0) < tolerance, dtype=bool), G
 
     def unreachable(self, wanted: Array, reached: float) -> PostureError:
-        """Why the way to `wanted`, shape (k,), ends at a part of it, and how far the other way leads."""
+        """Return the error for a path to `wanted`, shape (k,), that ends at fraction `reached`, with the range both ways."""
         m, moving = self.mechanism, [int(k) for k in np.flatnonzero(wanted)]
-        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()      # a turn, or as many lengths
+        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()     # one turn, or 2 pi lengths
         back = turn * float(self.follow(-turn * wanted[None])[1][0])
         far = np.sort(np.array([-back * wanted, reached * wanted]).T, axis=1)
         names = {k: m.names[self.known[k]] for k in moving}
         said = ", ".join(f"{name} from {far[k, 0]:.4f} to {far[k, 1]:.4f} {self._length_unit(k)}" for k, name in names.items())
         more = " at least" if back >= turn else ""
         asked = ", ".join(f"{name} = {wanted[k]:.4f}" for k, name in names.items())
-        return PostureError(f"{m.name}: {asked} is not reached: on the straight way from q = 0 the chain comes to a singular "
-                            "posture (condition number infinite), where its loops stop closing or branches meet; along that "
-                            f"way it can take{more} {said}", np.inf, far)
+        return PostureError(f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes to a singular "
+                            "posture (condition number infinite), where its loops stop closing or branches meet; on this path "
+                            f"the reachable range is{more} {said}", np.inf, far)
 
     def jacobian(self, q: Array) -> Array:
-        """Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
+        """Return the Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
         return self._scaled(gap_jacobian(self.mechanism, kinematics(self.mechanism, q)))
 
     def ratio(self, q: Array) -> Array:
-        """Velocities of the solved joints over those of the known ones, in characteristic lengths and rad, (N, solved, known)."""
+        """Return velocities of the solved joints per velocity of the known joints, scaled units, (N, solved, known)."""
         G = self.jacobian(q)
         return np.asarray(-pseudoinverse(G[:, :, self.solved]) @ G[:, :, self.known])
 
     def condition(self, q: Array) -> Array:
-        """Greatest over least singular value of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
+        """Return the condition number of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
         G = self.jacobian(q)[:, :, self.solved]
         if not self.solved:
             return np.ones(len(q))
@@ -236,12 +238,12 @@ class Branch:
 
     @cached_property
     def unit(self) -> Array:
-        """What the position of each joint is measured in, shape (n,): 1 rad, or the characteristic length."""
+        """Unit of each joint's position, shape (n,): 1 rad, or the characteristic length."""
         return np.asarray(np.where(self.mechanism.prismatic, self.length, 1.0), dtype=np.float64)
 
     @cached_property
     def row_unit(self) -> Array:
-        """The same of each row of the gaps, shape (rows,)."""
+        """Unit of each row of the gaps, shape (rows,): 1 rad, or the characteristic length."""
         return np.asarray(np.where(turning_rows(self.mechanism), 1.0, self.length), dtype=np.float64)
 
     def _scaled(self, G: Array) -> Array:
@@ -255,7 +257,7 @@ class Branch:
 
 
 def pseudoinverse(G: Array) -> Array:
-    """Of matrices of full column rank, (N, columns, rows), as exact as a correction by Newton's method needs it."""
+    """Return pseudoinverses of matrices with full column rank, (N, columns, rows), accurate enough for Newton steps."""
     Gt = G.transpose(0, 2, 1)
     gram = Gt @ G
     gram += 1e-16 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(gram.shape[1])
@@ -263,5 +265,5 @@ def pseudoinverse(G: Array) -> Array:
 
 
 def apply(matrix: Array, vector: Array) -> Array:
-    """Matrix times vector in every row of a batch."""
+    """Multiply matrix and vector in every row of a batch."""
     return np.asarray((matrix @ vector[..., None])[..., 0])

@@ -1,4 +1,4 @@
-"""Postures at rest: springs and weights of the joints without a drive in balance, loops closed, drives held."""
+"""Postures at rest: springs and gravity balance at joints without a drive, loops are closed, drives hold their positions."""
 
 from dataclasses import replace
 
@@ -15,38 +15,39 @@ from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-_STEP = 1e-5            # of a finite difference [rad]
-_NOTHING = 1e-6         # stiffness of a joint that counts as none, as a fraction of weight times reach
-_SOFT = 1e-4            # least eigenvalue of the scaled stiffness of a posture that is stable
-_FAR = 0.5              # how far a coordinate moves in a step towards the balance [rad]
-_NEWTON = 100
-_SETTLED, _ROUNDED = 1e-12, 1e-7        # last change [rad]; the same where rounding keeps changes from becoming smaller
-_HALVES = 12
+_STEP = 1e-5            # step of finite differences [rad]
+_NOTHING = 1e-6         # stiffness that counts as zero, as a fraction of weight times reach
+_SOFT = 1e-4            # a posture is stable if the least eigenvalue of its scaled stiffness is greater
+_FAR = 0.5              # largest move of a coordinate in a step [rad]
+_NEWTON = 100           # steps of Newton's method
+_SETTLED, _ROUNDED = 1e-12, 1e-7        # last change [rad]; the same if rounding prevents smaller changes
+_HALVES = 12            # how often a step is halved if the loops do not close
 _TINY = 1e-300
-_NAMED = 6              # joints that an error names
+_NAMED = 6              # number of joints that an error names
 
 
 def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
-    r"""Posture at rest in which joints without a drive stay by themselves, shape (n,); the drives stay where `q` puts them.
+    r"""Find the stable posture at rest of the joints without a drive, shape (n,); the drives stay at their positions in `q`.
 
-    Springs and gravity are in balance there and loops are closed: in local coordinates y of the posture (`local_coordinates`)
+    In this posture springs and gravity balance and loops are closed. In local coordinates y of the posture (`local_coordinates`),
 
     .. math:: B^T (g(q) + K q) = 0, \qquad H = \frac{\partial}{\partial y} B^T (g(q) + K q) > 0,
 
-    so that the balance is stable. Friction is left out.
+    where H > 0 means that the balance is stable. Friction is neglected.
 
     Parameters
     ----------
     mechanism : Mechanism
         A tree or closed chain.
     q : array_like, shape (n,) or, of a closed chain, (k,)
-        Where the drives stand and from where the other joints move to their balance [rad or m]; of a closed chain also the k
-        driven joints alone: then the loops are closed with all springs at zero, and the balance is sought from there.
+        Positions of the drives, and start positions of the other joints for the search [rad or m]. A closed chain also accepts
+        positions of the k driven joints only; the search then starts from closed loops with all springs at zero.
 
     Raises
     ------
     InputError
-        If there is no balance near `q`, or it is unstable or indifferent: names the joint that gives way most.
+        If no balance is found near `q`, or if the balance is unstable or indifferent. The message names the joint that moves
+        most in the unstable direction.
     PostureError
         If the loops cannot be closed.
     """
@@ -64,7 +65,7 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
         if not place.k:
             return posture
         values, ways, lacking = _stiffness(place, _NOTHING * weight + _TINY)
-        # along what gives way the step goes downhill, not to the summit
+        # in directions of negative stiffness the step goes towards lower energy, not to the maximum
         change = ways @ (lacking / np.maximum(np.abs(values), _SOFT))
         moved = float(np.abs(change).max())
         if moved < _SETTLED or before <= moved < _ROUNDED:
@@ -78,15 +79,15 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     if values[0] <= _SOFT:
         worst = mechanism.names[int(np.argmax(np.abs(place.T @ ways[:, 0])))]
         raise InputError(f"{mechanism.name}: at rest joint {worst} "
-                         f"{'would tip over' if values[0] < -_SOFT else 'is held by nothing'}: its springs are too soft "
-                         "for the load; start from a posture where it hangs, or make it stiffer")
+                         f"{'would tip over' if values[0] < -_SOFT else 'has nothing that holds it'}: its springs are too soft "
+                         "for the load; start from a posture in which the joint's load hangs down, or use stiffer springs")
     return posture
 
 
 def set_off(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
-    """State of all joints when the drives have positions and velocities (k,): balance of `equilibrium`, springs not yet moving.
+    """Return the initial state of all joints for positions and velocities (k,) of the drives.
 
-    Errors as of `equilibrium`.
+    The posture is that of `equilibrium`; springs do not move yet. Errors as in `equilibrium`.
     """
     speed = np.zeros(mechanism.n)
     speed[list(mechanism.active)] = dq
@@ -100,7 +101,7 @@ def set_off(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, A
 
 
 def _start(m: Mechanism, q: ArrayLike, held: NDArray[np.bool_]) -> Array:
-    """Posture from which the balance is sought, loops closed."""
+    """Return the posture with closed loops from which the search for the balance starts."""
     wanted = np.asarray(q, dtype=float)
     if not m.closures:
         return np.array(single("q", q, m)[0])
@@ -114,9 +115,10 @@ def _start(m: Mechanism, q: ArrayLike, held: NDArray[np.bool_]) -> Array:
 
 
 def _stiffness(place: LocalCoordinates, least: float) -> tuple[Array, Array, Array]:
-    """Stiffness along ways that do not couple, over what coordinates have by themselves; the ways; what each lacks for balance.
+    """Return scaled stiffnesses in uncoupled directions, these directions, and the unbalanced torque in each direction.
 
-    Coordinates are the principal ways of the springs, so that stiff ones do not hide soft ones.
+    Each stiffness is divided by the stiffness scale of its coordinates. The coordinates are principal directions of the springs,
+    so rounding errors of stiff springs do not hide soft springs.
     """
     m, k = place.mechanism, place.k
     springs = np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)]) * place.unit**2
@@ -133,7 +135,7 @@ def _stiffness(place: LocalCoordinates, least: float) -> tuple[Array, Array, Arr
 
 
 def _moved(place: LocalCoordinates, change: Array) -> Array:
-    """The closed posture a step away, which is shortened where its loops would not close."""
+    """Return the closed posture one step away; the step is halved until the loops close."""
     for part in 0.5 ** np.arange(_HALVES):
         try:
             return np.asarray(place.place(-part * change[None], np.zeros((1, place.r)))[0][0])

@@ -1,26 +1,27 @@
-"""Axes of a closed chain whose file has rounded them: parallel to a few digits, so that planar loops would not close."""
+"""Correction of rounded joint axes of a closed chain: planar loops do not close if axes are parallel to a few digits only."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array, cross
 
-ROUNDED = 1e-4          # rad; axes that differ by less are meant to be parallel, or normal to each other
+ROUNDED = 1e-4          # rad; axes within this angle of parallel (or of normal) are taken as parallel (or normal)
 
 
 def without_rounding(axis: Array, prismatic: NDArray[np.bool_]) -> Array:
-    """Axes that are meant to be parallel as parallel ones, their mean, and slides across several of these as normal to them.
+    """Return axes in which nearly parallel axes equal their mean, and slides nearly normal to such revolute axes are normal.
 
     Parameters
     ----------
     axis : ndarray, shape (n, 3)
         Unit vectors.
     prismatic : ndarray of bool, shape (n,)
-        Which of them slide.
+        True for prismatic joints.
 
     Returns
     -------
     ndarray, shape (n, 3)
+        Corrected unit vectors.
     """
     out, left = axis.copy(), np.ones(len(axis), dtype=bool)
     for j in range(len(axis)):

@@ -1,4 +1,4 @@
-r"""Friction of spherical and universal joints, in the tree and where a loop was cut (P4, Eqs. 3-5)."""
+r"""Friction of spherical and universal joints of the tree, and of spherical cut joints (P4, Eqs. 3-5)."""
 
 from collections.abc import Collection
 
@@ -10,7 +10,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def ball_moment(friction_arm: float, force: Array, w: Array, creep: float = 0.0) -> Array:
-    r"""Friction moment of a spherical joint (P4, Eqs. 3-5).
+    r"""Compute the friction moment of a spherical joint (P4, Eqs. 3-5).
 
     .. math:: M_f = -K |R| \, \omega / \sqrt{|\omega|^2 + \omega_c^2}
 
@@ -21,14 +21,14 @@ def ball_moment(friction_arm: float, force: Array, w: Array, creep: float = 0.0)
     force : ndarray, shape (N, 3)
         Resultant reaction R [N].
     w : ndarray, shape (N, 3)
-        Angular velocity relative to the other part [rad/s].
+        Angular velocity of one part relative to the other part [rad/s].
     creep : float
-        Speed below which the moment falls with the speed [rad/s]; 0 is the paper's law, with no moment at rest.
+        omega_c, speed below which the moment decreases with the speed [rad/s]; 0 gives the paper's law, with no moment at rest.
 
     Returns
     -------
     ndarray, shape (N, 3)
-        Moment on the part that turns with w; zero at rest [N·m].
+        Friction moment on the part with relative angular velocity w; zero at rest [N·m].
     """
     speed = np.sqrt(np.sum(w * w, axis=1, keepdims=True) + creep**2)
     direction = np.divide(w, speed, out=np.zeros_like(w), where=speed > 0.0)
@@ -36,20 +36,20 @@ def ball_moment(friction_arm: float, force: Array, w: Array, creep: float = 0.0)
 
 
 def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0, held: Collection[int] = ()) -> Array:
-    """Friction of the tree's spherical and universal joints about the axes that they are made of, shape (N, n) [N·m].
+    """Compute friction of the tree's spherical and universal joints about each of their revolute axes, shape (N, n) [N·m].
 
     Parameters
     ----------
     m : Mechanism
-        With `balls`.
+        Mechanism with `balls`.
     pose : Kinematics
-        With velocities.
+        Pose and velocities of the links.
     force : ndarray, shape (N, n, 3)
-        That the joints transmit [N].
+        Force that each joint transmits [N].
     creep : float
         As in `ball_moment`.
     held : collection of int
-        Joints that stick; what they hold is not in it.
+        Joints that stick. The result is zero for them: it does not include their static friction.
     """
     friction = np.zeros(pose.origin.shape[:2])
     for ball in m.balls:
@@ -63,9 +63,9 @@ def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0,
 
 
 def cut_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) -> tuple[Array, Array]:
-    """Friction of spherical cut joints: moments as wrenches on the links, (N, n, 6), and the power they take, (N,) [W].
+    """Compute friction of spherical cut joints: wrenches on the links, (N, n, 6), and dissipated power, (N,) [W].
 
-    `force` is that of the closures, shape (N, closures, 3) [N]; the rest as in `tree_balls`.
+    `force` is the force at the closures, shape (N, closures, 3) [N]; other parameters as in `tree_balls`.
     """
     out, power = np.zeros((*pose.origin.shape[:2], 6)), np.zeros(len(pose.origin))
     for k, closure in enumerate(m.closures):
@@ -80,5 +80,5 @@ def cut_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) 
 
 
 def balls_rub(m: Mechanism) -> bool:
-    """Whether a spherical or universal joint has friction."""
+    """Tell whether a spherical or universal joint, or a spherical closure, has friction."""
     return any(ball.friction_arm for ball in m.balls) or any(closure.friction_arm for closure in m.closures)

@@ -1,7 +1,7 @@
-r"""When spherical and universal joints of the tree stop, stick and break loose: Coulomb's law in space.
+r"""Conditions for spherical and universal joints of the tree to stop, stick and break loose: Coulomb's law in space.
 
-A joint at rest holds any moment up to what it rubs with, :math:`|M| \le K |R|`; one that turns opposes its relative angular
-velocity (P4, Eqs. 3-5).
+A joint at rest holds any moment up to its sliding friction, :math:`|M| \le K |R|`. The friction moment of a turning joint opposes
+the relative angular velocity (P4, Eqs. 3-5).
 """
 
 import numpy as np
@@ -11,20 +11,20 @@ from stribeck.ident.model.driven.motion_equations import CREEP, Forces
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.mechanism import Mechanism
 
-TURNS, CREEPS = 1.0, 2.0        # ways of their joints; 0 sticks. Those creep of which is not determined what they would hold
-_STOPPED = 30.0 * CREEP         # rad/s at which one that slows down has stopped: friction there is 0.9994 of its level
+TURNS, CREEPS = 1.0, 2.0        # values of `way` (0: sticks); a ball with undetermined static friction creeps
+_STOPPED = 30.0 * CREEP         # rad/s at which a decelerating joint has stopped: friction is still 0.9994 of its level
 
 
 def beyond(m: Mechanism, balls: tuple[int, ...], forces: Forces) -> Array:
-    """What friction holds in some joints at rest less what they can hold, shape (N, b) [N·m].
+    """Compute by how much the moment on each ball at rest exceeds its greatest static friction, shape (N, b) [N·m].
 
     Parameters
     ----------
     m : Mechanism
     balls : tuple of int
-        Which of its `balls`.
+        Indices into the mechanism's `balls`.
     forces : Forces
-        In N states.
+        Forces in N states.
     """
     axes = kinematics(m, forces.q).axis
     return np.stack([np.linalg.norm(_moment(axes[:, list(joints)], forces.lacking[:, list(joints)]), axis=1)
@@ -33,7 +33,7 @@ def beyond(m: Mechanism, balls: tuple[int, ...], forces: Forces) -> Array:
 
 
 def left_of_speed(m: Mechanism, balls: tuple[int, ...], forces: Forces) -> Array:
-    """Negative for joints that turn, slow down and are so slow that they have stopped, shape (N, b); otherwise as `beyond`."""
+    """Return a value that is negative for balls that decelerate and have stopped, shape (N, b); parameters as in `beyond`."""
     axes, found = kinematics(m, forces.q).axis, []
     for joints, _ in _of(m, balls):
         w, gain = (np.einsum("njk,nj->nk", axes[:, list(joints)], rate[:, list(joints)]) for rate in (forces.dq, forces.ddq))
@@ -48,5 +48,5 @@ def _of(m: Mechanism, balls: tuple[int, ...]) -> list[tuple[tuple[int, ...], flo
 
 
 def _moment(axes: Array, torque: Array) -> Array:
-    """The moment that has these torques about the axes of a joint, (N, k, 3) and (N, k): (N, 3)."""
+    """Return the moment, (N, 3), with given torques, (N, k), about the axes of a joint, (N, k, 3)."""
     return np.asarray((np.linalg.pinv(axes) @ torque[..., None])[..., 0])

@@ -1,12 +1,12 @@
-r"""A closed chain seen from its drives: as many joints as it has drives, which move all others (P0, Eqs. 23-27).
+r"""The driven joints of a closed chain as a mechanism: the drives move all other joints (P0, Eqs. 23-27).
 
-Positions of the driven joints tell the whole posture; velocities and accelerations of the others follow from them. A drive feels
-its own joint and, by virtual work, those that it moves,
+The positions of the driven joints determine the whole posture, and with it velocities and accelerations of the other joints. By
+virtual work, the torque of a drive (index a) includes the torques of the joints that the drive moves (index p),
 
 .. math:: \tau = \left(M \ddot q + h\right)_a + D^T \left(M \ddot q + h\right)_p, \qquad D = -G_p^+ G_a,
 
-with the Jacobian G of the closures. Loads of the driven joints come from the cut-joint forces. Where joints without a drive rub,
-torques and loads hold that, too, and both come from the cut-joint forces (`closed_driving_torque`).
+with the Jacobian G of the closures. Loads of the driven joints follow from the cut-joint forces. If joints without a drive have
+friction, torques and loads include this friction, and both follow from the cut-joint forces (`closed_driving_torque`).
 """
 
 from collections.abc import Sequence
@@ -29,33 +29,33 @@ from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.recursion import batch, blocks
 from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 
-_WORST, _LEAST = 1e4, 1e-3      # condition number, and step, from which ways are given up until somebody insists
-_RECENT = 8             # batches of postures that are kept, as loads and torques are asked for one after the other
-_PLACES = 9             # along a way at which its condition is looked at
+_WORST, _LEAST = 1e4, 1e-3      # condition number and step that end a first search along a path; `posture` searches further
+_RECENT = 8             # number of cached batches of postures: callers ask for loads and torques of one motion
+_PLACES = 9             # number of postures along a path at which the condition number is computed
 
 
 def driven_joints(whole: Mechanism) -> Mechanism:
-    """The driven joints of a closed chain as a mechanism; torques, loads, mass matrix are those of the whole chain.
+    """Return a mechanism of the driven joints of a closed chain; torques, loads and mass matrix are those of the whole chain.
 
     Parameters
     ----------
     whole : Mechanism
-        With closures.
+        Mechanism with closures.
 
     Raises
     ------
     InputError
-        If it has no drive, more drives than degrees of freedom, or elastic joints that its loops leave free.
+        If the chain has no drive, more drives than degrees of freedom, or elastic joints that the loops leave free.
     PostureError
-        If its driven joints do not determine the posture at q = 0, or its loops do not close there.
+        If the driven joints do not determine the posture at q = 0, or if the loops do not close at q = 0.
     """
     drives = list(whole.active)
     if not drives:
-        raise InputError(f"{whole.name}: every joint is passive; a joint needs a drive to be moved")
+        raise InputError(f"{whole.name}: every joint is passive; at least one joint needs a drive")
     if swinging := swinging_joints(whole):
-        raise InputError(f"{whole.name}: elastic joints, {whole.names[swinging[0]]} for one, move by themselves, so that its "
-                         "drives do not tell the posture, as those of an arm must; leave out the springs of the model, or give "
-                         "its file to stribeck loads and simulate, which take it as it is")
+        raise InputError(f"{whole.name}: elastic joints (for example {whole.names[swinging[0]]}) move by themselves, so the "
+                         "drive positions do not determine the posture, as they must for an arm; leave out the springs of the "
+                         "model, or give the model's file to stribeck loads and simulate, which accept elastic joints")
     _ = branch_of(whole, drives).home
     return Mechanism(
         whole.name, tuple(whole.names[j] for j in drives), (-1,) * len(drives), whole.prismatic[drives], whole.axis[drives],
@@ -66,16 +66,16 @@ def driven_joints(whole: Mechanism) -> Mechanism:
 
 @dataclass(frozen=True)
 class DrivenChain:
-    """What a closed chain answers for its driven joints, see `mechanism.Chain`.
+    """Functions of a closed chain for its driven joints, see `mechanism.Chain`.
 
     Attributes
     ----------
     whole : Mechanism
-        With closures; of its friction and rotors nothing is taken.
+        Mechanism with closures; its friction and rotors are not used.
     classes : tuple of PassiveJoints
-        Joints without a drive whose friction counts.
+        Joints without a drive that have friction.
     continues : bool
-        Whether postures are found from those asked for last where these are near.
+        Whether a search of postures starts from the previous postures if they are near.
     """
 
     whole: Mechanism
@@ -84,12 +84,12 @@ class DrivenChain:
     _recent: dict[bytes, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def posture(self, driven: Mechanism, q: ArrayLike) -> Array:
-        """Positions of all joints, shape (N, whole.n).
+        """Return the positions of all joints, shape (N, whole.n).
 
         Raises
         ------
         PostureError
-            If a posture cannot be reached; says how far the driven joints come.
+            If a posture cannot be reached; the message states the reachable range of the driven joints.
         """
         wanted = batch("q", q, driven)
         posture, reached = self._reach(wanted)
@@ -103,7 +103,7 @@ class DrivenChain:
 
     def torque(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
                external: ArrayLike | None) -> Array:
-        """Torques of the drives, shape (N, n), see `mechanism.Chain`; errors as of `posture`."""
+        """Return the torques of the drives, shape (N, n), see `mechanism.Chain`; errors as in `posture`."""
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
         if not len(posture):
             return np.zeros((0, driven.n))
@@ -121,7 +121,7 @@ class DrivenChain:
 
     def loads(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
               external: ArrayLike | None) -> JointLoads:
-        """Loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as of `posture` and `closed_loads`."""
+        """Return the loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as in `posture`, `closed_loads`."""
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
         found = [_loads(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
                         None if external is None else np.asarray(external)[rows]) for rows in blocks(len(posture))]
@@ -130,7 +130,7 @@ class DrivenChain:
                             np.zeros((0, driven.n, *(3,) * (one.name in ("force", "moment")))) for one in fields(JointLoads)))
 
     def regressor(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> Array:
-        """Torques of the drives per parameter of all links, (N, n, 10 whole.n), see `mechanism.Chain`; errors as of `posture`."""
+        """Return the torque regressor for all links, (N, n, 10 whole.n), see `mechanism.Chain`; errors as in `posture`."""
         m, posture, rates = replace(self._as(driven), closures=()), *self._states(driven, q, dq, ddq)
         out = np.zeros((driven.n, PER_LINK * m.n, len(posture)))
         for rows in blocks(len(posture)):
@@ -139,7 +139,7 @@ class DrivenChain:
         return out.transpose(2, 0, 1)
 
     def rubbing_rates(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike) -> Array:
-        """See `mechanism.Chain`; of spherical and universal joints of the tree the size; errors as of `posture`."""
+        """See `mechanism.Chain`; spherical and universal joints give the norm of their velocities; errors as in `posture`."""
         posture, rates = self._states(driven, q, dq, None)
         velocity = np.concatenate([closed_rates(self._branch, posture[rows], *rates[:, rows]).dq for rows in blocks(len(posture))]
                                   or [np.zeros((0, self.whole.n))])
@@ -150,7 +150,7 @@ class DrivenChain:
         return np.stack(found, axis=1) if found else np.zeros((len(posture), 0))
 
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "DrivenChain":
-        """The same chain with other friction of joints without a drive."""
+        """Return the chain with other friction of joints without a drive."""
         return replace(self, classes=tuple(classes))
 
     def continued(self) -> "DrivenChain":
@@ -158,18 +158,18 @@ class DrivenChain:
         return replace(self, continues=True, _recent={})
 
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "DrivenChain":
-        """See `mechanism.Chain`; postures are the same, and are kept."""
+        """See `mechanism.Chain`; the cached postures stay valid."""
         return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
 
     def _moved(self, posture: Array, rest: Array) -> Array:
-        """What drives take of torques of all joints, (N, whole.n) or (N, whole.n, k), by virtual work."""
+        """Convert torques of all joints, (N, whole.n) or (N, whole.n, k), to torques of the drives by virtual work."""
         branch, columns = self._branch, rest.reshape(*rest.shape[:2], -1)
         known, solved, unit = list(branch.known), list(branch.solved), branch.unit[:, None]
         carried = branch.ratio(posture).transpose(0, 2, 1) @ (columns[:, solved] * unit[solved])
         return np.asarray((columns[:, known] + carried / unit[known]).reshape(len(rest), len(known), *rest.shape[2:]))
 
     def condition(self, start: Array, target: Array) -> Array:
-        """Greatest condition number on straight ways, shape (K,), see `mechanism.Chain`."""
+        """Return the greatest condition number on straight paths, shape (K,), see `mechanism.Chain`."""
         part = np.linspace(0.0, 1.0, _PLACES)[:, None]
         q = (start[:, None] + part * (target - start)[:, None]).reshape(-1, start.shape[1])
         posture, reached = self._reach(q)
@@ -186,7 +186,7 @@ class DrivenChain:
         return reached, np.concatenate([self._branch.condition(posture[rows]) for rows in blocks(len(q))])
 
     def reach(self, driven: Mechanism) -> Array:
-        """How far each drive comes alone, shape (n, 2), see `mechanism.Chain`."""
+        """Return the range of each drive alone, shape (n, 2), see `mechanism.Chain`."""
         branch = self._branch
         far = 2.0 * np.pi * np.diag(branch.unit[list(branch.known)])
         ways = np.concatenate((-far, far))
@@ -194,13 +194,13 @@ class DrivenChain:
         return np.asarray((reached[:, None] * ways).sum(axis=1).reshape(2, driven.n).T)
 
     def _states(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> tuple[Array, Array]:
-        """Positions of all joints, shape (N, whole.n), velocities and accelerations of the driven ones, shape (2, N, n)."""
+        """Return positions of all joints, (N, whole.n), and velocities and accelerations of the driven joints, (2, N, n)."""
         posture = self.posture(driven, q)
         return posture, np.array([np.zeros((len(posture), driven.n)) if rate is None else batch(name, rate, driven, len(posture))
                                   for name, rate in (("dq", dq), ("ddq", ddq))])
 
     def _as(self, driven: Mechanism) -> Mechanism:
-        """The whole chain with gravity and bearings of its driven joints as they are stated there, and friction of the others."""
+        """Return the whole chain with gravity and bearings of `driven`, and with the friction of the joints without a drive."""
         bearings = list(self.whole.bearings)
         for j, bearing in zip(self.whole.active, driven.bearings, strict=True):
             bearings[j] = bearing
@@ -212,11 +212,11 @@ class DrivenChain:
         return branch_of(self.whole, self.whole.active)
 
     def _reach(self, wanted: Array) -> tuple[Array, Array]:
-        """Closed postures on straight ways from q = 0 to those that are wanted, and which part of each way was worth going."""
+        """Return the last closed posture on each straight path from q = 0 to `wanted`, and the completed part of the path."""
         if not len(wanted):
             return np.zeros((0, self.whole.n)), np.ones(0)
         if (key := wanted.tobytes()) not in self._recent:
-            first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))       # those that repeat, but once
+            first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))       # repeated rows are solved once
             posture, reached = self._follow(wanted[first])
             again = np.cumsum(first) - 1
             if len(self._recent) == _RECENT:
@@ -225,7 +225,7 @@ class DrivenChain:
         return self._recent[key]
 
     def _follow(self, wanted: Array) -> tuple[Array, Array]:
-        """As `Branch.follow`; of a chain that is `continued` a step from the postures asked for last, where that counts."""
+        """As `Branch.follow`; a `continued` chain first tries one step from the previous postures, and keeps valid steps."""
         last = next((found for found in reversed(self._recent.values()) if len(found[0]) == len(wanted)), None)
         if not self.continues or last is None or not self._branch.solved:
             return self._branch.follow(wanted, _WORST, _LEAST)

@@ -2,9 +2,9 @@ r"""Friction in the dynamics: driving torques (P0, Eqs. 42, 52, 53, 55, 56, Algo
 
 .. math:: M \ddot q + h = \tau_d - \tau_f(\dot q, N), \qquad N = N(q, \dot q, \ddot q)
 
-Joints rub with the load that they carry. In a tree the friction of a joint acts about its own axis and leaves every
-load as it is; in a closed chain whose passive or spherical joints rub, loads and friction depend on each other and
-are found together.
+Friction of a joint depends on the load of the joint. In a tree, friction acts about the joint axis and does not change any
+load. In a closed chain with friction in passive or spherical joints, loads and friction depend on each other and are solved
+together.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch
 
-_SETTLED = 1e-13        # relative change of friction from one turn to the next
-_TURNS = 500
-_LOCKED = 1e12          # N or N·m; friction that grows like this from turn to turn
+_SETTLED = 1e-13        # relative change of friction between iterations at which the iteration has converged
+_TURNS = 500            # iterations
+_LOCKED = 1e12          # N or N·m; a larger change of friction between iterations means a self-locking mechanism
 
 
 @dataclass(frozen=True)
 class Driving:
-    """Torques that make a mechanism move as wanted.
+    """Driving torques of a given motion, with friction and loads.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Driving:
     friction : ndarray, shape (N, n)
         Friction torques about the joint axes [N·m or N].
     loads : JointLoads
-        Loads that the friction goes with.
+        Loads on which friction depends.
     closed : ClosedLoads or None
         Cut-joint forces of a closed chain.
     """
@@ -52,7 +52,7 @@ class Driving:
 
 
 def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Array:
-    """Friction torque of every joint by the law that the mechanism states (Eqs. 42, 52), shape (N, n) [N·m or N]."""
+    """Compute the friction torque of every joint by the mechanism's laws (Eqs. 42, 52), shape (N, n) [N·m or N]."""
     dq = batch("dq", dq, mechanism)
     friction = np.zeros_like(dq)
     for j, stated in mechanism.friction.items():
@@ -63,15 +63,15 @@ def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Ar
 
 def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
                    external: ArrayLike | None = None) -> Driving:
-    """Driving torques of a tree with friction and springs (Eq. 53, Algorithm 1).
+    """Compute the driving torques of a tree with friction and springs (Eq. 53, Algorithm 1).
 
-    The motion is taken as it is given. Passive joints have no drive that could force it on them: what they do by
-    themselves is the matter of `simulate` and, at rest, of `equilibrium`.
+    The function does not check that passive joints can follow the given motion without a drive. Use `simulate` for the motion
+    of passive joints, and `equilibrium` for their posture at rest.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree; friction, springs and rotors as it states.
+        A tree with its friction, springs and rotors.
     q, dq, ddq : array_like, shape (N, n)
         Motion of all joints.
     external : array_like, shape (N, n + k, 6), optional
@@ -88,14 +88,14 @@ def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Array
 
 
 def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: ArrayLike | None = None) -> Driving:
-    """Driving torques of a closed chain with friction (Eqs. 55, 56; P4, Eqs. 3-5).
+    """Compute the driving torques of a closed chain with friction (Eqs. 55, 56; P4, Eqs. 3-5).
 
     Parameters
     ----------
     mechanism : Mechanism
-        With closures; friction and rotors as it states.
+        A closed chain with its friction and rotors.
     motion : ClosedMotion
-        From `close_loops`.
+        Motion from `close_loops`.
     external : array_like, shape (N, n, 6), optional
         As in `driving_torque`.
 
@@ -104,7 +104,7 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     PostureError
         If the posture is singular.
     InputError
-        If friction and loads find no balance: the mechanism locks itself.
+        If the iteration of friction and loads does not converge because the mechanism is self-locking.
     """
     balance = ForceBalance(mechanism, motion)
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
@@ -112,7 +112,7 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     for turn in range(_TURNS):
         before, moments = friction, rubbing
         friction, rubbing = _rubbed(balance, found)
-        if turn == 0:                       # in between nothing is hidden, which takes most of the time
+        if turn == 0:                       # only the first and last loads are checked: the check takes most of the time
             refuse_undetermined(mechanism, friction, rubbing)
         change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
                             np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
@@ -123,19 +123,20 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
         found = balance.loads(friction, acting + rubbing, hidden=False)
         if change.max() > _LOCKED:
             break
-    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: at this "
-                     "posture the mechanism locks itself; lower its friction_arm or move away from the singular posture")
+    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: the mechanism "
+                     "locks itself at this posture; lower the friction coefficient or friction_arm, or move away from the "
+                     "singular posture")
 
 
 def _rubbed(balance: ForceBalance, found: ClosedLoads) -> tuple[Array, Array]:
-    """Friction that goes with loads: of the tree's joints, (N, n), and of cut joints as wrenches on links, (N, n, 6)."""
+    """Return friction under given loads: of the tree's joints, (N, n), and of cut joints as wrenches on links, (N, n, 6)."""
     m = balance.mechanism
     friction = joint_friction(m, balance.motion.dq, found.joints) + tree_balls(m, balance.pose, found.joints.force)
     return friction, cut_balls(m, balance.pose, found.force)[0]
 
 
 def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
-    """One state of any mechanism from its driven joints: loops are closed, elastic and hanging joints are at rest.
+    """Compute one state of any mechanism from its driven joints: loops close, elastic and hanging joints are at rest.
 
     Parameters
     ----------
@@ -149,15 +150,15 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
     q : ndarray, shape (n,)
         Positions of all joints.
     driving : Driving
-        Of one sample.
+        Torques, friction and loads of this one sample.
 
     Raises
     ------
     PostureError
         If the posture cannot be reached or is singular.
     InputError
-        If a mechanism with elastic or hanging joints shall move, which would swing, or has no stable posture at rest near
-        q = 0; if numbers overflow.
+        If a mechanism with elastic or hanging joints is to move (these joints would swing), if the mechanism has no stable
+        posture at rest near q = 0, or if the computation overflows.
     """
     wanted = [np.asarray(value, dtype=float) for value in (q, dq, ddq)]
     try:
@@ -171,16 +172,16 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
 
 
 def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
-    """Error that names the greatest value."""
+    """Return an error that names the greatest input value."""
     which, k = np.unravel_index(np.argmax(np.abs(wanted)), np.shape(wanted))
     joint, name = m.active[k], ("q", "dq", "ddq")[which]
     unit = m.position_unit(joint) + ("", "/s", "/s²")[which]
-    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the numbers "
-                      "overflow; give a smaller one")
+    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the "
+                      "computation overflows; give a smaller value")
 
 
 def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Driving]:
-    """As `drive`; overflow is not looked for."""
+    """As `drive`, without the check for overflow."""
     swinging = swinging_joints(mechanism)
     if not swinging and mechanism.closures:
         motion = close_loops(mechanism, q[None], dq[None], ddq[None])
@@ -188,8 +189,9 @@ def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array
     if not swinging:
         return q, driving_torque(mechanism, q[None], dq[None], ddq[None])
     if np.any(dq) or np.any(ddq):
-        raise InputError(f"{mechanism.name} has passive joints, {mechanism.names[swinging[0]]} for one, which swing when it "
-                         "moves: one state does not tell how; its loads are those at rest, or along a motion (--motion)")
+        raise InputError(f"{mechanism.name} has passive joints (for example {mechanism.names[swinging[0]]}) that swing when "
+                         "the mechanism moves, and a single state does not determine this swing; ask for the loads at rest (dq "
+                         "and ddq zero) or along a motion (--motion)")
     still, _ = set_off(mechanism, q, dq)
     posture, nothing = still[None], np.zeros((1, mechanism.n))
     if mechanism.closures:
@@ -198,9 +200,9 @@ def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array
 
 
 def refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
-    """Friction of loads that rigid bodies do not determine is none."""
+    """Raise `InputError` if friction depends on loads that rigid-body mechanics does not determine (nan)."""
     joints = [m.names[j] for j in np.flatnonzero(np.isnan(friction).any(axis=0))]
     if joints or np.isnan(rubbing).any():
-        raise InputError(f"{m.name}: the loads that friction of {', '.join(joints) or 'its cut joints'} goes with are not "
-                         "determined: the chain is overconstrained, and loads act across its plane; give a link a universal and "
-                         "a spherical joint instead of pins, or leave out the friction of these joints")
+        raise InputError(f"{m.name}: friction of {', '.join(joints) or 'its cut joints'} depends on loads that rigid-body "
+                         "mechanics does not determine: the chain is overconstrained, and loads act across its plane; give a "
+                         "link a universal and a spherical joint instead of pins, or leave out the friction of these joints")

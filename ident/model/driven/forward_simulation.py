@@ -2,13 +2,13 @@ r"""Motion of trees and closed chains under driving torques, with friction and e
 
 .. math:: M \ddot q + h + K q + D \dot q + \tau_f(\dot q, N) = \tau_d + G^T \lambda, \qquad g(q) = 0
 
-A joint whose law jumps at zero velocity sticks there while what would move it is less than the jump (Coulomb's law,
-without smoothing): its acceleration is zero and friction is what holds it. Steps end where a joint comes to rest or
-breaks loose, so that within each the motion is smooth. Spherical and universal joints of the tree stick likewise where rigid
-bodies tell what they hold (`ball_sticking`); where they do not, and where a loop was cut, their friction falls with their
-speed below 1e-6 rad/s, and a load that it could hold creeps.
+A joint whose friction law jumps at zero velocity sticks at rest while the applied torque is less than the jump (Coulomb's law
+without smoothing). A joint that sticks has zero acceleration, and static friction balances the applied torque. Integration steps
+end where a joint comes to rest or breaks loose, so the motion is smooth within each step. Spherical and universal joints of the
+tree also stick if rigid-body mechanics determines their static friction (`ball_sticking`). Otherwise, and in cut joints, their
+friction decreases with the speed below 1e-6 rad/s, and a load that static friction could hold creeps.
 
-Where the motion of the drives is prescribed (`prescribed_motion`), their torques are unknowns and the other joints swing.
+`prescribed_motion` takes the motion of the drives as given: the torques of the drives are unknowns, and the other joints swing.
 """
 
 from collections.abc import Callable
@@ -34,16 +34,16 @@ from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-TOLERANCE = 1e-8        # of a step, in rad or characteristic lengths and per second
-_FIRST = 1e-3           # length of the first step that is tried [s]
-_LEAST = 1e-13          # of the time; shorter steps are none, and times as near are the same
-_EVENTS = 20            # times that joints may stop and start one right after the other
-_RIGHT_AFTER = 1e-6     # s
-_INSTANT = 1e-13        # how closely such a time is found [s]
-_LOOKS = np.linspace(0.05, 1.0, 20)      # parts of a step where it is looked for events between its points
-_SEEN = 1e-9            # of the reserve that counts there
-_NONE = 1e-13           # rad/s, or characteristic lengths, that no speed can be told from
-_AT_REST = 1e-10        # rad/s, or characteristic lengths, that count as none where a joint has stopped
+TOLERANCE = 1e-8        # error of a step, in rad or characteristic lengths, and per second
+_FIRST = 1e-3           # length of the first trial step [s]
+_LEAST = 1e-13          # relative to the time; no step is shorter, and times that are closer are equal
+_EVENTS = 20            # allowed number of successive stops and starts of joints within _RIGHT_AFTER of each other
+_RIGHT_AFTER = 1e-6     # longest interval between such stops and starts [s]
+_INSTANT = 1e-13        # accuracy of the time of a stop or start [s]
+_LOOKS = np.linspace(0.05, 1.0, 20)      # parts of a step at which events between its points are sought
+_SEEN = 1e-9            # relative negative reserve between the points that counts as an event
+_NONE = 1e-13           # rad/s, or characteristic lengths/s; smaller speeds cannot be distinguished from zero
+_AT_REST = 1e-10        # rad/s, or characteristic lengths/s; a joint that has stopped is below this speed
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Event:
     Attributes
     ----------
     t : float
-        When [s].
+        Time [s].
     joint : str
-        Its name.
+        Name of the joint.
     what : str
         "sticks", "turns back" or "breaks loose".
     """
@@ -67,7 +67,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ForwardMotion:
-    """Motion of a mechanism, and what acts in it.
+    """Motion of a mechanism, with torques, work, friction and loads.
 
     Attributes
     ----------
@@ -78,15 +78,15 @@ class ForwardMotion:
     tau : ndarray, shape (N, n)
         Driving torques; zero in passive joints [N·m or N].
     driven, rubbed, damped : ndarray, shape (N,)
-        Work of the drives, and what friction and the damping of springs have taken, since the first time [J].
+        Work of the drives, energy dissipated by friction, and energy dissipated by dampers of springs, since the first time [J].
     events : tuple of Event
         Joints that stopped or broke loose.
     friction : ndarray, shape (N, n)
-        Torques of friction, what holds joints that stick among them [N·m or N].
+        Friction torques, including the static friction of joints that stick [N·m or N].
     loads : JointLoads
-        Of the tree's joints under the cut-joint forces.
+        Loads of the tree's joints, with the effect of cut-joint forces.
     force, moment : ndarray, shape (N, closures, 3)
-        On link a of each closure from its link b [N, N·m].
+        Force and moment that link b of each closure exerts on link a [N, N·m].
     """
 
     t: Array
@@ -106,41 +106,42 @@ class ForwardMotion:
 
 def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
              tolerance: float = TOLERANCE) -> tuple[Array, Array]:
-    """Positions and velocities of `forward_motion`, each of shape (N, n)."""
+    """Return positions and velocities of `forward_motion`, shape (N, n) each."""
     motion = forward_motion(mechanism, torque, q, dq, t, corners, tolerance)
     return motion.q, motion.dq
 
 
 def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
                    tolerance: float = TOLERANCE) -> ForwardMotion:
-    """Motion of a mechanism under driving torques, with friction, elastic joints and closed loops (Eqs. 54, 56).
+    """Simulate a mechanism under driving torques, with friction, elastic joints and closed loops (Eqs. 54, 56).
 
-    Collocation of order 13 (`radau`) in local coordinates of the closures (`local_coordinates`), so that loops stay closed
-    to rounding however long the motion is; springs may be as stiff as they like. Steps are as long as the tolerance allows.
+    The integrator is a collocation method of order 13 (`radau`) in local coordinates of the closures (`local_coordinates`). Loops
+    stay closed to rounding error in motions of any length, and springs may have any stiffness. Steps are as long as the tolerance
+    allows.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree or closed chain; friction and springs as it states. A law's static level is also what breaks a joint loose.
+        A tree or closed chain with its friction and springs. The static level of a law is also the break-away torque.
     torque : callable
-        Driving torques of time, positions and velocities: ``torque(t, q, dq)``, shape (n,); the passive joints' are ignored.
+        Driving torques ``torque(t, q, dq)``, shape (n,); torques of passive joints are ignored.
     q, dq : array_like, shape (n,) or (k,)
-        Where and how fast it starts: all joints, or the driven ones alone. Then loops are closed, and elastic joints and those
-        of a tree that hang start in balance, at rest (`rest.set_off`).
+        Initial positions and velocities of all n joints, or of the k driven joints only. With k values, the loops are closed,
+        and elastic joints and hanging joints of a tree start in balance, at rest (`rest.set_off`).
     t : array_like, shape (N,)
-        Times, increasing [s].
+        Increasing times [s].
     corners : array_like, shape (m,), optional
-        Times at which the torque has corners or jumps; steps end there.
+        Times at which the torque has corners or jumps; a step ends at each of these times.
     tolerance : float
-        Error of a step [rad or characteristic lengths, and per second].
+        Greatest error of a step [rad or characteristic lengths, and per second].
 
     Raises
     ------
     PostureError
-        If the closures do not determine the motion from a posture on.
+        If the motion reaches a posture from which the closures do not determine the motion.
     InputError
-        If a shape does not fit, a value is not finite, times do not increase, friction and loads find no balance, or joints
-        that stick share a load that is not determined.
+        If a shape does not fit, a value is not finite, times do not increase, friction and loads find no balance, or
+        rigid-body mechanics does not determine how joints that stick share a load.
     """
     simulation = _Simulation(MotionEquations(mechanism, torque), t, corners, tolerance)
     return simulation.run(*_closed(mechanism, q, dq))
@@ -148,41 +149,42 @@ def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: Array
 
 def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike], t: ArrayLike, q: ArrayLike | None = None,
                       dq: ArrayLike | None = None, corners: ArrayLike = (), tolerance: float = TOLERANCE) -> ForwardMotion:
-    """Motion of all joints where that of the drives is given, and the driving torques that it takes (inverse dynamics).
+    """Compute the motion of all joints and the driving torques for a given motion of the drives (inverse dynamics).
 
-    What the drives do not tell moves by itself: elastic joints, and joints of a tree that hang (rheonomic constraints).
+    Elastic joints and hanging joints of a tree, which the drives do not determine, move freely (rheonomic constraints).
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree or closed chain; friction and springs as it states.
+        A tree or closed chain with its friction and springs.
     drives : callable
         Positions, velocities and accelerations of the k driven joints at times (N,): ``drives(t)``, shape (3, N, k).
     t : array_like, shape (N,)
-        Times, increasing [s].
+        Increasing times [s].
     q, dq : array_like, shape (n,), optional
-        Where and how fast all joints start; default: what the drives do not tell is in balance, at rest (`rest.set_off`).
+        Initial positions and velocities of all joints. By default, joints that the drives do not determine start in balance,
+        at rest (`rest.set_off`).
     corners, tolerance
         As in `forward_motion`.
 
     Raises
     ------
     PostureError, InputError
-        As `forward_motion`.
+        As in `forward_motion`.
     """
     led = Prescribed(mechanism.active, lambda times: np.asarray(drives(times), dtype=float))
     nothing = np.zeros(mechanism.n)
     simulation = _Simulation(MotionEquations(mechanism, lambda t, q, dq: nothing, led), t, corners, tolerance)
     first = led.motion(np.append(simulation.times, 0.0)[:1])
     if first.shape != (3, 1, len(led.joints)) or not np.isfinite(first).all():
-        raise InputError(f"drives(t) of one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
+        raise InputError(f"drives(t) at one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
                          f"needed: positions, velocities, accelerations of {', '.join(mechanism.names[j] for j in led.joints)}")
     position, velocity = first[:2, 0]
     return simulation.run(*(set_off(mechanism, position, velocity) if q is None or dq is None else _closed(mechanism, q, dq)))
 
 
 def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
-    """Torques, friction and loads along a motion, cut-joint forces among them."""
+    """Return torques, friction, loads and cut-joint forces along a motion."""
     if not mechanism.closures:
         return Driving(motion.tau, motion.friction, motion.loads)
     branch = branch_of(mechanism, telling_joints(mechanism))
@@ -192,7 +194,7 @@ def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
 
 
 def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
-    """Acceleration under driving torques, one state, shape (n,): friction and its loads are found together.
+    """Compute the acceleration of one state under driving torques, shape (n,); friction and loads are solved together.
 
     Parameters and errors as in `forward_motion`; `tau` has shape (n,) [N·m or N]. A joint whose velocity is exactly zero
     sticks if it can.
@@ -203,7 +205,7 @@ def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLi
 
 
 def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
-    """A state of all joints that closes the loops."""
+    """Return a state of all joints that closes the loops."""
     position, velocity = (np.asarray(value, dtype=float) for value in (q, dq))
     if position.shape == velocity.shape == (len(m.active),) != (m.n,):
         return set_off(m, position, velocity)
@@ -216,18 +218,19 @@ def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
     for name, given, closed in (("q", position, posture[0]), ("dq", velocity, closing)):
         off = np.abs(given - closed) / place.unit
         if off.max() > 1e-6 * max(1.0, float(np.abs(given).max())):
-            raise InputError(f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} is off by "
-                             f"{off.max():.2g}; give the driven joints alone, or a state from close_loops")
+            raise InputError(f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} differs by "
+                             f"{off.max():.2g} from a state that closes them; give only the driven joints, or a state from "
+                             "close_loops")
     return posture[0], closing
 
 
 class _Simulation:
-    """A motion that is being followed, and what is noted of it."""
+    """A simulation in progress, and its recorded results."""
 
     def __init__(self, equations: MotionEquations, t: ArrayLike, corners: ArrayLike, tolerance: float) -> None:
         times, corners = np.asarray(t, dtype=float), np.asarray(corners, dtype=float)
         if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-            raise InputError(f"t has shape {times.shape}, finite times that increase are needed, (N,) [s]")
+            raise InputError(f"t has shape {times.shape}, finite times [s] that increase are needed, with shape (N,)")
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
         self.equations, self.times, self.tolerance = equations, times, tolerance
@@ -237,11 +240,11 @@ class _Simulation:
         self.events: list[Event] = []
         self.corners = np.unique(np.append(corners[np.isfinite(corners)], times[-1:]))
         self.damping = np.array([m.springs[j].damping if j in m.springs else 0.0 for j in range(m.n)])
-        self.noted = 1                  # rows of the times that are done
-        self.hurried = 0                # events right after the one before
+        self.noted = 1                  # number of recorded times
+        self.hurried = 0                # number of successive events within _RIGHT_AFTER of the previous event
 
     def run(self, q: Array, dq: Array) -> ForwardMotion:
-        """The whole motion."""
+        """Simulate and return the whole motion."""
         self._follow(q, dq)
         driven, rubbed, damped = self.work.T
         N = len(self.times)
@@ -253,7 +256,7 @@ class _Simulation:
                              tuple(self.events), rows["friction"], loads, rows["force"], rows["moment"])
 
     def _follow(self, q: Array, dq: Array) -> None:
-        """Step after step, from event to event."""
+        """Integrate step by step; restart after each event."""
         t = float(self.times[0]) if len(self.times) else 0.0
         way, forces = ways(self.equations, t, q, dq, dq == 0.0)
         self.acting.append(_held(forces, way))
@@ -270,7 +273,7 @@ class _Simulation:
                 motion.accept(step, stop)
 
     def _step(self, motion: SmoothMotion, h: float, room: float) -> tuple[Step, float]:
-        """A step within the tolerance, no longer than there is room, and how long the next may be."""
+        """Return a step within the tolerance, of length `room` at most, and the length to try for the next step."""
         wanted = h
         h = room if h > 0.9 * room else h
         while h > _LEAST * max(1.0, abs(motion.t)):
@@ -284,13 +287,15 @@ class _Simulation:
         if motion.jammed:
             raise self.equations.no_balance(motion.t)
         led = self.equations.prescribed.joints
-        cause = ("the drives' motion jumps there, or leads to where the loops stop closing" if led else
-                 "the torque jumps with time, position or velocity there, or the mechanism comes to a dead point; make it "
+        cause = ("the prescribed motion of the drives jumps, or leads to a posture where the loops stop closing" if led else
+                 "the torque jumps with time, position or velocity, or the mechanism reaches a dead point; make the torque "
                  "continuous")
-        raise InputError(f"{self.equations.m.name}: no step from t = {motion.t:.9g} s on is short enough: {cause}")
+        raise InputError(f"{self.equations.m.name}: even the shortest time step fails at t = {motion.t:.9g} s: {cause}")
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
-        """Negative for a joint that must have stopped (its speed) or broken loose (level less what is held), shape (N, n)."""
+        """Return the reserve before an event, shape (N, n): speed of a sliding joint, break-away torque minus held torque of a
+        joint that sticks. A negative value means that the joint has stopped or broken loose.
+        """
         m, jumps, balls = self.equations.m, self.equations.rubbing.jumps, self.equations.rubbing.balls
         if not self.equations.rubbing.sticking.any():
             return np.ones_like(forces.dq)
@@ -304,14 +309,14 @@ class _Simulation:
         return reserve
 
     def _crossing(self, way: Array, step: Step) -> float | None:
-        """The part of a step by which the first joint must have stopped or broken loose."""
+        """Return the part of a step by which a first joint has stopped or broken loose; None without an event."""
         reserve = self._reserve(way, step.forces)
         past = (RADAU.through(_LOOKS) @ reserve).min(axis=1) < -_SEEN * (1.0 + np.abs(reserve).max())
         return min([float(looks[hit][0]) for looks, hit in ((_LOOKS, past), (RADAU.c, reserve.min(axis=1) < 0.0)) if hit.any()],
                    default=None)
 
     def _until(self, motion: SmoothMotion, step: Step) -> Step | None:
-        """The part of a step up to where the first joint stops or breaks loose; None if none does."""
+        """Return the step shortened to the first stop or break-away of a joint; None without an event."""
         before = self._crossing(motion.way, step)
         if before is None:
             return None
@@ -342,7 +347,7 @@ class _Simulation:
         return found[high]
 
     def _resumed(self, motion: SmoothMotion, step: Step) -> SmoothMotion:
-        """The motion after an event at the end of a step."""
+        """Return the motion that starts after an event at the end of a step."""
         m, rubbing, t = self.equations.m, self.equations.rubbing, step.t + step.h
         q, dq = step.forces.q[-1], step.forces.dq[-1]
         resting = rubbing.jumps & (np.abs(dq) <= _AT_REST * self.equations.unit)
@@ -361,12 +366,13 @@ class _Simulation:
             for j in changed.tolist())
         self.hurried = self.hurried + 1 if step.h < _RIGHT_AFTER else 0
         if self.hurried > _EVENTS:
-            raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s by "
-                             f"t = {t:g} s, as under a torque that jumps with position or velocity; make the torque continuous")
+            raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s "
+                             f"at t = {t:g} s; a torque that jumps with position or velocity can cause this; make the torque "
+                             "continuous")
         return SmoothMotion(self.equations, t, q, dq, way, self.tolerance)
 
     def _note(self, way: Array, step: Step) -> None:
-        """Motion at the wanted times within a step, and what drives and friction have done."""
+        """Record the motion at the requested times within a step, and the work of drives and friction."""
         f = step.forces
         power = np.stack((np.sum(f.driven * f.dq, axis=1), np.sum(f.friction * f.dq, axis=1) + f.rubbed,
                           np.sum(self.damping * f.dq**2, axis=1)), axis=1)
@@ -383,5 +389,5 @@ class _Simulation:
 
 
 def _held(forces: Forces, way: Array) -> Forces:
-    """The same with what holds joints that stick told as friction."""
+    """Return the forces with static friction of joints that stick included in the friction."""
     return replace(forces, friction=forces.friction + np.where(way == 0.0, forces.lacking, 0.0))

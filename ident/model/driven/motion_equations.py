@@ -2,9 +2,9 @@ r"""Equations of motion with friction, springs and closed loops, for many states
 
 .. math:: (M + A) \ddot q + h + K q + D \dot q + \tau_f(\dot q, N(\ddot q, \lambda)) - G^T \lambda - \tau_d = 0
 
-in local coordinates: the unknowns of a state are the accelerations of the coordinates and the multipliers of the
-closing conditions, and the equations are the rows of the joints that may move; A is what rotors add. Loads and friction
-are unknowns' functions like everything else; no iteration between them is nested.
+in local coordinates. The unknowns of a state are the accelerations of the coordinates and the multipliers of the closing
+conditions. The equations are the rows of the joints that are free to move. A is the rotors' part of the mass matrix. Loads and
+friction are functions of the unknowns, so no inner iteration between loads and friction is needed.
 """
 
 from collections.abc import Callable
@@ -31,36 +31,36 @@ from stribeck.ident.model.recursion import single
 
 Torque = Callable[[float, Array, Array], ArrayLike]
 
-CREEP = 1e-6            # rad/s below which the friction of balls falls with their speed
-_NEWTON = 20
-_SHARES = 20            # steps in which friction is grown where Newton's method fails at once
-_SETTLED = 1e-12        # relative change of the unknowns in the last of Newton's steps
-_ROUNDED = 1e-6          # the same where rounding keeps the steps from becoming smaller
-_STEP = 1e-4            # of a finite difference in accelerations and multipliers, relative; torques are linear but for friction
-_NEAR = 1e-8            # the same in positions and velocities
+CREEP = 1e-6            # rad/s below which the friction of spherical and universal joints decreases with their speed
+_NEWTON = 20            # iterations of Newton's method
+_SHARES = 20            # steps in which friction is increased if Newton's method fails with full friction
+_SETTLED = 1e-12        # relative change of the unknowns in the last Newton step
+_ROUNDED = 1e-6          # the same if rounding prevents smaller steps
+_STEP = 1e-4            # relative finite-difference step in accelerations and multipliers: only friction is nonlinear in them
+_NEAR = 1e-8            # finite-difference step in positions and velocities
 
 
 @dataclass(frozen=True)
 class Forces:
-    """What acts in some states, rows for states.
+    """Torques, forces and loads in N states.
 
     Attributes
     ----------
     q, dq, ddq : ndarray, shape (N, n)
         Motion of all joints.
     lacking : ndarray, shape (N, n)
-        Driving torque less what the motion needs: zero where the motion obeys the equations; of a joint that sticks what
-        friction holds [N·m or N].
+        Driving torque minus the torque that the motion needs: zero if the motion obeys the equations. For a joint that
+        sticks, this is the torque that static friction balances [N·m or N].
     friction, driven : ndarray, shape (N, n)
-        Torques of friction, but what holds joints that stick, and of the drives [N·m or N].
+        Friction torques, without the static friction of joints that stick, and driving torques [N·m or N].
     loads : JointLoads
-        Of the tree's joints under the cut-joint forces.
+        Loads of the tree's joints, with the effect of cut-joint forces.
     force, moment : ndarray, shape (N, closures, 3)
-        On link a of each closure from its link b [N, N·m].
+        Force and moment that link b of each closure exerts on link a [N, N·m].
     rubbed : ndarray, shape (N,)
-        Power that friction of spherical cut joints takes [W].
+        Power dissipated by friction of spherical cut joints [W].
     inverse : ndarray, shape (N, r, r)
-        As of `LocalCoordinates.place`.
+        As in `LocalCoordinates.place`.
     """
 
     q: Array
@@ -78,14 +78,16 @@ class Forces:
 
 @dataclass(frozen=True)
 class Slopes:
-    """Slopes of what is needed in the rows of the joints that may move: in the unknowns, in y and in its velocities.
+    """Derivatives of the needed torques of the joints that are free to move.
 
     Attributes
     ----------
     J : ndarray, shape (N, k + r, k + r)
+        Derivative with respect to the unknowns.
     K, D : ndarray, shape (N, k + r, k)
+        Derivatives with respect to the coordinates y and to their velocities.
     proper : bool
-        Whether inertia outweighs friction: the determinant of J has its sign without friction.
+        Whether inertia outweighs friction: the determinant of J has the same sign as without friction.
     """
 
     J: Array
@@ -95,7 +97,7 @@ class Slopes:
 
 
 class MotionEquations:
-    """Equations of a mechanism under driving torques ``torque(t, q, dq)``, or whose drives' motion is prescribed."""
+    """Equations of motion of a mechanism with driving torques ``torque(t, q, dq)`` or with prescribed motion of the drives."""
 
     def __init__(self, m: Mechanism, torque: Torque, prescribed: Prescribed = NOTHING) -> None:
         self.m, self.torque, self.rubbing, self.prescribed = m, torque, Rubbing(m, prescribed.joints), prescribed
@@ -105,18 +107,18 @@ class MotionEquations:
         self.unit = LocalCoordinates(m, np.zeros(m.n), np.ones(m.n, dtype=bool)).unit
 
     def about(self, q: Array, still: NDArray[np.bool_]) -> LocalCoordinates:
-        """Local coordinates about a posture while joints stand still."""
+        """Return local coordinates about a posture in which the joints `still` stay at rest."""
         return LocalCoordinates(self.m, q, still, self.prescribed)
 
     def forces(self, place: LocalCoordinates, way: Array, t: Array, y: Array, u: Array, x: Array, w: Array,
                share: float = 1.0) -> Forces:
-        """Forces in states of local coordinates.
+        """Compute the forces in states that are given in local coordinates.
 
         Parameters
         ----------
         place : LocalCoordinates
         way : ndarray, shape (n,)
-            Ways of all joints.
+            Sliding directions of all joints, see `rubbing`.
         t : ndarray, shape (N,)
             Times [s].
         y, u : ndarray, shape (N, k)
@@ -124,9 +126,9 @@ class MotionEquations:
         x : ndarray, shape (N, k + r)
             Unknowns: accelerations of the coordinates, then multipliers.
         w : ndarray, shape (N, r)
-            From where loops are closed; moved.
+            Start values for closing the loops; overwritten with the solution.
         share : float
-            Of friction that acts.
+            Fraction of friction that acts.
         """
         m, led = self.m, list(self.prescribed.joints)
         q, dq, ddq, inverse, pose = place.motion(t, y, u, x[:, :place.k], w)
@@ -149,13 +151,13 @@ class MotionEquations:
         return Forces(q, dq, ddq, lacking, friction, driven, loads, force, moment, rubbed, inverse)
 
     def drives(self, t: float, q: Array, dq: Array) -> Array:
-        """Driving torques in a state, shape (n,); passive joints have none, nor those whose motion is prescribed."""
+        """Return the driving torques in a state, shape (n,); zero for passive joints."""
         driven = single("torque", self.torque(t, q, dq), self.m)[0].copy()
         driven[self.undriven] = 0.0
         return driven
 
     def _driven(self, t: Array, q: Array, dq: Array) -> Array:
-        """Driving torques in states, shape (N, n); what is asked for the same state twice in a row is asked once."""
+        """Return the driving torques in states, shape (N, n); `torque` is called once for successive equal states."""
         out = np.empty_like(q)
         new = np.ones(len(q), dtype=bool)
         new[1:] = (t[1:] != t[:-1]) | (q[1:] != q[:-1]).any(axis=1) | (dq[1:] != dq[:-1]).any(axis=1)
@@ -164,14 +166,14 @@ class MotionEquations:
         return np.asarray(out[np.maximum.accumulate(np.where(new, np.arange(len(q)), 0))])
 
     def rows(self, place: LocalCoordinates, forces: Forces) -> Array:
-        """What is lacking in the joints that may move, scaled, shape (N, k + r)."""
+        """Return the scaled lacking torques of the joints that are free to move, shape (N, k + r)."""
         return np.asarray((forces.lacking * self.unit)[:, place.free])
 
     def slopes(self, place: LocalCoordinates, way: Array, t: Array, y: Array, u: Array, x: Array, w: Array,
                share: float = 1.0) -> Slopes:
-        """By central differences about states as in `forces`.
+        """Compute the derivatives by central differences about states as in `forces`.
 
-        Central, since loads have a kink where a part of theirs is zero, as what is lacking along a free axis is.
+        Differences are central because a load has a kink where one of its components is zero.
         """
         k, size, states = place.k, x.shape[1], len(x)
         steps = np.repeat([_STEP * max(1.0, float(np.abs(x).max(initial=0.0))), _NEAR,
@@ -190,7 +192,7 @@ class MotionEquations:
 
     def balance(self, place: LocalCoordinates, way: Array, t: float, dq: Array,
                 guess: Array | None = None) -> tuple[Array, Forces]:
-        """Unknowns at the posture of `place` itself by Newton's method, shape (k + r,), and the forces of this one state.
+        """Solve for the unknowns at the posture of `place` by Newton's method, shape (k + r,), and for the forces of this state.
 
         Raises
         ------
@@ -199,7 +201,7 @@ class MotionEquations:
         """
         u, x = place.rates(dq), np.zeros(len(place.free)) if guess is None else guess
         found = self._newton(place, way, t, u, x, 1.0)
-        for share in () if found is not None else np.linspace(0.0, 1.0, _SHARES + 1):       # friction grown step by step
+        for share in () if found is not None else np.linspace(0.0, 1.0, _SHARES + 1):       # increase friction step by step
             found = self._newton(place, way, t, u, x if found is None else found[0], share)
             if found is None:
                 raise self.no_balance(t)
@@ -209,9 +211,9 @@ class MotionEquations:
 
     def _newton(self, place: LocalCoordinates, way: Array, t: float, u: Array, x: Array,
                 share: float) -> tuple[Array, Forces] | None:
-        """Unknowns under a share of friction, or None.
+        """Solve for the unknowns with a share of friction; None if Newton's method fails.
 
-        A solution where friction outweighs inertia, so that more torque means less acceleration, is none either.
+        A solution in which friction outweighs inertia, so that more torque means less acceleration, is also refused.
         """
         y, u, w = np.zeros((1, place.k)), u[None], np.zeros((1, place.r))
         before = np.inf
@@ -229,9 +231,9 @@ class MotionEquations:
         return None
 
     def settled(self, place: LocalCoordinates, way: Array, t: Array, y: Array, u: Array, x: Array, w: Array, J: Array) -> Forces:
-        """Forces in states as in `forces`, whose unknowns nearly obey the equations: these are corrected, with slopes J nearby.
+        """Correct unknowns that nearly obey the equations, and return the forces; parameters as in `forces`.
 
-        J has shape (N, k + r, k + r).
+        J, shape (N, k + r, k + r), holds derivatives at nearby states.
         """
         before = np.inf
         for _ in range(_NEWTON):
@@ -244,7 +246,7 @@ class MotionEquations:
         return forces
 
     def _refuse_undetermined(self, place: LocalCoordinates, forces: Forces) -> None:
-        """Friction of loads that rigid bodies do not determine is none; the question arises in overconstrained chains only."""
+        """Raise `InputError` if friction depends on undetermined loads; only overconstrained chains have such loads."""
         if len(place.U) <= place.r or not (self.rubbing.loaded or self.balls):
             return
         pose = kinematics(self.m, forces.q, forces.dq)
@@ -256,15 +258,16 @@ class MotionEquations:
         refuse_undetermined(self.m, friction, cut_balls(self.m, pose, force)[0])
 
     def shared(self, place: LocalCoordinates) -> InputError:
-        """Error where rigid bodies do not tell what each of the joints that stick holds, since another could hold it too."""
+        """Return the error for joints that stick and whose shares of the load rigid-body mechanics does not determine."""
         return InputError(f"{self.m.name}: the joints {', '.join(self.m.names[j] for j in np.flatnonzero(place.still))} stick "
-                          "together, and how they share the load is not determined by rigid bodies: "
-                          f"{place.shared} of them could let go without the mechanism moving; leave out the friction of some")
+                          "at the same time, and rigid-body mechanics does not determine how they share the load: "
+                          f"{place.shared} of them could let go without any motion; leave out the friction of some of these "
+                          "joints")
 
     def no_balance(self, t: float) -> InputError:
-        """Error where no accelerations are found."""
+        """Return the error for a state without a solution for the accelerations."""
         if not self.m.friction and not self.balls:
             return InputError(f"{self.m.name}: the mass matrix is singular; a link that can move by itself has neither mass nor "
                               "inertia about its joint")
-        return InputError(f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s; the friction coefficients "
+        return InputError(f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s: the friction coefficients "
                           f"are too large for a sliding joint ({', '.join(self.m.names[j] for j in self.rubbing.loaded)})")

@@ -1,7 +1,7 @@
-r"""Friction of joints in motion: which way each rubs, where its law jumps, and at which level it breaks loose.
+r"""Friction of joints in motion: sliding direction, jump of the law at zero velocity, and break-away torque.
 
-The way of a joint is the sign of the velocity at which it rubs. A joint whose law jumps at zero velocity (Coulomb's law)
-and whose way is 0 sticks.
+The variable `way` is the sliding direction of a joint: the sign of the velocity in its friction law. A joint sticks if its way is
+0 and its law jumps at zero velocity (Coulomb's law).
 """
 
 import numpy as np
@@ -13,35 +13,36 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.loads import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 
-_REST = 1e-300          # velocity at which a law shows its jump
-_NO_JUMP = 1e-200       # N or N·m; what viscous friction has there
+_REST = 1e-300          # velocity at which a law is evaluated to find its jump
+_NO_JUMP = 1e-200       # N or N·m; viscous friction at velocity _REST is smaller
 _ONWARDS = np.array([5.0, -10.0, 10.0, -5.0, 1.0])      # weights of f(0), f(w), ... f(4 w) that continue a law to f(-w)
 
 
 class Rubbing:
-    """Friction laws of a mechanism's joints; of those whose motion is prescribed drives overcome it, so that they never stick.
+    """Friction laws of a mechanism's joints. Joints with prescribed motion never stick: their drives overcome friction.
 
     Attributes
     ----------
     jumps : ndarray of bool, shape (n,)
         Joints of one axis that can stick.
     balls : tuple of int
-        Spherical and universal joints of the tree that can, by their place in `Mechanism.balls`.
+        Spherical and universal joints of the tree that can stick, as indices into `Mechanism.balls`.
     sticking : ndarray of bool, shape (n,)
-        Joints of either kind.
+        Joints of `jumps` and joints of `balls`.
     loaded : tuple of int
-        Joints whose friction goes with a load.
+        Joints whose friction depends on a load.
 
     Raises
     ------
     InputError
-        If friction goes with a normal load whose bearing is unknown.
+        If friction depends on a normal load and the bearing is unknown.
     """
 
     def __init__(self, m: Mechanism, prescribed: tuple[int, ...] = ()) -> None:
         for j, stated in m.friction.items():
             if stated.load == "normal" and m.bearings[j] is None:
-                raise InputError(f"{m.name}: friction of joint {m.names[j]} goes with its normal load, which needs its bearing")
+                raise InputError(f"{m.name}: friction of joint {m.names[j]} depends on its normal load, which needs its bearing; "
+                                 "state the bearing in the mechanism's file")
         self.m = m
         self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")
         self.jumps: NDArray[np.bool_] = np.array([j in m.friction and j not in prescribed and bool(
@@ -51,10 +52,10 @@ class Rubbing:
         self.sticking[[j for k in self.balls for j in m.balls[k].joints]] = True
 
     def friction(self, dq: Array, way: Array, loads: JointLoads) -> Array:
-        """Friction of all joints that do not stick, shape (N, n) [N·m or N].
+        """Compute friction of all joints that do not stick, shape (N, n) [N·m or N].
 
-        Beyond a reversal, where a step will be cut off, a law goes on smoothly (its fifth difference is zero): else the step
-        would be taken for inaccurate.
+        A step that passes a reversal is shortened later. Until then the law continues smoothly beyond the reversal (its fifth
+        difference is zero); otherwise the error estimate would reject the step.
         """
         out = np.zeros_like(dq)
         for j in self.m.friction:
@@ -65,7 +66,7 @@ class Rubbing:
         return out
 
     def _one_way(self, j: int, w: Array, load: Array) -> Array:
-        """A law over positive speeds, extrapolated to negative ones."""
+        """Return the law at positive speeds, and its extrapolation to negative speeds."""
         friction = self._law(j, np.maximum(w, _REST), load)
         beyond = np.flatnonzero(w < 0.0)
         if len(beyond):
@@ -75,7 +76,7 @@ class Rubbing:
         return friction
 
     def level(self, loads: JointLoads) -> Array:
-        """Friction at which joints that can stick break loose, shape (N, n); zero for others."""
+        """Return the break-away torque of joints that can stick, shape (N, n); zero for other joints."""
         out = np.zeros_like(loads.tau)
         for j in map(int, np.flatnonzero(self.jumps)):
             out[:, j] = self._law(j, np.full(len(out), _REST), self._load(j, loads))

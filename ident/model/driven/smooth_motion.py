@@ -1,7 +1,7 @@
-"""Steps of a motion during which no joint stops or breaks loose, with error control.
+"""Integration steps of a motion in which no joint stops or breaks loose, with error control.
 
-The error of a step is what the acceleration at its start differs from the polynomial through the step's points; it is of
-order s + 1, that of the polynomial between the points, and overstates the error of the step's end.
+The error estimate of a step is the difference between the acceleration at its start and the polynomial through its points. The
+estimate has order s + 1, like the polynomial between the points, and overestimates the error at the end of the step.
 """
 
 from dataclasses import dataclass
@@ -16,40 +16,42 @@ from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations
 from stribeck.ident.model.driven.radau import Radau
 
 RADAU = Radau(7)
-_TURNS = 12             # of Newton's method in a step
-_MANY = 30              # slopes to be found; fewer cost little, and those of the step before are not tried
-_SLOW = 0.2             # of the change before, with slopes of another step; then they are too old
-_ENOUGH = 1e-3          # error of Newton's method, as a part of the tolerance
-_BALANCED = 1e-11       # of the greatest torque, and N or N·m, that may be lacking at a point of a step
-_FAR = 0.3              # rad, or characteristic lengths, from where local coordinates are taken anew
-_TURNED = 0.7           # of a unit of them that other directions move with it, from where they are, too
-_ROUNDED = 1e-7         # of the greatest of the terms that add up to it, where rounding keeps it from becoming smaller
-_HELD = 1e-4            # of the greatest torque that a joint holds, and N or N·m; its error in a step
-_SHORT = 1e-9           # s; a step so short that does not come off is what is wrong
-_ROUNDING = 1e-13       # of times
-_STRETCH = 3.0          # times its own length that a step's polynomial predicts the next
+_TURNS = 12             # iterations of Newton's method in a step
+_MANY = 30              # number of derivatives from which those of the step before are tried first; fewer are cheap to compute
+_SLOW = 0.2             # ratio of successive Newton changes from which derivatives of another step are too old
+_ENOUGH = 1e-3          # error of Newton's method, as a fraction of the tolerance
+_BALANCED = 1e-11       # lacking torque allowed at a point, relative to the greatest torque plus 1 N or N·m
+_FAR = 0.3              # rad, or characteristic lengths; larger coordinates need new local coordinates
+_TURNED = 0.7           # change of the coordinates' directions that also needs new local coordinates
+_ROUNDED = 1e-7         # lacking torque relative to its greatest term, if rounding prevents a smaller value
+_HELD = 1e-4            # error of held torque in a step, relative to the greatest held torque plus 1 N or N·m
+_SHORT = 1e-9           # s; a PostureError in a shorter step is raised, not avoided by a smaller step
+_ROUNDING = 1e-13       # relative rounding error of times
+_STRETCH = 3.0          # a step's polynomial predicts the next step up to this many of its own lengths
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step that obeys the equations at its points; rows of arrays are the points, the last of which is the end.
+    """A step that obeys the equations of motion at its s points (rows of arrays). The last point is the end of the step.
 
     Attributes
     ----------
     place : LocalCoordinates
+        Local coordinates of the step.
     t, h : float
         Start and length [s].
     y, u : ndarray, shape (k,)
         Coordinates and their velocities at the start.
     X : ndarray, shape (s, k + r)
-        Accelerations of the coordinates, and multipliers.
+        Unknowns: accelerations of the coordinates, then multipliers.
     W : ndarray, shape (s, r)
+        Closing variables w of `LocalCoordinates`.
     forces : Forces
-        At the points.
+        Forces at the points.
     error : float
-        Over the tolerance.
+        Estimated error divided by the tolerance.
     slopes : Slopes
-        With which it was found.
+        Derivatives in the Newton iteration of this step.
     """
 
     place: LocalCoordinates
@@ -64,12 +66,12 @@ class Step:
     slopes: Slopes
 
     def between(self, theta: Array) -> tuple[Array, Array, Array]:
-        """Motion of all joints at parts of the step, (N, n) each."""
+        """Return positions, velocities and accelerations of all joints at fractions theta of the step, (N, n) each."""
         y, u, x, w = self.at(theta)
         return self.place.motion(self.t + self.h * theta, y, u, x[:, :self.place.k], w)[:3]
 
     def at(self, theta: Array) -> tuple[Array, Array, Array, Array]:
-        """Coordinates, their velocities, unknowns and w at parts of the step, (N, ...) each."""
+        """Return coordinates, their velocities, unknowns and w at fractions theta of the step, (N, ...) each."""
         a = self.X[:, :self.place.k]
         y = self.y + self.h * theta[:, None] * self.u + self.h**2 * RADAU.through(theta, 2) @ a
         u = self.u + self.h * RADAU.through(theta, 1) @ a
@@ -77,21 +79,21 @@ class Step:
         return y, u, weights @ self.X, weights @ self.W
 
     def total(self, rate: Array, theta: Array) -> Array:
-        """Integral of what has a rate at the points, shape (s, ...), from the start to parts of the step, (N, ...)."""
+        """Integrate a rate at the points, (s, ...), from the start of the step to fractions theta, (N, ...)."""
         return np.asarray(self.h * RADAU.through(theta, 1) @ rate)
 
 
 class SmoothMotion:
-    """A motion whose joints keep their ways, from a state on.
+    """A motion from a given state on, in which the joints keep their sliding directions.
 
     Attributes
     ----------
     t : float
-        Where it is [s].
+        Present time [s].
     way : ndarray, shape (n,)
-        Ways of the joints.
+        Sliding directions of the joints, see `rubbing`.
     jammed : bool
-        Whether friction outweighed inertia in the last step that was tried, so that it is none.
+        Whether the last trial step failed because friction outweighed inertia.
     """
 
     def __init__(self, equations: MotionEquations, t: float, q: Array, dq: Array, way: Array, tolerance: float) -> None:
@@ -101,7 +103,7 @@ class SmoothMotion:
         self._settle(q, dq, None)
 
     def _settle(self, q: Array, dq: Array, ddq: Array | None) -> None:
-        """Local coordinates about a posture, and what acts there."""
+        """Set new local coordinates about a posture, and compute the unknowns and held torques of the state."""
         self.place = self.equations.about(q, self.equations.rubbing.sticking & (self.way == 0.0))
         self.place.refuse_singular()
         start = None if ddq is None else np.concatenate((self.place.rates(ddq), np.zeros(self.place.r)))
@@ -110,7 +112,7 @@ class SmoothMotion:
         self.held = forces.lacking[0, self.place.still]
 
     def step(self, h: float, longer: Step | None = None) -> Step | None:
-        """A step of length h from here, perhaps as a part of a longer one; None where Newton's method does not find it."""
+        """Return a step of length h, perhaps as a part of the step `longer`; None if Newton's method fails."""
         near = longer or self.guess
         many = 3 * self.place.k + self.place.r > _MANY
         if near is not None and (longer is not None or (many and near.place is self.place)):
@@ -120,7 +122,7 @@ class SmoothMotion:
         return self._solve(h, near, None)
 
     def _solve(self, h: float, guess: Step | None, slopes: Slopes | None) -> Step | None:
-        """The step by simplified Newton: slopes are those at the predicted points."""
+        """Solve the step by simplified Newton iteration: derivatives are taken at the predicted points only."""
         X, W = self._predicted(h, guess)
         slow = 1.0 if slopes is None else _SLOW
         times, (s, size), k, before, lacked = self.t + h * RADAU.c, X.shape, self.place.k, np.inf, np.inf
@@ -153,12 +155,12 @@ class SmoothMotion:
         return None
 
     def _moved(self, h: float, X: Array) -> tuple[Array, Array]:
-        """Coordinates and their velocities at the points of a step."""
+        """Return coordinates and their velocities at the points of a step."""
         a = X[:, :self.place.k]
         return self.y + h * RADAU.c[:, None] * self.u + h**2 * RADAU.A2 @ a, self.u + h * RADAU.A @ a
 
     def _predicted(self, h: float, guess: Step | None) -> tuple[Array, Array]:
-        """Unknowns of a step, from a step whose polynomials reach so far."""
+        """Predict the unknowns and w of a step by the polynomials of the step `guess`, or by the present values."""
         if guess is not None and guess.place is self.place:
             theta = (self.t - guess.t + h * RADAU.c) / guess.h
             if theta[-1] <= 1.0 + _STRETCH:
@@ -167,9 +169,9 @@ class SmoothMotion:
         return np.tile(self.x, (RADAU.s, 1)), np.tile(self.w, (RADAU.s, 1))
 
     def _error(self, h: float, X: Array, u: Array, forces: Forces, slopes: Slopes) -> float:
-        """Over the tolerance; what is much faster than the step counts as far as it is not damped.
+        """Return the estimated error divided by the tolerance; the estimate omits fast motion that the method damps.
 
-        What joints that stick hold is followed too, since it tells when they break loose.
+        The estimate includes the torques that joints hold while they stick, because these torques decide when joints break loose.
         """
         k, g = self.place.k, h * RADAU.gamma
         held = forces.lacking[:, self.place.still]
@@ -184,7 +186,7 @@ class SmoothMotion:
         return error
 
     def accept(self, step: Step, stop: float) -> None:
-        """Go to the end of a step, which is `stop` if it comes that far but for rounding."""
+        """Advance to the end of a step; the new time is exactly `stop` if it differs from `stop` by rounding only."""
         self.y, self.u = (values[-1] for values in self._moved(step.h, step.X))
         end = step.t + step.h
         self.t = stop if abs(stop - end) <= _ROUNDING * max(1.0, abs(end)) else end
@@ -194,13 +196,13 @@ class SmoothMotion:
             self._settle(step.forces.q[-1], step.forces.dq[-1], step.forces.ddq[-1])
 
     def _is_far(self) -> bool:
-        """Whether the posture is so far from that of the local coordinates that they are to be taken anew."""
+        """Tell whether the posture is too far from the origin of the local coordinates to keep them."""
         turned = self.place.directions(self.t, self.y, self.w) - self.place.T[:, :self.place.k]
         return bool(np.abs(self.y).max() > _FAR or np.linalg.norm(turned) > _TURNED)
 
 
 def _matrix(h: float, slopes: Slopes) -> Array:
-    """Of Newton's method for all points of a step."""
+    """Return the matrix of Newton's method for all points of a step."""
     s, size, k = slopes.K.shape
     whole = np.zeros((s, size, s, size))
     whole[:, :, :, :k] = h * RADAU.A[:, None, :, None] * slopes.D[:, :, None]

@@ -1,4 +1,4 @@
-"""Which joints at rest stick and which slide, and to which side (Coulomb's law)."""
+"""Decide which joints at rest stick and which slide, and in which direction (Coulomb's law)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,13 +8,15 @@ from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
 from stribeck.ident.model.driven.ball_sticking import CREEPS, TURNS, beyond
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations
 
-SLACK = 1e-9            # of what a joint holds, and N or N·m, that cannot be told from none
-_TURNED = 1e-9          # the same of accelerations
-_GAINED = 1e-6          # of a unit vector of joint velocities
+SLACK = 1e-9            # excess of held torque that counts as zero, relative to the break-away torque plus 1 N or N·m
+_TURNED = 1e-9          # acceleration that counts as zero, relative to the greatest
+_GAINED = 1e-6          # component of a unit vector of joint velocities that counts as zero
 
 
 def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDArray[np.bool_]) -> tuple[Array, Forces]:
-    """Ways of all joints, and what acts: those at rest stick, or slide to the side to which they are pressed beyond their level.
+    """Return the sliding directions of all joints (see `rubbing`), and the forces.
+
+    A joint at rest slides in the direction of its held torque if this torque exceeds the break-away torque; otherwise it sticks.
 
     Parameters
     ----------
@@ -24,7 +26,7 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDA
     q, dq : ndarray, shape (n,)
         State.
     resting : ndarray of bool, shape (n,)
-        Joints that are at rest.
+        Mask of the joints at rest.
     """
     m, jumps, sticking = equations.m, equations.rubbing.jumps, equations.rubbing.sticking
     resting = sticking & resting
@@ -61,10 +63,11 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDA
 
 def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Array,
               stuck: LocalCoordinates) -> tuple[Array, Forces]:
-    """The same where rigid bodies do not tell what each of the joints at rest would hold.
+    """As `ways`, for joints at rest whose static friction rigid-body mechanics does not determine individually.
 
-    Joints that hold one motion of the mechanism between them, as all joints of a crank mechanism that reverses, let go together,
-    each at its level, if the mechanism then moves. Joints at a dead point, which the mechanism passes, turn back.
+    Several joints can block one motion of the mechanism together, for example all joints of a crank mechanism that reverses. They
+    break loose together, each at its break-away torque, if the mechanism then moves. Joints at a dead point that the mechanism
+    passes turn back.
     """
     free = equations.about(q, np.zeros(equations.m.n, dtype=bool))
     moving, held_back = free.T[:, :free.k], stuck.T[:, :stuck.k]

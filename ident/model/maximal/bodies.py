@@ -1,9 +1,9 @@
 r"""Bodies as positions and quaternions, joints as constraints between them (P1).
 
-Every joint has six rows: five of its own and the unit norm of its body's quaternion. Hinges keep their axis p by two
-products :math:`t_k(parent) \cdot p(body) = 0`. The paper's own set is here to be judged: projected on x and y of the
-base, a horizontal axis loses one of its two rows. Constraints are written parent minus body, so that multipliers are
-what the parent exerts on the body.
+Every joint has six rows: five constraints of the joint and the unit norm of the body's quaternion. Two products
+:math:`t_k(parent) \cdot p(body) = 0` keep the axis p of a hinge. The module also has the paper's own set of constraints for
+comparison: it projects the axes on x and y of the base, so a horizontal axis loses one of its two rows. Constraints are written
+parent minus body, so the multipliers are the forces and moments that the parent exerts on the body.
 """
 
 from dataclasses import dataclass, replace
@@ -33,9 +33,9 @@ class Bodies:
     quaternion : ndarray, shape (N, n, 4)
         Lambda = (l0, l1, l2, l3), scalar first, from link axes to base axes.
     velocity, acceleration : ndarray, shape (N, n, 3)
-        Of the centres of mass, base axes [m/s, m/s²].
+        Velocity and acceleration of the centres of mass, base axes [m/s, m/s²].
     angular_velocity, angular_acceleration : ndarray, shape (N, n, 3)
-        Base axes [rad/s, rad/s²].
+        Angular velocity and acceleration of the bodies, base axes [rad/s, rad/s²].
     """
 
     position: Array
@@ -52,7 +52,7 @@ class Bodies:
 
 
 def body_motion(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Bodies:
-    r"""Motion of all bodies for a motion of the joints, from the constraint equations alone; masses do not matter.
+    r"""Compute the motion of all bodies for a given joint motion from the constraint equations; masses are not used.
 
     .. math:: \begin{bmatrix} \Phi_q \\ D \end{bmatrix} \ddot q =
               \begin{bmatrix} \zeta \\ \ddot\theta - \dot D \dot q \end{bmatrix}
@@ -86,11 +86,11 @@ def body_motion(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
 
 @dataclass(frozen=True)
 class JointRows:
-    """Five constraints and the coordinate of each joint: gradient, Jacobian and what velocities contribute.
+    """Five constraints and the coordinate of each joint: gradient, Jacobian, and velocity terms of the accelerations.
 
-    `gradient` (N, n, 6, n, 6) is in velocities and angular velocities of the bodies, base axes. `jacobian` (N, 7 n, 7 n)
-    is in velocities and quaternion rates: 6 n rows Phi_q with the unit norm as each body's sixth, n rows D. `bias`
-    (N, 7 n) is Phi_q' qd and D' qd.
+    `gradient` (N, n, 6, n, 6) multiplies velocities and angular velocities of the bodies, base axes. `jacobian` (N, 7 n, 7 n)
+    multiplies velocities and quaternion rates. It has 6 n rows Phi_q, where the sixth row of each body is the unit norm, and n
+    rows D. `bias` (N, 7 n) holds the velocity terms Phi_q' qd and D' qd.
     """
 
     gradient: Array
@@ -98,17 +98,17 @@ class JointRows:
     bias: Array
 
     def right(self, ddq: Array) -> Array:
-        """zeta, and joint accelerations less what velocities contribute, shape (N, 7 n)."""
+        """Return the right-hand side: zeta, then joint accelerations minus D' qd, shape (N, 7 n)."""
         return np.asarray(np.pad(ddq, ((0, 0), (6 * ddq.shape[1], 0))) - self.bias)
 
     def joint_accelerations(self, second: Array) -> Array:
-        """Those that second derivatives of all coordinates (N, 7 n) mean, shape (N, n)."""
+        """Return the joint accelerations, shape (N, n), for second derivatives of all coordinates, shape (N, 7 n)."""
         n = second.shape[1] // 7
         return np.asarray(np.einsum("ijk,ik->ij", self.jacobian[:, 6 * n:], second) + self.bias[:, 6 * n:])
 
 
 def constrained(m: Mechanism, q: ArrayLike, dq: ArrayLike | None) -> tuple[Bodies, JointRows]:
-    """Bodies with their velocities, which solve [Phi_q; D] qd = [0; dq], and the rows."""
+    """Return the constraint rows, and the bodies with velocities that solve [Phi_q; D] qd = [0; dq]."""
     bodies = _placed(m, batch("q", q, m))
     samples = len(bodies.position)
     gradient = _gradients(m, bodies)[0]
@@ -123,16 +123,16 @@ def constrained(m: Mechanism, q: ArrayLike, dq: ArrayLike | None) -> tuple[Bodie
 
 
 def constraint_jacobian(m: Mechanism, q: ArrayLike, kind: ConstraintSet = "dot") -> Array:
-    """Phi_q in velocities and quaternion rates, shape (N, 6 n, 7 n)."""
+    """Return Phi_q, which multiplies velocities and quaternion rates, shape (N, 6 n, 7 n)."""
     bodies = _placed(m, batch("q", q, m))
     return _jacobian(bodies, _gradients(m, bodies, kind)[0])[:, :6 * m.n]
 
 
 def _placed(m: Mechanism, q: Array) -> Bodies:
-    """Positions and quaternions for joint positions; at rest."""
+    """Return the bodies at rest, with positions and quaternions for the joint positions."""
     refuse_followers(m)
     if m.closures:
-        raise ModelError(f"{m.name}: maximal coordinates are built for trees, but loops are closed at "
+        raise ModelError(f"{m.name}: maximal coordinates need a tree, but cut joints close loops: "
                          f"{', '.join(closure.name for closure in m.closures)}")
     samples = len(q)
     x, quaternion, rest = np.empty((samples, m.n, 3)), np.empty((samples, m.n, 4)), np.zeros((samples, m.n, 3))
@@ -148,12 +148,12 @@ def _placed(m: Mechanism, q: Array) -> Bodies:
 
 
 def _gradients(m: Mechanism, bodies: Bodies, kind: ConstraintSet = "dot") -> Array:
-    """Gradients of `JointRows` and their rates, shape (2, N, n, 6, n, 6).
+    """Compute the gradients of `JointRows` and their time derivatives, shape (2, N, n, 6, n, 6).
 
-    Every vector comes with its rate, shape (2, N, 3), so that one formula gives Phi_q and Phi_q'.
+    Every vector is stacked with its time derivative, shape (2, N, 3), so one formula gives Phi_q and Phi_q'.
     """
     def carried(vector: Array, body: int) -> Array:
-        """Vector of link axes that turns with a body; the ground stands still."""
+        """Return a vector fixed to a body, given in link axes, in base axes with its time derivative; the ground is at rest."""
         if body < 0:
             return np.stack((np.tile(vector, (samples, 1)), np.zeros((samples, 3))))
         there = bodies.rotation[:, body] @ vector
@@ -166,11 +166,11 @@ def _gradients(m: Mechanism, bodies: Bodies, kind: ConstraintSet = "dot") -> Arr
     G = np.zeros((2, samples, m.n, 6, m.n, 6))
     for j, p in enumerate(m.parent):
         arm_p, arm_j = carried(m.origin[j] - (m.com[p] if p >= 0 else 0.0), p), carried(-m.com[j], j)
-        gap = end(j) + arm_j - end(p) - arm_p           # between the joint's two origins
+        gap = end(j) + arm_j - end(p) - arm_p           # from the joint's origin on the parent to that on the body
         n_p, n_j = carried(m.axis[j], p), carried(m.axis[j], j)
         t_p, t_j = ([carried(t, body) for t in _perpendicular(m.axis[j])] for body in (p, j))
         base = [carried(e, -1) for e in np.eye(3)]
-        rows: list[tuple[Array, Array, Array]]          # force along, moments on parent and body
+        rows: list[tuple[Array, Array, Array]]          # force direction, moments on parent and body
         if m.prismatic[j]:
             along = [(u, _cross(u, arm_p + gap), _cross(arm_j, u)) for u in (*t_p, n_p)]        # u(parent).gap
             turns = [(none, _cross(a, b), _cross(b, a)) for a, b in ((t_p[0], n_j), (t_p[1], n_j), (t_p[0], t_j[1]))]
@@ -203,39 +203,39 @@ def _jacobian(bodies: Bodies, G: Array) -> Array:
 
 
 def _twists(bodies: Bodies, coordinates: Array) -> tuple[Array, Array]:
-    """First or second derivatives of all coordinates as those of position and angle, shape (N, n, 3) each."""
+    """Convert derivatives of all coordinates, first or second, to derivatives of position and angle, shape (N, n, 3) each."""
     each = coordinates.reshape(*bodies.quaternion.shape[:2], 7)
     return each[:, :, :3], 2.0 * np.einsum("ijab,ijb->ija", base_rates(bodies.quaternion), each[:, :, 3:])
 
 
 def accelerated(bodies: Bodies, second: Array) -> Bodies:
-    """Bodies with the accelerations that second derivatives of all coordinates (N, 7 n) mean."""
+    """Return the bodies with accelerations from second derivatives of all coordinates, shape (N, 7 n)."""
     a, dw = _twists(bodies, second)
     return replace(bodies, acceleration=a, angular_acceleration=dw)
 
 
 def _perpendicular(n: Array) -> Array:
-    """Two unit vectors t_k across n, shape (2, 3)."""
+    """Return two unit vectors t_k normal to n, shape (2, 3)."""
     e = np.eye(3)[np.argmin(np.abs(n))]
     t = (e - n * (n @ e)) / np.linalg.norm(e - n * (n @ e))
     return np.stack((t, np.cross(n, t)))
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Cross product of two vectors that come with their rates."""
+    """Return the cross product of two vectors, each stacked with its time derivative."""
     return np.stack((np.cross(a[0], b[0]), np.cross(a[1], b[0]) + np.cross(a[0], b[1])))
 
 
 def solved(matrices: Array, vectors: Array) -> Array:
-    """Solutions of one linear system a sample, shape (N, k)."""
+    """Solve one linear system for each sample, shape (N, k)."""
     return np.asarray(np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0], dtype=float)
 
 
 def chosen(m: Mechanism, which: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Names of the joints where `which` (n,) is true."""
+    """Return the names of the joints for which `which`, shape (n,), is true."""
     return tuple(name for name, wanted in zip(m.names, which, strict=True) if wanted)
 
 
 def joint_values(name: str, values: ArrayLike | None, m: Mechanism, samples: int) -> Array:
-    """Joint values as finite (N, n); None is zero."""
+    """Return joint values as a finite array, shape (N, n); zeros for None."""
     return np.zeros((samples, m.n)) if values is None else batch(name, values, m, samples)

@@ -1,7 +1,7 @@
-r"""Maximal coordinates: every body has a position and a quaternion, and joint forces are multipliers (P1).
+r"""Dynamics in maximal coordinates: every body has a position and a quaternion, and joint forces are multipliers (P1).
 
-An independent check of the recursion in `ident/model/dynamics.py`: nothing of its kinematics or dynamics is used here. The
-paper's Eqs. 65-66 mix body moments with quaternion rows; the consistent form is
+This module checks the recursion in `ident/model/dynamics.py` independently: it uses none of the recursion's kinematics or
+dynamics. The paper's Eqs. 65-66 mix body moments with quaternion rows; the consistent form is
 
 .. math:: \begin{bmatrix} M & \Phi_q^T \\ \Phi_q & 0 \end{bmatrix}
           \begin{bmatrix} \ddot q \\ \lambda \end{bmatrix} = \begin{bmatrix} Q \\ \zeta \end{bmatrix}, \quad
@@ -9,8 +9,8 @@ paper's Eqs. 65-66 mix body moments with quaternion rows; the consistent form is
           Q_i = \begin{bmatrix} m g \\ -2 R^T (\omega \times J \omega) \end{bmatrix}, \quad
           \zeta = -(\Phi_q \dot q)_q \dot q
 
-with :math:`\omega = 2 R(\Lambda) \dot\Lambda` in link axes. Meant for hundreds of samples, not for hundreds of
-thousands: the dense system of a sample has 13 n rows.
+with :math:`\omega = 2 R(\Lambda) \dot\Lambda` in link axes. Use this module for hundreds of samples, not for hundreds of
+thousands: the dense system of one sample has 13 n rows.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from stribeck.ident.model.maximal.quaternion import link_rates
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-_NOTHING = 1e-12        # mass or principal inertia, as a fraction of the largest, that counts as none
+_NOTHING = 1e-12        # mass or principal inertia, as a fraction of the largest, that counts as zero
 _DEPENDENT = 1e-9       # singular value of the constraint Jacobian, as a fraction of the largest, that counts as zero
 
 
@@ -55,8 +55,8 @@ class MaximalDynamics:
         lambda_i1 .. lambda_i6 of each joint. Revolute: joint force in base axes [N], two couples across the axis
         [N·m], norm of the quaternion. Prismatic: two forces across the axis [N], three couples [N·m], norm.
     force, moment : ndarray, shape (N, n, 3)
-        What the joint exerts on its body, constraint and drive together, about the joint origin, which moves with
-        the body; base axes [N, N·m].
+        Force of the joint on its body, and moment about the joint origin, from constraint and drive together. The joint
+        origin moves with the body; base axes [N, N·m].
     """
 
     bodies: Bodies
@@ -69,16 +69,16 @@ class MaximalDynamics:
 
 @dataclass(frozen=True)
 class ConstraintRank:
-    """How many constraints of a set are independent in one posture.
+    """Number of independent constraints of a set in one posture.
 
     Attributes
     ----------
     rank, rows : int
-        Independent rows and all rows.
+        Number of independent rows and of all rows.
     joints : tuple of str
-        Joints whose constraints depend on each other or do nothing: the left null space lies on their rows.
+        Joints whose constraints are linearly dependent or zero: the left null space lies on their rows.
     singular_values : ndarray, shape (rows,)
-        Of the constraint Jacobian, largest first.
+        Singular values of the constraint Jacobian, largest first.
     """
 
     rank: int
@@ -95,9 +95,9 @@ class ConstraintRank:
 
 def maximal_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, *, ddq: ArrayLike | None = None,
                      tau: ArrayLike | None = None) -> MaximalDynamics:
-    """Accelerations and multipliers, for prescribed joint accelerations or for given drive torques.
+    """Compute accelerations and multipliers for prescribed joint accelerations or for given drive torques.
 
-    Springs and friction that the mechanism states are not applied.
+    Springs and friction of the mechanism are not applied.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def maximal_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
     q, dq : array_like, shape (N, n)
         Joint positions and velocities [rad or m, per s]; velocities default to zero.
     ddq : array_like, shape (N, n), optional
-        Prescribed joint accelerations: they join the constraints, their multipliers are the drive torques.
+        Prescribed joint accelerations, as further constraints; the multipliers of these constraints are the drive torques.
     tau : array_like, shape (N, n), optional
         Drive torques or forces [N·m or N]. Exactly one of `ddq` and `tau` is needed.
 
@@ -145,7 +145,7 @@ def maximal_dynamics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 
 
 def constraint_rank(mechanism: Mechanism, q: ArrayLike, constraints: ConstraintSet = "dot") -> ConstraintRank:
-    """Rank of the constraint Jacobian in one posture, and the joints that make it deficient.
+    """Compute the rank of the constraint Jacobian in one posture, and the joints that cause a rank deficiency.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def constraint_rank(mechanism: Mechanism, q: ArrayLike, constraints: ConstraintS
         Posture [rad or m].
     constraints : {"dot", "projected"}
         "dot": two products t_k(parent).p(body) = 0 keep the axis p of a hinge. "projected": the paper's set, the
-        difference of p(parent) and p(body) projected on x and y of the base, which a horizontal axis degrades.
+        difference of p(parent) and p(body) projected on x and y of the base. A horizontal axis reduces the rank of this set.
 
     Returns
     -------
@@ -166,8 +166,8 @@ def constraint_rank(mechanism: Mechanism, q: ArrayLike, constraints: ConstraintS
     InputError
         If the posture does not fit, or `constraints` is unknown.
     ModelError
-        If a prismatic joint is asked for projected rows, which the paper defines for hinges only, or the mechanism
-        has closures or followers.
+        If a mechanism with prismatic joints is given with "projected", which the paper defines for hinges only, or if the
+        mechanism has closures or followers.
 
     References
     ----------
@@ -185,7 +185,7 @@ def constraint_rank(mechanism: Mechanism, q: ArrayLike, constraints: ConstraintS
 
 
 def _mass_and_force(m: Mechanism, bodies: Bodies) -> tuple[Array, Array]:
-    """M, shape (N, 7 n, 7 n), and Q without drives, shape (N, 7 n)."""
+    """Return M, shape (N, 7 n, 7 n), and Q without the drives, shape (N, 7 n)."""
     samples = len(bodies.position)
     M, Q = np.zeros((samples, 7 * m.n, 7 * m.n)), np.empty((samples, m.n, 7))
     w = np.einsum("ijba,ijb->ija", bodies.rotation, bodies.angular_velocity)                    # link axes
@@ -199,7 +199,7 @@ def _mass_and_force(m: Mechanism, bodies: Bodies) -> tuple[Array, Array]:
 
 
 def _joint_wrenches(m: Mechanism, bodies: Bodies, rows: JointRows, multipliers: Array, drive: Array) -> tuple[Array, Array]:
-    """Force on each body by its own joint, and moment about the joint origin, shape (N, n, 3) each."""
+    """Return the force of each joint on its own body, and the moment about the joint origin, shape (N, n, 3) each."""
     own = np.stack([rows.gradient[:, j, :, j] for j in range(m.n)], axis=1)
     wrench = np.einsum("ijk,ijkc->ijc", np.concatenate((-multipliers[:, :, :5], drive[:, :, None]), axis=2), own)
     force = wrench[:, :, :3]
@@ -211,5 +211,5 @@ def _refuse_massless(m: Mechanism) -> None:
     for what, missing in (("mass", m.mass <= _NOTHING * m.mass.max()),
                           ("inertia about some axis", spectrum[:, 0] <= _NOTHING * spectrum[:, 2])):
         if missing.any():
-            raise ModelError(f"{m.name}: link {', '.join(chosen(m, missing))} has no {what}, which makes M of the maximal "
-                             "coordinates singular; every link needs mass and inertia here")
+            raise ModelError(f"{m.name}: link {', '.join(chosen(m, missing))} has no {what}, which makes the mass matrix M of "
+                             "the maximal coordinates singular; give every link a mass and an inertia")

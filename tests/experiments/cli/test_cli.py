@@ -172,7 +172,7 @@ class TestBadOption:
     @pytest.mark.parametrize(("option", "value", "words"), [
         ("--law", "strbeck", ["unknown law 'strbeck'", "did you mean 'stribeck'"]),
         ("--load", "weight", ["unknown load 'weight'", "torque, bending"]),
-        ("--drift", "nun", ["unknown way to take drift 'nun'", "auto, none"]),
+        ("--drift", "nun", ["unknown drift option 'nun'", "auto, none"]),
     ])
     @pytest.mark.parametrize("command", ["calibrate", "fit"])
     def test_unknown_law_or_load(self, refused, make_arm, golden, command, option, value, words):

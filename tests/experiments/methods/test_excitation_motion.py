@@ -259,7 +259,7 @@ class TestFit:
             assert np.sqrt(np.mean(error**2) / np.mean(true**2)) < 0.02
 
     def test_what_rests_on_round_trips_is_refused(self, recorded):
-        with pytest.raises(InputError, match="is excitation, which is general motion"):
+        with pytest.raises(InputError, match="is an excitation run, so all runs are fitted as general motion"):
             identify([recorded], Options(directional="driving"))
 
     def test_round_trips_beside_it_are_fitted_along(self, pair, recorded, make_plan, tmp_path):

@@ -198,7 +198,7 @@ class TestVerdict:
                          encoding="utf-8")
         arm = load_arm(tmp_path / source.path.name)
         run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
-        with pytest.raises(InputError, match=r"another model than that of the calibration of pendulum"):
+        with pytest.raises(InputError, match=r"another model than the calibration of pendulum"):
             validate(run, Calibration.load(GOLDEN))
 
     def test_a_joint_that_cannot_be_judged_is_named(self, cli, pendulum, monkeypatch):

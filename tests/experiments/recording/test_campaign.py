@@ -318,7 +318,7 @@ def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
     assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
     delivery = small(arm, out, repeats=2, resume=True)
     assert delivery.calibration.pass_count == 2
-    assert any("ended with its first sample" in finding.text for finding in delivery.result.findings)
+    assert any("ended after its first sample" in finding.text for finding in delivery.result.findings)
 
 
 def test_a_run_and_its_continuation_count_once(arm, broken):

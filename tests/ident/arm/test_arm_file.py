@@ -142,7 +142,7 @@ FAULTS = {   # text of the file, the key that the message names, and what it say
     "upper limit outside": (HEAD + JOINT + "position = [-1.0, 2.91]", "joints.j1.position = [-1, 2.91]", "[-2.9, 2.9]"),
     "limits the wrong way": (HEAD + JOINT + "position = [1.0, -1.0]", "joints.j1.position", "not below"),
     "one limit": (HEAD + JOINT + "position = [1.0]", "joints.j1.position", "missing"),
-    "newer schema": (HEAD.replace("= 1", "= 2", 1), "schema 2", "newer than this stribeck understands (1)"),
+    "newer schema": (HEAD.replace("= 1", "= 2", 1), "schema 2", "newer than the newest that this stribeck reads (1)"),
     "schema that is no number": (HEAD.replace("= 1", '= "one"', 1), "schema = 'one'", "integer"),
     "schema that is missing": (HEAD.replace("schema = 1", ""), "schema", "integer"),
     "missing model": (HEAD.replace("lab6.urdf", "gone.urdf"), "model = 'gone.urdf'", "no such file"),
@@ -195,7 +195,7 @@ def test_the_file_that_the_faults_are_made_from_is_sound(folder: Path) -> None:
 def test_a_file_that_is_no_text_is_refused(folder: Path) -> None:
     path = folder / "arm.toml"
     path.write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(InputError, match=r"arm\.toml: this is no text in UTF-8"):
+    with pytest.raises(InputError, match=r"arm\.toml: not a UTF-8 text file"):
         load_arm(path)
 
 
@@ -263,7 +263,7 @@ coulomb = 3.0
         ("velocity = 1.5", "position = [-2.5, 2.5]",
          r"joints\.default\.position = \[-2\.5, 2\.5\], which holds for j2, reaches outside the model's \[-2, 2\]"),
         ("[joints.default]", "[joints.default]\n[joints.default]",
-         r"the file has a table \[joints\.default\] already: write these keys there"),
+         r"the file already has a table \[joints\.default\]: write these keys there"),
         ("coulomb = 1.0", "coulom = 1.0", r"joints\.default\.coulom: unknown key")])
     def test_faults_are_named_where_they_stand(self, folder: Path, old: str, new: str, words: str) -> None:
         path = written(folder, self.SHARED.replace(old, new))

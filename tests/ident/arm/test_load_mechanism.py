@@ -107,5 +107,5 @@ def test_a_tool_sits_on_the_last_link_with_a_drive(tmp_path: Path) -> None:
     ("b.urdf", bytes(range(256))), ("l.toml", TREE.replace("crane", "Kr\xe4n").encode("latin-1"))])
 def test_what_is_no_text_in_utf_8_is_said(name: str, data: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(InputError, match=rf"{name}: this is no text in UTF-8"):
+    with pytest.raises(InputError, match=rf"{name}: not a UTF-8 text file"):
         load_mechanism(tmp_path / name)

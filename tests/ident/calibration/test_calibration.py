@@ -127,7 +127,7 @@ def test_saving_what_was_loaded_changes_no_byte(saved: Path) -> None:
     assert copy.read_bytes() == saved.read_bytes()
 
 
-def test_a_folder_stands_for_the_calibration_in_it(saved: Path) -> None:
+def test_a_folder_loads_the_calibration_in_it(saved: Path) -> None:
     assert Calibration.load(saved.parent).joints["j2"].law == "coulomb-viscous"
 
 
@@ -312,7 +312,7 @@ FAULTS = {   # what is done to the file, and what the message names
     "loads that fall": (replaced("load_range = [12.1, 41.0]", "load_range = [41.0, 12.1]"), ["load_range", "41 is above"]),
     "a Stribeck velocity of zero": (replaced("value = 0.051, std_error = 0.001, low = 0.0489, high = 0.0531", "value = 0.0"),
                                     ["joints.j1.parameters.stribeck_velocity = 0"]),
-    "a value beside its interval": (replaced("value = 6.12346", "value = 9.0"), ["parameters.coulomb", "9 is not in its"]),
+    "a value beside its interval": (replaced("value = 6.12346", "value = 9.0"), ["parameters.coulomb", "9 is outside its"]),
     "an error below zero": (replaced("std_error = 0.0123457", "std_error = -0.01"), ["std_error = -0.01"]),
     "a correlation above one": (replaced("matrix = [[1.0, 0.123457", "matrix = [[1.0, 5.0"), ["correlation.matrix"]),
     "an option that is no text": (replaced('load = "auto"', "load = 3"), ["fit.load = 3"]),

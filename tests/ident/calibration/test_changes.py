@@ -1,4 +1,4 @@
-"""Comparing calibrations: changes are found, chance is not; parameters that trade places are told from friction that moved."""
+"""Comparison of calibrations: real changes are found, chance is not, and correlated parameters are told from changed friction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -95,7 +95,7 @@ def test_a_change_of_a_parameter_is_found(name: str, factor: float) -> None:
         assert curve.speed > 0.3
 
 
-def test_parameters_that_trade_places_are_no_change() -> None:
+def test_correlated_parameters_that_shift_together_are_no_change() -> None:
     """Each alone is far off, but along what the data could not tell: the curve is within its band."""
     shape = np.eye(4)
     shape[1, 3] = shape[3, 1] = -0.9999
@@ -135,7 +135,7 @@ def test_more_runs_tell_smaller_changes() -> None:
     assert allowed[0] > allowed[1] > allowed[2]
 
 
-def test_a_torque_constant_that_changed_counts() -> None:
+def test_a_changed_torque_constant_is_a_change() -> None:
     other = joint(gravity={"scale": entry("scale", 1.05, 0.002), "offset": entry("offset", 0.1, 0.02)})
     found = compare(calibration(), calibration({"j1": other}))
     assert found.changed
@@ -143,7 +143,7 @@ def test_a_torque_constant_that_changed_counts() -> None:
     assert not found.curves["j1"].changed
 
 
-def test_a_difference_between_the_directions_that_only_one_shows_counts() -> None:
+def test_a_direction_difference_in_one_calibration_only_is_a_change() -> None:
     """The one without it would have shown as much."""
     gravity = {"viscous_difference": entry("viscous_difference", 3.0, 0.1)}
     one = calibration({"j1": joint(directional="viscous", gravity=gravity)})
@@ -191,25 +191,26 @@ def test_loads_of_other_kinds_or_bearings_are_not_mixed_up() -> None:
     found = compare(a, b)
     assert {change.name for change in found.parameters} == {"scale", "offset"}
     assert found.curves["j1"].load is None
-    assert any("bearings that differ" in note and "middle of each load range" in note for note in found.notes)
+    assert any("different bearings" in note and "middle of each load range" in note for note in found.notes)
 
 
-def test_temperature_that_differs_is_said() -> None:
+def test_different_temperatures_are_noted() -> None:
     found = compare(calibration(), calibration({"j1": joint(temperature=(18.0, 22.0))}))
-    assert any("30 to 35 °C and at 18 to 22 °C; a change may be the temperature's" in note for note in found.notes)
+    assert any("30 to 35 °C and at 18 to 22 °C; temperature may explain a change" in note for note in found.notes)
     assert not any("°C" in note for note in compare(calibration(), calibration({"j1": joint(temperature=None)})).notes)
 
 
-def test_what_differs_beside_the_numbers_is_said() -> None:
+def test_different_arms_models_and_tools_are_noted() -> None:
     first = calibration()
     other = replace(calibration(), arm="another", model=replace(first.model, sha256="1", tool=Tool(mass=1.0)))
     said = " / ".join(compare(first, other).notes)
-    for words in ("different names, arm and another", "the models beside them differ", "the tools that they state differ"):
+    for words in ("different names, arm and another", "the models of the two calibrations differ", "the stated tools differ"):
         assert words in said
-    assert any("both rest on 0: what differs comes from the fits" in note for note in compare(first, first).notes)
+    assert any("both calibrations are fitted to 0: differences come from the fits" in note
+               for note in compare(first, first).notes)
 
 
-def test_joints_of_one_side_are_named() -> None:
+def test_joints_in_one_calibration_only_are_named() -> None:
     both = calibration({"j1": joint(), "j2": joint()})
     assert "j2: only in the first calibration" in compare(both, calibration()).notes
     assert "j2: only in the other calibration" in compare(calibration(), both).notes
@@ -225,9 +226,10 @@ def test_a_parameter_without_interval_is_left_to_the_curve() -> None:
 
 @pytest.mark.parametrize(("other", "words"), [
     (lambda: calibration({"k1": joint()}), "no joint in common: j1 and k1"),
-    (lambda: calibration(basis="gravity-corrected"), "torque_basis is drive here and gravity-corrected there"),
+    (lambda: calibration(basis="gravity-corrected"),
+     "torque_basis is drive in the first calibration and gravity-corrected in the other"),
     (lambda: calibration({"j1": joint(parameters={name: replace(p, unit="N") for name, p in joint().parameters.items()})}),
-     "joint j1 has friction in N·m here and in N there"),
+     "joint j1 has friction in N·m in the first calibration and in N in the other"),
 ])
 def test_what_cannot_be_compared_is_refused(other: Callable[[], Calibration], words: str) -> None:
     with pytest.raises(InputError, match=words):

@@ -161,20 +161,20 @@ def test_a_result_survives_the_next_call_and_inputs_stay_as_they_were() -> None:
     np.testing.assert_array_equal((q, dq, ddq), motion(0, 6)[:, 0])
 
 
-def test_plain_lists_and_integers_will_do() -> None:
+def test_lists_and_integers_are_accepted() -> None:
     made = calibration(everything(load_mechanism("lab6").names, 0))
     np.testing.assert_allclose(Feedforward(made.mechanism, made)([0, 1, 1, 0, 1, 0], [1] * 6),
                                made.friction([[0, 1, 1, 0, 1, 0]], [[1] * 6])[0], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("state", "said"), [
-    ((np.zeros(5), np.zeros(6)), r"q has shape \(5,\), lab6 needs \(6,\): one value each for j1, j2, j3, j4, j5, j6"),
+    ((np.zeros(5), np.zeros(6)), r"q has shape \(5,\), lab6 needs \(6,\): one value for each of j1, j2, j3, j4, j5, j6"),
     ((np.zeros(6), 0.0), r"dq has shape \(\), lab6 needs \(6,\)"),
     ((np.zeros(6), np.zeros(6), np.zeros((1, 6))), r"ddq has shape \(1, 6\)"),
     ((np.zeros(6), np.array([0, 0, 0, np.nan, 0, 0])), r"dq of joint j4 is not a finite number"),
     ((np.zeros(6), np.zeros(6), np.array([0, np.inf, -np.inf, 0, 0, 0])), r"ddq of joint j2 is not a finite number"),
 ])
-def test_states_that_do_not_fit_are_refused_and_leave_no_trace(state: tuple[np.ndarray, ...], said: str) -> None:
+def test_invalid_states_are_refused_and_change_no_buffer(state: tuple[np.ndarray, ...], said: str) -> None:
     made = calibration(everything(load_mechanism("lab6").names, 0))
     feedforward = Feedforward(made.mechanism, made)
     before = feedforward(np.ones(6), np.ones(6))
@@ -199,7 +199,7 @@ def test_closed_loops_are_refused_by_name() -> None:
         Feedforward(mechanism, calibration({}))
 
 
-def test_the_present_tool_counts_not_that_of_the_calibration(tmp_path: Path) -> None:
+def test_the_tool_of_the_mechanism_counts_and_not_that_of_the_calibration(tmp_path: Path) -> None:
     """The same friction under another payload: the mechanism that is given makes the loads."""
     (tmp_path / "lab6.urdf").write_bytes(load_arm("lab6").model.read_bytes())
     (tmp_path / "loaded.toml").write_text('schema = 1\nname = "loaded"\nmodel = "lab6.urdf"\n'

@@ -1,4 +1,4 @@
-"""What notebooks take from a calibration: data frames, pictures, drawn parameter sets, one sample or many."""
+"""Notebook interface of a calibration: data frames, plots, drawn parameter sets, one sample or many."""
 
 from dataclasses import replace
 

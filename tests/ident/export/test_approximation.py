@@ -1,4 +1,4 @@
-"""Constant and viscous friction that stand in for a law: exact where they can be, the best where not, and honestly judged."""
+"""Approximation of a law by constant and viscous friction: exact if possible, otherwise the best, with the true error."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def test_coulomb_viscous_friction_is_exact() -> None:
     assert near.worst < 1e-9
 
 
-def test_friction_per_effort_is_exact_where_the_target_has_it() -> None:
+def test_friction_per_effort_is_exact_for_targets_that_store_it() -> None:
     joint = made_joint("coulomb-viscous", "torque", 0, coulomb=3.0, viscous=1.5, coulomb_coefficient=0.2)
     near = approximate(joint, with_effort=True)
     assert (near.friction, near.damping, near.per_effort) == pytest.approx((3.0, 1.5, 0.2))
@@ -35,7 +35,7 @@ def test_friction_per_effort_is_exact_where_the_target_has_it() -> None:
 
 @pytest.mark.parametrize("law", ["stribeck", "tustin", "quadratic", "brown-mcphee"])
 @pytest.mark.parametrize("load", ["none", "bending"])
-def test_no_other_coefficients_are_nearer(law: str, load: str) -> None:
+def test_no_other_coefficients_are_better(law: str, load: str) -> None:
     """Least squares over speeds by their logarithm and over loads; rms and worst as a fine grid finds them."""
     joint = made_joint(law, load, 3)
     near, (w, at) = approximate(joint), grid(joint)
@@ -78,7 +78,7 @@ def test_losses_name_what_and_where_and_how_much(make_calibration: Callable[...,
         near = approximate(joints["j1"])
         assert f"j1 {near.rms:.2g} (worst {near.worst:.2g}) N·m" in off
         assert "j2" not in off
-        assert offset == f"{name} has no torque offset beside friction: j3 0.31 N·m", "that of j4 may well be zero"
+        assert offset == f"{name} leaves out the torque offset: j3 0.31 N·m", "that of j4 may well be zero"
     assert "growth" not in export(made, "vendor").losses[0], "it has friction per effort"
     assert export(made, "json").losses == ()
 

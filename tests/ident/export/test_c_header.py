@@ -93,7 +93,7 @@ def test_loads_and_friction_of_random_states(make_calibration: Callable[..., Cal
     assert_same(made, tmp_path, seed)
 
 
-def test_torque_offsets_where_they_are_asked_for(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+def test_torque_offsets_on_request(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     plain = make_calibration()
     offsets = {name: {"offset": known(0.3 - 0.1 * k)} for k, name in enumerate(plain.joints) if k != 4}     # one is not known
     plain = replace(plain, joints={name: replace(joint, gravity=joint.gravity | offsets.get(name, {}))
@@ -209,14 +209,14 @@ def test_viscous_friction_that_grows_with_components_of_the_load_is_refused(make
     joint = replace(made_joint(law, "none", 0), load="components", parameters={name: known(0.1) for name in names},
                     names=names, correlation=np.eye(len(names)), load_range={"radial": (0.1, 8.0), "bending": (0.2, 3.0)},
                     load_part=(0.1, 1.0, 2.0))
-    with pytest.raises(InputError, match=f"the law {law} has no translation to C with a coefficient for each component"):
+    with pytest.raises(InputError, match=f"the law {law} has no C code with a coefficient for each load component"):
         export(make_calibration(joints={"j3": joint}), "c")
 
 
 def test_a_law_without_translation_is_refused(make_calibration: Callable[..., Calibration],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LAWS, "stribeck", replace(LAWS["stribeck"], c="", no_c="its exponential is too slow"))
-    with pytest.raises(InputError, match="the law stribeck has no translation to C: its exponential is too slow; export to json"):
+    with pytest.raises(InputError, match="the law stribeck has no C code: its exponential is too slow; export to json"):
         export(make_calibration(joints={"j1": made_joint("stribeck", "none", 0)}), "c")
 
 

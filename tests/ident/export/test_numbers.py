@@ -1,4 +1,4 @@
-"""JSON, CSV, ROS 2 parameters and vendor fields: what they say is read back by others."""
+"""JSON, CSV, ROS 2 parameters and vendor fields: independent readers read the same values back."""
 
 import csv
 import io

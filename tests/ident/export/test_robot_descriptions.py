@@ -1,4 +1,4 @@
-"""URDF, MJCF and SDF: the friction is in, all else is as it was, and MuJoCo moves as the file says."""
+"""URDF, MJCF and SDF: friction is written, the rest of the file is unchanged, and MuJoCo moves with the stated friction."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -213,7 +213,7 @@ def test_the_rest_of_an_mjcf_stays(three: Calibration, tmp_path: Path, newline: 
     assert mujoco.MjModel.from_xml_string(after).dof_frictionloss[0] == pytest.approx(near["j1"].friction, rel=1e-5)
 
 
-def test_friction_that_a_file_states_of_joints_that_were_not_calibrated_is_told(three: Calibration, tmp_path: Path) -> None:
+def test_a_loss_names_friction_that_a_file_states_for_uncalibrated_joints(three: Calibration, tmp_path: Path) -> None:
     only = replace(three, joints={"j2": three.joints["j2"]})
     urdf = (three.folder / three.model.file).read_text(encoding="utf-8").replace(
         '<joint name="j3" type="revolute">', '<joint name="j3" type="revolute"><dynamics damping="0.5" friction="0.0"/>')
@@ -225,7 +225,7 @@ def test_friction_that_a_file_states_of_joints_that_were_not_calibrated_is_told(
     assert "own friction" not in " ".join(export(three, "mjcf", saved(ARM_XML, tmp_path, "all.xml")).losses)
 
 
-def test_what_rotors_add_is_said_to_be_missing_where_nothing_states_it(three: Calibration, tmp_path: Path) -> None:
+def test_missing_rotor_inertia_is_a_loss(three: Calibration, tmp_path: Path) -> None:
     stated = export(three, "mjcf", saved(ARM_XML, tmp_path, "arm.xml"))
     silent = export(three, "mjcf", saved(ARM_XML.replace(" armature='0.1'", ""), tmp_path, "silent.xml"))
     said = [any("armature" in loss for loss in made.losses) for made in (stated, silent)]
@@ -251,15 +251,16 @@ def test_attributes_that_only_look_alike_stay(make_calibration: Callable[..., Ca
 
 @pytest.mark.parametrize(("target", "name", "text", "words"), [
     ("urdf", "nosuch.urdf", None, "nosuch.urdf: no such file"),
-    ("urdf", "arm.xml", ARM_XML, r"arm.xml: the root element is <mujoco>, <robot> is needed"),
-    ("mjcf", "arm.sdf", ARM_SDF, r"arm.sdf: the root element is <sdf>, <mujoco> is needed"),
+    ("urdf", "arm.xml", ARM_XML, r"arm.xml: the root element is <mujoco>, but <robot> is needed"),
+    ("mjcf", "arm.sdf", ARM_SDF, r"arm.sdf: the root element is <sdf>, but <mujoco> is needed"),
     ("sdf", "arm.sdf", "<sdf", "arm.sdf: not well-formed XML"),
     ("sdf", "arm.sdf", ARM_SDF.replace("'j1'", "'j7'"), r"arm.sdf: unknown joint 'j1'.*valid: j7, j2, j3"),
     ("sdf", "arm.sdf", ARM_SDF.replace('"j3"', '"j2"'), "two joints are called j2"),
     ("sdf", "arm.sdf", ARM_SDF.replace("<axis>\t<xyz>0 1 0</xyz>\t</axis>", ""), "joint j3 has no <axis>"),
-    ("json", "arm.sdf", ARM_SDF, "json holds numbers alone"),
+    ("json", "arm.sdf", ARM_SDF, "the format json is a file of numbers"),
 ])
-def test_files_that_do_not_fit(three: Calibration, tmp_path: Path, target: str, name: str, text: str | None, words: str) -> None:
+def test_unsuitable_files_are_refused(three: Calibration, tmp_path: Path, target: str, name: str, text: str | None,
+                                      words: str) -> None:
     if text is not None:
         saved(text, tmp_path, name)
     with pytest.raises(InputError, match=words) as caught:
@@ -267,14 +268,14 @@ def test_files_that_do_not_fit(three: Calibration, tmp_path: Path, target: str, 
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_that_is_gone_is_said(three: Calibration) -> None:
+def test_a_missing_model_is_refused(three: Calibration) -> None:
     (three.folder / three.model.file).unlink()
     for target in ("urdf", "mjcf", "sdf"):
         with pytest.raises(InputError, match="the calibration's model is missing"):
             export(three, target)
 
 
-def test_names_with_signs_of_xml(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+def test_names_with_xml_characters(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     """A joint may be called anything."""
     made = make_calibration()
     text = (made.folder / "lab6.urdf").read_text(encoding="utf-8").replace('"j1"', '"a &lt;b&gt; &quot;c&quot;"')

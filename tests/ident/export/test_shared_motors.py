@@ -60,12 +60,12 @@ def test_mujoco_feels_the_motor_at_every_joint_that_it_moves(wrist: Calibration,
 
 
 @pytest.mark.parametrize("target", ["urdf", "sdf", "ros2", "vendor"])
-def test_what_cannot_hold_it_says_so(wrist: Calibration, target: str) -> None:
+def test_targets_without_shared_motor_friction_say_so(wrist: Calibration, target: str) -> None:
     assert any("motors that move several joints: that of j6 (which moves j5 and j6) is lost" in loss
                for loss in export(wrist, target).losses)
 
 
-def test_numbers_have_it(wrist: Calibration) -> None:
+def test_formats_of_numbers_have_shared_motor_friction(wrist: Calibration) -> None:
     table = json.loads(export(wrist, "json").text)
     judge("calibration", table)
     assert table["model"]["transmission"] == WRIST

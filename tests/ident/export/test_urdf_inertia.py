@@ -54,7 +54,7 @@ def test_an_exported_urdf_moves_like_the_calibration(arm: str, tool: Tool | None
 
 
 @pytest.mark.parametrize(("to", "suffix"), [(to_mjcf, ".xml")])
-def test_a_converted_mjcf_does_so_too(to: Callable, suffix: str, tmp_path: Path,
+def test_a_converted_mjcf_moves_like_the_calibration(to: Callable, suffix: str, tmp_path: Path,
                                       make_calibration: Callable[..., Calibration]) -> None:
     calibration = corrected(make_calibration("lab6"))
     (tmp_path / f"out{suffix}").write_text(to(calibration).text)
@@ -69,7 +69,7 @@ def test_a_converted_sdf_has_the_masses(make_calibration: Callable[..., Calibrat
         assert f"<mass>{mass:.10g}</mass>" in text
 
 
-def test_a_file_that_is_written_into_keeps_its_masses_and_that_is_said(make_calibration: Callable[..., Calibration]) -> None:
+def test_a_file_given_with_into_keeps_its_masses_and_a_loss_says_so(make_calibration: Callable[..., Calibration]) -> None:
     calibration = corrected(make_calibration("lab6"))
     export = to_urdf(calibration, calibration.folder / calibration.model.file)
     assert [loss for loss in export.losses if "keeps its own masses" in loss]

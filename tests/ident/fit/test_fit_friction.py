@@ -109,7 +109,7 @@ def test_lists_are_as_good_as_arrays_and_input_is_left_alone() -> None:
     assert (tau == before[1]).all()
 
 
-def test_huber_loss_bears_round_trips_that_went_wrong() -> None:
+def test_huber_loss_tolerates_outliers() -> None:
     """Three of 24 read half as much again: the worst parameter must stay within two of its clean standard errors, mostly."""
     squares, huber = [], []
     for seed in range(20):
@@ -137,7 +137,7 @@ def test_lmfit_gives_round_trips_the_weights_that_huber_loss_gave_them() -> None
         assert found.lmfit.params[name].value == pytest.approx(found.values[name], rel=1e-4)
 
 
-def test_huber_loss_hardly_costs_anything_where_nothing_went_wrong() -> None:
+def test_huber_loss_costs_little_without_outliers() -> None:
     w, tau, group = noisy()
     plain, robust = fit_friction(w, tau, group=group), fit_friction(w, tau, group=group, loss="huber")
     assert robust.law == plain.law
@@ -207,9 +207,9 @@ def test_labels_that_are_no_numbers_are_not_one_round_trip() -> None:
         fit_friction(w, tau, group=labels)
 
 
-def test_words_are_refused_in_plain_words() -> None:
+def test_text_in_place_of_numbers_is_refused() -> None:
     w, tau, _ = noisy()
-    with pytest.raises(InputError, match="torque holds values that are no numbers"):
+    with pytest.raises(InputError, match="torque holds values that are not numbers"):
         fit_friction(w, [str(value) + " Nm" for value in tau])
 
 

@@ -1,4 +1,4 @@
-"""What planned round trips will tell of friction, judged by fitting what they tell."""
+"""Expected precision of planned round trips, compared with fits of such round trips."""
 
 from dataclasses import replace
 
@@ -66,7 +66,7 @@ def test_predicted_intervals_are_those_of_fits(load: str) -> None:
     assert 0.6 < band / told.friction < 1.7
 
 
-def test_twice_as_many_round_trips_tell_twice_as_much() -> None:
+def test_twice_as_many_round_trips_give_twice_the_information() -> None:
     candidate, ahead = PlausibleLaw("stribeck", "torque", LOADED), points()
     again = pd.concat([ahead, ahead.assign(segment=ahead["segment"] + 100, t=ahead["t"] + 400.0)], ignore_index=True)
     once, twice = (outlooks(one, Expectation((candidate,), NOISE))[0] for one in (ahead, again))
@@ -74,7 +74,7 @@ def test_twice_as_many_round_trips_tell_twice_as_much() -> None:
         assert twice.half_widths()[name] / width == pytest.approx(2.0**-0.5, abs=0.04)
 
 
-def test_the_fall_of_what_is_lacking_is_what_happens_when_round_trips_are_made() -> None:
+def test_the_predicted_gain_of_a_round_trip_is_its_actual_gain() -> None:
     candidate, ahead = PlausibleLaw("stribeck", "torque", LOADED), points()
     data = planned(ahead, candidate)
     told = information(ahead, data, candidate, NOISE)
@@ -87,7 +87,7 @@ def test_the_fall_of_what_is_lacking_is_what_happens_when_round_trips_are_made()
     np.testing.assert_allclose(falls, np.log(norm[0] / np.array(norm[1:])), rtol=1e-6)
 
 
-def test_what_was_learnt_counts() -> None:
+def test_an_earlier_fit_adds_its_information() -> None:
     candidate, ahead = PlausibleLaw("stribeck", "torque", LOADED), points()
     fit = fit_law(measured(ahead, candidate, 0), law_named("stribeck"), "torque")
     (first,), (later,) = (outlooks(ahead, one) for one in (Expectation((candidate,), NOISE), learnt(fit)))
@@ -97,7 +97,7 @@ def test_what_was_learnt_counts() -> None:
         assert width < fit.parameters[name].half_width / fit.values[name]
 
 
-def test_noise_is_learnt_too() -> None:
+def test_an_earlier_fit_gives_the_expected_noise() -> None:
     candidate, ahead = PlausibleLaw("stribeck", "none", TRUTH), points()
     data = measured(ahead, candidate, 1)
     quiet, loud = (learnt(fit_law(one, law_named("stribeck"), "none")).noise
@@ -113,13 +113,13 @@ def test_only_loads_that_vary_are_candidates() -> None:
     assert still == {"none"}
 
 
-def test_loads_that_go_together_are_one_candidate() -> None:
+def test_correlated_loads_are_one_candidate() -> None:
     ahead = points()
     alike = {candidate.load for candidate in expectation(2.0, 1.5, ahead.assign(bending=1.0 + 2.0 * ahead["torque"])).candidates}
     assert len(alike & {"torque", "bending"}) == 1
 
 
-def test_one_speed_tells_no_viscous_friction() -> None:
+def test_one_speed_does_not_identify_viscous_friction() -> None:
     ahead = points()
     (wide,), (narrow,) = (expected_precision(one, Expectation((PlausibleLaw("stribeck", "none", TRUTH),), NOISE))
                           for one in (ahead, ahead.assign(speed=0.5)))
@@ -128,7 +128,7 @@ def test_one_speed_tells_no_viscous_friction() -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_every_law_can_be_looked_ahead_at(law: str) -> None:
+def test_the_precision_of_every_law_can_be_predicted(law: str) -> None:
     values = dict.fromkeys(LAWS[law].parameters(True), 0.1) | {"coulomb": 1.0, "static": 1.5} | {"stribeck_exponent": 2.0}
     candidate = PlausibleLaw(law, "torque", {name: values[name] for name in LAWS[law].parameters(True)})
     (told,) = expected_precision(points(), Expectation((candidate,), NOISE))

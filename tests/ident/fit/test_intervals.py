@@ -1,4 +1,4 @@
-"""Intervals against the misfit itself, where data leave them open, and where levels wander."""
+"""Intervals: against the misfit, for data that do not limit a parameter, and for drifting levels."""
 
 from dataclasses import replace
 
@@ -67,7 +67,7 @@ def test_every_bound_of_an_interval_is_a_number(seed: int) -> None:
         assert np.isfinite([bound for bound in bounds if bound is not None]).all()
 
 
-def test_levels_that_wander_from_round_trip_to_round_trip_widen_the_intervals() -> None:
+def test_drifting_levels_widen_the_intervals() -> None:
     """Of a first-order autoregression; independent levels are hardly ever taken for one."""
     def wandering(seed: int, correlation: float) -> tuple[float, float]:
         rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ def test_the_order_of_time_decides_and_not_that_of_the_rows() -> None:
     assert correlation([np.random.default_rng(0).permutation(levels)], 2) == 0.0
 
 
-def test_levels_wander_within_runs_and_not_from_one_to_the_next() -> None:
+def test_drift_counts_within_runs_and_not_between_runs() -> None:
     """Each run's time begins anew: its round trips are neighbours of each other, whatever another did at the same time."""
     rng, runs, trips = np.random.default_rng(3), 4, 24
     level = rng.standard_normal((runs, trips))
@@ -111,10 +111,10 @@ def test_levels_wander_within_runs_and_not_from_one_to_the_next() -> None:
 
 
 @pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
-def test_a_torque_without_friction_is_refused_whatever_is_fitted_along(law: str) -> None:
+def test_a_torque_without_friction_is_refused_with_any_nuisance_parameters(law: str) -> None:
     """No parameter of friction is above zero; a drift or a Stribeck velocity beside it gives no band."""
     rng = np.random.default_rng(0)
     w, drift = np.geomspace(0.01, 1.0, 24), np.linspace(-1.0, 1.0, 24)
     data = FitPoints(w, -0.5 + 0.3 * drift + 0.01 * rng.standard_normal(24), None, np.arange(24), {"drift": drift})
-    with pytest.raises(FitError, match="the torque holds no friction"):
+    with pytest.raises(FitError, match="the torque shows no friction"):
         fit_law(data, LAWS[law])

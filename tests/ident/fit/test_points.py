@@ -1,4 +1,4 @@
-"""Very many samples, which are averaged, and points whose windows scatter."""
+"""Averaging of very many samples, and weights of points with different scatter."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def long_log(scatter: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
 
 
 @pytest.mark.parametrize("scatter", [0.0, 0.02])
-def test_averaging_alike_samples_costs_next_to_nothing(scatter: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_averaging_nearly_equal_samples_costs_no_precision(scatter: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the fit of all samples: values and interval ends move by little beside the standard error."""
     log = long_log(scatter)
     fast = fit_friction(*log, law="stribeck")

@@ -84,7 +84,7 @@ def test_levels_of_few_points_are_as_sure_as_they_prove() -> None:
     np.testing.assert_allclose(noise.level[200:], np.hypot(0.04, 0.03 / np.sqrt(5)), rtol=0.15)
 
 
-def test_what_a_level_decides_itself_says_less_of_noise() -> None:
+def test_levels_with_high_leverage_count_less_for_the_noise() -> None:
     """Levels far out in the law leave small residuals, because the law follows them."""
     rng, found = np.random.default_rng(0), []
     A = np.column_stack((np.ones(8), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 3.0, 4.0]))

@@ -1,4 +1,4 @@
-"""The optimum: none better nearby, and never worse than that of a law it holds."""
+"""The optimum: no better parameters nearby, and never worse than a law that is a special case."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ def mujoco() -> ModuleType:
 
 
 def mjcf(m: Mechanism) -> str:
-    """The same tree as MJCF, without damping, armature and contacts."""
+    """Return the tree as MJCF, without damping, armature and contacts."""
     def numbers(values: np.ndarray) -> str:
         return " ".join(f"{value:.17g}" for value in np.ravel(values))
 
@@ -70,7 +70,7 @@ def test_random_trees_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
 
 
 def test_random_trees_slide_turn_and_branch() -> None:
-    """The trees above hold what a user's mechanism may hold; otherwise their agreement says little."""
+    """The random trees contain all features of a user's mechanism; otherwise their agreement proves little."""
     trees = [tree(seed) for seed in SEEDS]
     assert any(m.prismatic.any() for m in trees)
     assert any((~m.prismatic).any() for m in trees)
@@ -83,7 +83,7 @@ def test_random_trees_agree_with_mujoco(seed: int, mujoco: ModuleType) -> None:
     mechanism = tree(seed)
     model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
     data = mujoco.MjData(model)
-    order = [model.joint(name).qposadr[0] for name in mechanism.names]          # MuJoCo counts depth first
+    order = [model.joint(name).qposadr[0] for name in mechanism.names]          # MuJoCo numbers joints depth first
     bodies = [model.body(name).id for name in mechanism.names]
     q, dq, ddq = states(seed, mechanism.n)
     ours, tau = joint_wrenches(mechanism, q, dq, ddq), inverse_dynamics(mechanism, q, dq, ddq)
@@ -152,7 +152,7 @@ def test_turning_base_and_gravity_together_turns_the_wrenches(seed: int) -> None
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_drives_do_no_net_work_over_a_closed_motion(seed: int) -> None:
-    """Kinetic and potential energy return to where they were; the trapezoidal sum is spectrally exact."""
+    """Kinetic and potential energy return to their initial values; the trapezoidal sum is spectrally exact."""
     mechanism = tree(seed, n=5)
     rng = np.random.default_rng(200 + seed)
     period = 2.0
@@ -168,7 +168,7 @@ def test_drives_do_no_net_work_over_a_closed_motion(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_inertia_is_symmetric_and_positive(seed: int) -> None:
-    """M(q) by columns of unit accelerations without gravity; asymmetry would mean forces that are no forces."""
+    """M(q) from unit accelerations without gravity; an asymmetric matrix would have no kinetic energy."""
     mechanism = replace(tree(seed), gravity=np.zeros(3))
     q = np.repeat(states(seed, mechanism.n)[0][:1], mechanism.n, axis=0)
     inertia = inverse_dynamics(mechanism, q, None, np.eye(mechanism.n))
@@ -178,12 +178,12 @@ def test_inertia_is_symmetric_and_positive(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_static_torque_is_the_slope_of_potential_energy(seed: int) -> None:
-    """At rest the drives hold the weights: tau = dV/dq, by central differences."""
+    """At rest the drives balance gravity: tau = dV/dq, by central differences."""
     chain = replace(tree(seed, n=4), parent=(-1, 0, 1, 2))
     q = states(seed, chain.n, samples=1)[0]
 
     def energy(posture: np.ndarray) -> float:
-        """Sum over the links, each the last of the chain cut behind it."""
+        """Return the energy as a sum over links; each link is the last of a chain that ends at this link."""
         total = 0.0
         for last in range(chain.n):
             cut = replace(chain, names=chain.names[:last + 1], parent=chain.parent[:last + 1],
@@ -203,7 +203,7 @@ def one_joint(prismatic: bool, axis: tuple[float, ...], com: tuple[float, ...], 
 
 
 def test_a_pendulum_by_hand() -> None:
-    """2 kg at 0.5 m on a horizontal y axis, turned by 90 degrees about it: it hangs straight down."""
+    """2 kg at 0.5 m on a horizontal y axis, turned by 90 degrees: the pendulum hangs straight down."""
     hanging = joint_wrenches(one_joint(False, (0, 1, 0), (0.5, 0, 0)), [[np.pi / 2]], [[3.0]], [[4.0]])
     np.testing.assert_allclose(hanging.force[0, 0], [-2 * 0.5 * 4.0, 0.0, 2 * 10 + 2 * 0.5 * 3.0**2], atol=1e-12)
     np.testing.assert_allclose(hanging.moment[0, 0], [0.0, (0.2 + 2 * 0.5**2) * 4.0, 0.0], atol=1e-12)
@@ -221,7 +221,7 @@ def test_the_last_origin_is_the_centre_of_mass_of_the_last_link() -> None:
     np.testing.assert_allclose(points[:, 1], [[0.5, 0, 0.2], [0, 0.5, 0.2]], atol=1e-12)
 
 
-def test_a_wrong_shape_names_what_is_wanted() -> None:
+def test_the_message_about_a_wrong_shape_states_the_needed_shape() -> None:
     mechanism = tree(0, n=3)
     for q in (np.zeros(3), np.zeros((2, 4)), np.zeros((2, 3, 1))):
         with pytest.raises(InputError, match=r"q has shape .*joint0, joint1, joint2"):
@@ -233,7 +233,7 @@ def test_a_wrong_shape_names_what_is_wanted() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_value_that_is_no_number_is_named_by_joint_and_row(bad: float) -> None:
+def test_the_message_about_a_value_that_is_not_finite_names_joint_and_row(bad: float) -> None:
     mechanism = tree(0, n=3)
     q = np.zeros((5, 3))
     dq = q.copy()
@@ -275,7 +275,7 @@ def test_the_motion_of_every_link_agrees_with_pinocchio(seed: int, pin: ModuleTy
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_wrenches_from_outside_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
+def test_external_wrenches_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
     mechanism = tree(seed)
     q, dq, ddq = states(seed, mechanism.n)
     external = np.random.default_rng(300 + seed).normal(scale=20.0, size=(len(q), mechanism.n, 6))
@@ -291,8 +291,8 @@ def test_wrenches_from_outside_agree_with_pinocchio(seed: int, pin: ModuleType) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
-    """Guo, Ju and Wang, Eqs. 19-22: moment and force at every joint as sums over subtrees, written as they are printed."""
+def test_the_explicit_sums_of_the_paper_agree(seed: int) -> None:
+    """Guo, Ju and Wang, Eqs. 19-22: moment and force at every joint as sums over subtrees, in the printed form."""
     m = tree(seed)
     q, dq, ddq = states(seed, m.n, samples=2)
     wrenches, motion = joint_wrenches(m, q, dq, ddq), kinematics(m, q, dq)
@@ -338,7 +338,7 @@ def test_the_explicit_sums_of_the_paper_give_the_same(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_parts_of_the_bias_force_are_those_of_pinocchio(seed: int, pin: ModuleType) -> None:
+def test_parts_of_the_bias_force_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
     m = tree(seed)
     q, dq, _ = states(seed, m.n)
     judge, parts = Pinocchio(pin, m), bias_forces(m, q, dq)
@@ -353,7 +353,7 @@ def test_parts_of_the_bias_force_are_those_of_pinocchio(seed: int, pin: ModuleTy
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_mirrored_arm_carries_mirrored_wrenches(seed: int) -> None:
-    """In the mirror y -> -y forces flip as vectors, moments as axial vectors; turning joints turn the other way."""
+    """Under the mirror y -> -y forces change as vectors and moments as axial vectors; revolute joints turn the other way."""
     mechanism = tree(seed)
     mirror = np.diag([1.0, -1.0, 1.0])
     flip = np.where(mechanism.prismatic[:, None], 1.0, -1.0)
@@ -366,12 +366,12 @@ def test_a_mirrored_arm_carries_mirrored_wrenches(seed: int) -> None:
     np.testing.assert_allclose(there.moment, -here.moment @ mirror, rtol=0, atol=1e-9)
 
 
-def test_wrenches_from_outside_of_a_wrong_shape_are_refused() -> None:
+def test_external_wrenches_of_a_wrong_shape_are_refused() -> None:
     with pytest.raises(InputError, match=r"external has shape \(2, 3\), tree 0 needs \(2, 3, 6\): .* joint0, joint1"):
         inverse_dynamics(tree(0, n=3), np.zeros((2, 3)), external=np.zeros((2, 3)))
 
 
-def test_a_mechanism_that_is_made_from_a_used_one_has_its_own_constants() -> None:
+def test_a_copied_mechanism_does_not_keep_cached_constants() -> None:
     m, (q, dq, ddq) = tree(2), states(2, 8)
     M, before = mass_matrix(m, q), kinematics(m, q, dq, ddq)
     np.testing.assert_allclose(mass_matrix(replace(m, mass=2.0 * m.mass, inertia=2.0 * m.inertia), q), 2.0 * M, rtol=1e-9)

@@ -30,7 +30,7 @@ RIGID_TREE = load_mechanism("five-axis-tree")
 
 
 def rod(tool: float = 0.0, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0), tip: np.ndarray | None = None) -> Mechanism:
-    """A solid rod on a joint "clamp" about the vertical, with a joint "tool" and a point mass at its tip."""
+    """Return a solid rod on a vertical joint "clamp", with a joint "tool" and a point mass at its tip."""
     tip = np.array([LENGTH, 0.0, 0.0]) if tip is None else tip
     e = tip / np.linalg.norm(tip)
     axial = MASS * RADIUS**2 / 2.0
@@ -42,7 +42,7 @@ def rod(tool: float = 0.0, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def frequencies(m: Mechanism) -> np.ndarray:
-    """Natural frequencies of the springs with all drives locked [Hz]."""
+    """Return the natural frequencies with all drives locked [Hz]."""
     passive = list(m.passive)
     stiffness = np.diag([m.springs[joint].stiffness for joint in passive])
     M = mass_matrix(m, np.zeros((1, m.n)))[0][np.ix_(passive, passive)]
@@ -51,8 +51,8 @@ def frequencies(m: Mechanism) -> np.ndarray:
 
 class TestElasticJoint:
     @pytest.mark.parametrize("joint", RIGID_TREE.names)
-    def test_the_links_move_and_weigh_as_before(self, joint: str) -> None:
-        """Drive and deflection add up to the rigid joint's position; the spring passes on the rigid joint's torque."""
+    def test_link_motion_and_joint_loads_equal_those_of_the_rigid_mechanism(self, joint: str) -> None:
+        """Drive position plus deflection equals the rigid joint's position; the spring transmits the rigid joint's torque."""
         rigid = replace(RIGID_TREE, gravity=np.array([1.0, -9.0, 2.0]))
         m = elastic_joint(rigid, joint, Spring(100.0, 1.0))
         at = m.names.index(joint)
@@ -73,7 +73,7 @@ class TestElasticJoint:
         turning = rotor * (ddq[:, 0] + ddq[:, 1])              # all axes are parallel: joint 1 carries the rotor of 2 round
         np.testing.assert_allclose(with_rotor - without, np.column_stack((turning, turning, np.zeros((10, 4)))), atol=1e-9)
 
-    def test_natural_frequencies_are_spongs(self) -> None:
+    def test_natural_frequencies_agree_with_spongs_model(self) -> None:
         """K / J behind a locked drive, K (1 / J + 1 / B) with a free one."""
         K, B = 700.0, 0.02
         J = MASS * LENGTH**2 / 3.0 + MASS * RADIUS**2 / 4.0
@@ -83,7 +83,7 @@ class TestElasticJoint:
         free = eigh(np.diag([0.0, K]), M, eigvals_only=True)
         np.testing.assert_allclose(free, [0.0, K * (1.0 / J + 1.0 / B)], atol=1e-6 * free[1])
 
-    def test_everything_else_stays_with_its_joint_or_link(self) -> None:
+    def test_friction_springs_and_balls_keep_their_joints_after_the_split(self) -> None:
         friction = {joint: JointFriction(law, "none", {}) for joint, law in ((1, "stribeck"), (3, "other"))}
         m = replace(RIGID_TREE, passive=(2,), springs={2: Spring(5.0)}, friction=friction, balls=(Ball("ball", (3, 4)),))
         m = elastic_joint(m, "2", Spring(9.0), 0.1)
@@ -99,8 +99,8 @@ class TestElasticJoint:
         assert m.active == tuple(by_name[name] for name in ("1", "2", "4", "5"))
 
     @pytest.mark.parametrize("joint", ["1", "2", "3", "5"])
-    def test_followers_move_and_weigh_as_before(self, joint: str) -> None:
-        """One on link 2 that joint 4 leads, another on that one; what is behind the inserted joint has other numbers."""
+    def test_loads_with_followers_equal_those_of_the_rigid_mechanism(self, joint: str) -> None:
+        """One follower on link 2 with leader 4, a second follower on the first; joints behind the new joint have new indices."""
         def follower(name: str, ratio: float, parent: int) -> Follower:
             return Follower(name, 3, ratio, 0.2, parent, False, np.array([0.0, 0.6, 0.8]), np.array([0.1, 0.2, 0.3]), 1.5,
                             np.array([0.3, 0.1, 0.0]), np.diag([0.02, 0.03, 0.04]))
@@ -116,12 +116,12 @@ class TestElasticJoint:
         for key in ("tau", "radial", "bending", "force", "moment"):
             np.testing.assert_allclose(np.delete(getattr(ours, key), at + 1, axis=1), getattr(theirs, key), atol=1e-9)
 
-    def test_a_joint_that_leads_is_not_split(self, tmp_path: Path) -> None:
+    def test_a_leader_of_a_follower_is_not_split(self, tmp_path: Path) -> None:
         (tmp_path / "hand.urdf").write_text(HAND.replace('"prismatic"', '"revolute"'), encoding="utf-8")
         hand = load_mechanism(tmp_path / "hand.urdf")
-        with pytest.raises(ModelError, match="joint left leads right"):
+        with pytest.raises(ModelError, match="joint left leads the follower right"):
             elastic_joint(hand, "left", Spring(1.0))
-        with pytest.raises(InputError, match="there is a joint 'wrist spring' already"):
+        with pytest.raises(InputError, match="a joint 'wrist spring' exists already, so joint wrist is already elastic"):
             elastic_joint(replace(hand, followers=(replace(hand.followers[0], name="wrist spring"),)), "wrist", Spring(1.0))
 
     def test_two_joints_of_a_mechanism_can_be_elastic(self) -> None:
@@ -146,8 +146,8 @@ class TestElasticJoint:
 
 class TestFlexibleLink:
     @pytest.mark.parametrize("gravity", [(0.0, 0.0, -9.81), (0.0, 6.0, -8.0)])
-    def test_a_tip_load_bends_it_as_a_cantilever(self, gravity: tuple[float, float, float]) -> None:
-        """F l^3 / (3 E I), in whatever direction across the beam; the error is that of the midpoint rule, 1 / (4 N^2)."""
+    def test_a_tip_load_bends_the_beam_as_a_cantilever(self, gravity: tuple[float, float, float]) -> None:
+        """F l^3 / (3 E I) in any direction across the beam; the error is that of the midpoint rule, 1 / (4 N^2)."""
         tool = 5.0
         load = np.linalg.norm(gravity)
         beam = load * tool * LENGTH**3 / (3.0 * EI) + load * MASS * LENGTH**3 / (8.0 * EI)
@@ -157,15 +157,15 @@ class TestFlexibleLink:
             np.testing.assert_allclose(np.cross(tip - [tip[0], 0.0, 0.0], gravity), 0.0, atol=1e-6 * beam * load)
             deflection = tip @ gravity / load
             assert abs(deflection / beam - 1.0) < 0.35 / segments**2
-            assert abs(deflection / beam - 1.0) > 0.15 / segments**2              # of second order and no better
+            assert abs(deflection / beam - 1.0) > 0.15 / segments**2              # the error is of second order, not higher
 
-    def test_its_own_weight_bends_it(self) -> None:
+    def test_own_weight_bends_the_beam_as_a_cantilever(self) -> None:
         """q l^4 / (8 E I)."""
         m = flexible_link(rod(gravity=(0.0, 0.0, -9.81)), "clamp", [LENGTH, 0.0, 0.0], EI, 16)
         tip = joint_origins(m, [equilibrium(m, np.zeros(m.n))])[0, m.names.index("tool")]
         assert -tip[2] == pytest.approx(9.81 * MASS * LENGTH**3 / (8.0 * EI), rel=0.005)
 
-    def test_its_frequencies_converge_to_the_beams(self) -> None:
+    def test_frequencies_converge_to_those_of_a_continuous_beam(self) -> None:
         """1.875^2 and 4.694^2 over 2 pi, times sqrt(E I / (rho A l^4)), in pairs for the two bending axes."""
         beam = np.array([1.8751041, 4.6940911]) ** 2 / (2.0 * np.pi) * np.sqrt(EI / (MASS / LENGTH * LENGTH**4))
         errors = []
@@ -178,8 +178,8 @@ class TestFlexibleLink:
         assert (errors[1] < errors[0]).all()
         assert (errors[2] < errors[1]).all()
 
-    def test_a_follower_stands_at_its_tip(self) -> None:
-        """It may hang on the beam and follow the joint that carries it."""
+    def test_a_follower_on_the_link_moves_with_the_tip_of_the_beam(self) -> None:
+        """The follower sits on the beam and follows the joint that carries the beam."""
         end = np.array([LENGTH, 0.0, 0.0])
         finger = Follower("finger", 0, 0.5, 0.0, 0, False, np.array([1.0, 0.0, 0.0]), end, 0.3, np.zeros(3), 1e-3 * np.eye(3))
         rigid = replace(rod(2.0, (0.0, 0.0, -9.81)), followers=(finger,))
@@ -187,12 +187,12 @@ class TestFlexibleLink:
         posture = np.zeros((1, m.n))
         posture[0, 0] = 0.4
         np.testing.assert_allclose(joint_origins(m, posture)[0, m.n], joint_origins(rigid, [[0.4, 0.0]])[0, 2], atol=1e-12)
-        posture[0, 2] = 0.1                             # bend it: the finger goes along with the tool
+        posture[0, 2] = 0.1                             # bend the beam: the finger moves with the tool
         moved = joint_origins(m, posture)[0]
         np.testing.assert_allclose(moved[m.n], moved[m.names.index("tool")], atol=1e-12)
 
-    def test_straight_it_is_the_rigid_link(self) -> None:
-        """In whatever direction it points, seen from the joint that carries it."""
+    def test_a_straight_beam_has_the_loads_of_the_rigid_link(self) -> None:
+        """Beams in several directions from the joint."""
         for tip in np.array([[0.3, -0.5, 0.2], [0.0, 0.0, 1.0], [-1.0, 0.0, 0.0]]):
             tip *= LENGTH / np.linalg.norm(tip)
             rigid = rod(2.0, (1.0, 2.0, -9.0), tip)
@@ -206,7 +206,7 @@ class TestFlexibleLink:
             np.testing.assert_allclose(ours.moment[:, ends], theirs.moment, atol=1e-9)
             assert m.mass.sum() == pytest.approx(rigid.mass.sum())
 
-    def test_stiffness_and_damping_of_its_hinges(self) -> None:
+    def test_stiffness_and_damping_of_the_hinges(self) -> None:
         m = flexible_link(rod(), "clamp", [LENGTH, 0.0, 0.0], EI, 4, relaxation_time=1e-3)
         assert [m.names[joint] for joint in m.passive] == [f"clamp {k}{axis}" for k in (1, 2, 3, 4) for axis in "ab"]
         assert set(m.springs.values()) == {Spring(EI / 0.2, 1e-3 * EI / 0.2)}
@@ -217,25 +217,25 @@ class TestFlexibleLink:
         ([0.8, 0.0, 0.0], {"segments": 0}, InputError, "segments = 0"),
         ([0.8, 0.0, 0.0], {"bending_stiffness": 0.0}, InputError, "bending_stiffness = 0"),
         ([0.8, 0.0, 0.0], {"relaxation_time": -1.0}, InputError, "relaxation_time = -1"),
-        ([0.6, 0.0, 0.0], {}, ModelError, "no uniform rod of 0.6 m.*0.4.*0.3"),
-        ([0.0, 0.8, 0.0], {}, ModelError, "no uniform rod"),
+        ([0.6, 0.0, 0.0], {}, ModelError, "not a uniform rod of 0.6 m.*0.4.*0.3"),
+        ([0.0, 0.8, 0.0], {}, ModelError, "not a uniform rod"),
     ])
-    def test_what_is_no_beam_is_refused(self, tip: list[float], keywords: dict[str, float], error: type[InputError],
+    def test_impossible_beams_are_refused(self, tip: list[float], keywords: dict[str, float], error: type[InputError],
                                         words: str) -> None:
         with pytest.raises(error, match=words):
             flexible_link(rod(), "clamp", tip, **{"bending_stiffness": EI, **keywords})
 
-    def test_a_link_with_the_inertia_of_something_else_is_refused(self) -> None:
+    def test_a_link_without_the_inertia_of_a_rod_is_refused(self) -> None:
         ball = rod()
         ball.inertia[0] *= 0.5
-        with pytest.raises(ModelError, match="inertia across"):
+        with pytest.raises(ModelError, match="transverse moment of inertia"):
             flexible_link(ball, "clamp", [LENGTH, 0.0, 0.0], EI)
 
 
 class TestFlexibleArm:
-    """`data/mechanisms/flexible-arm.toml`, and what a mechanism file says of springs."""
+    """`data/mechanisms/flexible-arm.toml`, and keys of springs in a mechanism file."""
 
-    def test_it_is_the_rigid_arm_with_three_elastic_joints(self) -> None:
+    def test_the_flexible_arm_is_the_rigid_arm_with_three_elastic_joints(self) -> None:
         m = load_mechanism("flexible-arm")
         assert [m.names[joint] for joint in m.active] == ["shoulder", "elbow", "wrist"]
         assert {m.names[joint] for joint in m.springs} == {m.names[joint] for joint in m.passive}
@@ -250,13 +250,13 @@ class TestFlexibleArm:
         down = (shoulder * 1.34 + elbow * 0.94 + flexure * 0.84) / 600.0
         assert 0.7 - tip[2] == pytest.approx(down, rel=0.03)
 
-    def test_its_flexible_link_can_bend(self) -> None:
+    def test_the_flexible_link_of_the_arm_bends(self) -> None:
         m = load_mechanism("flexible-arm")
         bent = flexible_link(m, "flexure 2", [0.8, 0.0, 0.0], EI, 8)
         assert bent.n == m.n + 16
         soft, stiff = frequencies(bent), frequencies(m)
         assert soft[0] < stiff[0]
-        np.testing.assert_allclose(soft[:2], stiff[:2], rtol=0.05)          # its joints, not its beam, make it soft
+        np.testing.assert_allclose(soft[:2], stiff[:2], rtol=0.05)          # compliance of the joints, not of the beam, dominates
 
     def test_a_bearing_and_a_spring_in_a_file(self, tmp_path: object) -> None:
         text = (TABLE + "passive = true\nspring = { stiffness = 40.0 }\n"
@@ -275,7 +275,7 @@ class TestFlexibleArm:
         ("spring = 5.0", ["spring"]),
         ("passive = 1", ["passive"]),
     ])
-    def test_faults_of_a_file(self, tmp_path: object, line: str, words: list[str]) -> None:
+    def test_errors_in_a_file_name_the_key(self, tmp_path: object, line: str, words: list[str]) -> None:
         with pytest.raises(InputError) as caught:
             load_mechanism(written(tmp_path, TABLE + line + "\n"))
         for word in words:
@@ -304,8 +304,8 @@ def written(folder, text):
 
 class TestClosedChains:
     @pytest.mark.parametrize("crank", [-0.5, 0.4, 1.0])
-    def test_a_crank_on_a_spring_rests_where_the_rigid_chain_needs_the_spring_s_torque(self, crank: float) -> None:
-        """The torque of the rigid chain at the link's place, by cut-joint forces, is the spring's and the drive's."""
+    def test_at_rest_the_spring_torque_equals_the_torque_of_the_rigid_chain(self, crank: float) -> None:
+        """Spring and drive have the torque that cut-joint forces give for the rigid chain at the link's position."""
         rigid = replace(load_mechanism("three-loop-chain"), friction={})
         m = elastic_joint(rigid, "1''", Spring(40.0), 0.01)
         assert swinging_joints(m) == (m.names.index("1'' spring"),)
@@ -321,8 +321,8 @@ class TestClosedChains:
         assert driving.closed is not None
         np.testing.assert_allclose(driving.closed.force, closed_loads(rigid, link).force, rtol=1e-9, atol=1e-9)
 
-    def test_a_flexible_link_in_a_chain_is_the_file_s(self) -> None:
-        """The file's pieces and hinges are those that `flexible_link` makes of P3's rods; softer here, so that they count."""
+    def test_flexible_link_gives_the_chain_of_the_mechanism_file(self) -> None:
+        """The file has the pieces and hinges that `flexible_link` makes of P3's rods; softer hinges here show differences."""
         m, whole = with_rigid_links(), load_mechanism("flexible-parallel")
         stiff, softer, drives = m, 0.03, [0.3, -0.2, 0.1]
         whole = replace(whole, springs={j: Spring((softer if whole.names[j].startswith("link") else 1.0) * spring.stiffness)
@@ -337,8 +337,8 @@ class TestClosedChains:
         assert bent > 1e-5
         np.testing.assert_allclose(places[0], places[1], rtol=0, atol=1e-2 * bent)
 
-    def test_a_closure_stands_at_the_tip_of_a_flexible_link(self) -> None:
-        """It ties the last piece, whose origin is half a segment before the tip, and stays closed where it was."""
+    def test_a_closure_moves_with_the_tip_of_a_flexible_link(self) -> None:
+        """The closure acts on the last piece, whose origin is half a segment before the tip; the loop is closed as before."""
         ends = np.array([[LENGTH, 0.0, 0.0], [LENGTH, 0.0, 0.0]])
         ball = Closure("ball", "spherical", (0, -1), ends, np.array([0.0, 0.0, 1.0]))
         bent = flexible_link(replace(rod(), closures=(ball,)), "clamp", [LENGTH, 0.0, 0.0], EI, 8)
@@ -348,7 +348,7 @@ class TestClosedChains:
 
 
 def with_rigid_links() -> Mechanism:
-    """P3's robot whose long links are rigid: the mechanism's file with its hinges taken out."""
+    """Return P3's robot with rigid long links: the mechanism file without the hinges of its links."""
     path = built_in_mechanisms()["flexible-parallel"]
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     for joint in table["joints"]:

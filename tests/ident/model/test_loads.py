@@ -1,4 +1,4 @@
-"""Joint loads against the five-axis tree, Pinocchio, MuJoCo, numbers worked by hand, and laws of nature."""
+"""Joint loads against the five-axis tree, Pinocchio, MuJoCo, calculations by hand, and laws of mechanics."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_five_axis_tree_has_the_published_loads() -> None:
 
 
 def test_lab6_loads_agree_with_pinocchio(lab6: Mechanism, pin: ModuleType) -> None:
-    """In joint axes, where the joint's own axis is one of the coordinates."""
+    """Comparison in joint axes, one of which is the axis of the joint."""
     model = pin.buildModelFromUrdf(str(data_dir() / "arms" / "lab6" / "lab6.urdf"))
     data = model.createData()
     axis = {"j1": 2, "j2": 1, "j3": 1, "j4": 2, "j5": 1, "j6": 2}
@@ -123,7 +123,7 @@ def test_loads_of_turning_and_sliding_joints_agree_with_mujoco(tmp_path: Path) -
 
 
 def slider(com: tuple[float, float, float], bearing: Bearing | None) -> Mechanism:
-    """3 kg on a horizontal x slide under 10 m/s²."""
+    """Return a horizontal slide along x with 3 kg under 10 m/s²."""
     return Mechanism("slider", ("s",), (-1,), np.array([True]), np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3)),
                      np.array([3.0]), np.array([com]), np.zeros((1, 3, 3)), np.array([0.0, 0.0, -10.0]),
                      np.array([[-np.inf, np.inf]]), (bearing,))
@@ -173,13 +173,13 @@ def test_loads_are_never_negative(lab6: Mechanism) -> None:
     assert min(loads.get(load).min() for load in ("torque", "bending", "radial", "axial", "normal")) >= 0.0
 
 
-def test_parts_make_up_the_whole_wrench(lab6: Mechanism) -> None:
+def test_load_parts_add_up_to_the_whole_wrench(lab6: Mechanism) -> None:
     loads = joint_loads(lab6, *motion(6))
     np.testing.assert_allclose(loads.radial**2 + loads.axial**2, np.sum(loads.force**2, axis=2), rtol=1e-10)
     np.testing.assert_allclose(loads.bending**2 + loads.tau**2, np.sum(loads.moment**2, axis=2), rtol=1e-10)
 
 
-def test_loads_do_not_depend_on_how_the_base_is_turned(lab6: Mechanism) -> None:
+def test_loads_do_not_depend_on_the_orientation_of_the_base(lab6: Mechanism) -> None:
     R, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))
     R *= np.linalg.det(R)
     turned = replace(lab6, axis=lab6.axis @ R.T, origin=lab6.origin @ R.T, com=lab6.com @ R.T,
@@ -189,7 +189,7 @@ def test_loads_do_not_depend_on_how_the_base_is_turned(lab6: Mechanism) -> None:
         np.testing.assert_allclose(tilted.get(load), upright.get(load), rtol=0, atol=1e-10)
 
 
-def test_static_loads_grow_with_gravity_and_vanish_without(lab6: Mechanism) -> None:
+def test_static_loads_are_proportional_to_gravity(lab6: Mechanism) -> None:
     q = motion(6)[0]
     once, twice, never = (joint_loads(replace(lab6, gravity=factor * lab6.gravity), q) for factor in (1.0, 2.0, 0.0))
     for load in ("torque", "bending", "radial", "axial", "normal"):
@@ -197,8 +197,8 @@ def test_static_loads_grow_with_gravity_and_vanish_without(lab6: Mechanism) -> N
         np.testing.assert_allclose(never.get(load), 0.0, atol=1e-12)
 
 
-def test_posture_cannot_vary_the_normal_load_of_a_floor_mounted_shoulder(lab6: Mechanism) -> None:
-    """Parallel horizontal axes with the wrist still: weight and its arm along the axis are the same everywhere."""
+def test_normal_load_of_a_floor_mounted_shoulder_is_the_same_in_all_postures(lab6: Mechanism) -> None:
+    """Parallel horizontal axes with a fixed wrist: the weight and its lever arm along the axis are the same in all postures."""
     q = motion(6, 200)[0]
     q[:, 3:] = q[0, 3:]
     shoulder = joint_loads(lab6, q)
@@ -207,8 +207,8 @@ def test_posture_cannot_vary_the_normal_load_of_a_floor_mounted_shoulder(lab6: M
     assert np.ptp(shoulder.torque[:, 1]) > 10.0
 
 
-def test_wrenches_from_outside_act_on_followers_too(tmp_path: Path) -> None:
-    """Hands that hold every link, the follower's too, leave the joints nothing to carry."""
+def test_external_wrenches_act_on_followers_too(tmp_path: Path) -> None:
+    """External wrenches that support every link, including the follower's, leave zero joint loads."""
     (tmp_path / "hand.urdf").write_text(HAND, encoding="utf-8")
     hand = load_mechanism(tmp_path / "hand.urdf")
     tree, q, *_ = with_followers(hand, motion(2)[0])

@@ -1,4 +1,4 @@
-"""The torque regressor against Pinocchio's and against inverse dynamics; base parameters against ranks known from elsewhere."""
+"""The torque regressor against Pinocchio and inverse dynamics; base parameters against published ranks."""
 
 from types import ModuleType
 
@@ -11,7 +11,7 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.regressor import PER_LINK, inertial_names, inertial_parameters, torque_regressor
 from tests.judges import HAND, Pinocchio, states, tree
 
-PINOCCHIO = (0, 1, 2, 3, 4, 5, 7, 6, 8, 9)          # its order: m, h, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
+PINOCCHIO = (0, 1, 2, 3, 4, 5, 7, 6, 8, 9)          # Pinocchio's order: m, h, Ixx, Ixy, Iyy, Ixz, Iyz, Izz
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_random_trees_agree_with_pinocchio(seed: int, pin: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_times_the_parameters_it_is_inverse_dynamics(seed: int) -> None:
+def test_regressor_times_parameters_equals_inverse_dynamics(seed: int) -> None:
     mechanism = tree(seed)
     q, dq, ddq = states(seed, mechanism.n, 5000)            # more than one block
     theta = inertial_parameters(mechanism)
@@ -39,7 +39,7 @@ def test_times_the_parameters_it_is_inverse_dynamics(seed: int) -> None:
     np.testing.assert_allclose(torque_regressor(mechanism, q) @ theta, inverse_dynamics(mechanism, q), atol=1e-9)
 
 
-def test_a_follower_is_carried_by_its_leader(tmp_path) -> None:
+def test_the_regressor_of_a_leader_includes_its_followers(tmp_path) -> None:
     (tmp_path / "hand.urdf").write_text(HAND)
     mechanism = load_mechanism(tmp_path / "hand.urdf")
     assert mechanism.followers
@@ -49,8 +49,8 @@ def test_a_follower_is_carried_by_its_leader(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("arm", "told"), [("lab6", 36), ("elastic1", 3)])
-def test_so_many_combinations_are_told(arm: str, told: int) -> None:
-    """36 of a 6R arm with its first axis upright (Gautier and Khalil); of a pendulum two first moments and an inertia."""
+def test_the_number_of_base_parameters_is_the_known_one(arm: str, told: int) -> None:
+    """36 for a 6R arm with a vertical first axis (Gautier and Khalil); two first moments and an inertia for a pendulum."""
     mechanism = load_mechanism(arm)
     found = base_parameters(mechanism)
     assert len(found.names) == told == np.linalg.matrix_rank(found.combination)
@@ -58,7 +58,7 @@ def test_so_many_combinations_are_told(arm: str, told: int) -> None:
 
 @pytest.mark.parametrize("still", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_they_tell_all_that_torques_do(seed: int, still: bool) -> None:
+def test_base_parameters_reproduce_all_torques(seed: int, still: bool) -> None:
     mechanism = tree(seed)
     found = base_parameters(mechanism, still)
     q, dq, ddq = states(seed, mechanism.n, 200)
@@ -68,8 +68,8 @@ def test_they_tell_all_that_torques_do(seed: int, still: bool) -> None:
     assert len(found.independent) == np.linalg.matrix_rank(Y.reshape(-1, Y.shape[-1]), tol=1e-6)
 
 
-def test_a_name_says_what_is_combined() -> None:
-    """A two-link arm: the second link's mass is regrouped into the first one's inertia and first moment."""
+def test_the_name_of_a_base_parameter_states_its_formula() -> None:
+    """As in a two-link arm, a link's mass is regrouped into inertia and first moment of the link before it."""
     mechanism = load_mechanism("lab6")
     names = base_parameters(mechanism).names
     assert "j2.hz + 0.4 j3.m + 0.4 j4.m + 0.4 j5.m + 0.4 j6.m" in names

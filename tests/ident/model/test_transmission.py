@@ -1,4 +1,4 @@
-"""Transmissions: motors that move several joints, judged by MuJoCo's tendons."""
+"""Transmissions with motors that move several joints, against tendons in MuJoCo."""
 
 import mujoco
 import numpy as np
@@ -17,7 +17,7 @@ ARM = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="a" axis=
 
 
 @pytest.mark.parametrize("pairs", [{}, WRIST, DIFFERENTIAL], ids=["none", "wrist", "differential"])
-def test_travel_and_torque_are_those_of_tendons_in_mujoco(pairs) -> None:
+def test_travel_and_torque_agree_with_tendons_in_mujoco(pairs) -> None:
     coupled, rng = Transmission.of_pairs(NAMES, pairs), np.random.default_rng(0)
     tendons = "".join(f'<fixed name="{name}">' + "".join(f'<joint joint="{joint}" coef="{ratio}"/>' for joint, ratio in zip(
         NAMES, row, strict=True) if ratio) + "</fixed>" for name, row in zip(NAMES, coupled.ratios, strict=True))
@@ -33,7 +33,7 @@ def test_travel_and_torque_are_those_of_tendons_in_mujoco(pairs) -> None:
     np.testing.assert_allclose(coupled.torque_of_motors(coupled.torque_of_joints(data.ctrl)), data.ctrl, atol=1e-12)
 
 
-def test_a_matrix_says_the_same_as_pairs() -> None:
+def test_a_matrix_and_pairs_give_the_same_transmission() -> None:
     by_rows = Transmission.of_matrix(NAMES, [[1, 0, 0], [0, 1, 1], [0, 1, -1]])
     assert by_rows.pairs == Transmission.of_pairs(NAMES, DIFFERENTIAL).pairs
     assert Transmission.of_pairs(NAMES, WRIST).pairs == {"c": {"b": 1.0, "c": 1.0}}
@@ -41,8 +41,8 @@ def test_a_matrix_says_the_same_as_pairs() -> None:
 
 @pytest.mark.parametrize(("table", "said"), [
     ("j6 = { j7 = 1.0 }", "[transmission]: unknown joint 'j7'"), ("j9 = { j5 = 1.0 }", "[transmission]: unknown joint 'j9'"),
-    ("matrix = [[1.0, 0.0], [0.0, 1.0]]", "2 rows of [2, 2] numbers; 6 of 6 are needed"),
-    ("j5 = { j6 = 1.0 }\nj6 = { j5 = 1.0 }", "the motors do not tell where the joints are"),
+    ("matrix = [[1.0, 0.0], [0.0, 1.0]]", "2 rows with [2, 2] numbers; 6 rows with 6 numbers each are needed"),
+    ("j5 = { j6 = 1.0 }\nj6 = { j5 = 1.0 }", "the motor positions do not determine the joint positions"),
     ("j6 = [[1.0]]", "transmission.j6 = [[1.0]]: a table of finite numbers is needed"),
     ("j6 = { j5 = nan }", "transmission.j6 = {'j5': nan}: a table of finite numbers is needed"),
     ("matrix = 'eye'", "transmission.matrix = eye: rows of finite numbers are needed")])
@@ -59,8 +59,8 @@ def test_impossible_transmissions_are_refused_by_key(tmp_path, table: str, said:
     assert str(tmp_path / "arm.toml") in str(error.value)
 
 
-def test_gears_transmit_what_their_own_motor_gives() -> None:
-    """Joint 5's gear is spared what joint 6's motor takes through it."""
+def test_transmitted_torque_is_that_of_the_joints_own_motor() -> None:
+    """The gear of joint 5 does not transmit the torque of joint 6's motor."""
     from dataclasses import replace
 
     plain = load_mechanism("lab6")

@@ -90,7 +90,7 @@ class TestTorques:
         for more in ((), ("--calibration", DATA / "golden" / "calibration.toml")):
             done = cli("simulate", model, "--motion", file, "-o", f"{len(found)}.csv", *more)
             assert done.code == 0, done.err
-            assert ("the model states none; --calibration" in done.out) == (not more)
+            assert ("the model states no friction; --calibration" in done.out) == (not more)
             found.append(pd.read_csv(f"{len(found)}.csv")["tau.hinge"].to_numpy())
         expected = calibration.friction(0.5 * t[:, None], np.full((51, 1), 0.5))[:, 0]
         np.testing.assert_allclose(found[1] - found[0], expected, atol=1e-9)
@@ -191,7 +191,7 @@ def test_invalid_input_is_refused_with_the_reason(cli, write, tmp_path):
          "columns q.shoulder spring, q.elbow spring, q.flexure 2 are missing, but other passive joints have a column"),
         (["simulate", "flexible-parallel", "--motion", write("one.csv", t=still[:1], **dict.fromkeys(
             [f"{signal}__drive{k}" for signal in ("q", "dq", "ddq") for k in (1, 2, 3)], 0.0))], "one.csv: one row, but"),
-        (["loads", "flexible-parallel", "--dq", "1,0,0"], "spring1 for one, which swing when it moves"),
+        (["loads", "flexible-parallel", "--dq", "1,0,0"], "(for example spring1) that swing when the mechanism moves"),
         (["loads", "planar-3-prr", "-o", "x.csv"], "--out needs loads along a motion"),
         (["loads", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--motion states the postures"),
         (["loads", "planar-3-prr", "--motion", write("a.csv", t=t, q__slider1=still)], "no column q.slider2, q.slider3"),

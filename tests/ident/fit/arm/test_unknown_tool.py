@@ -132,12 +132,12 @@ def test_parameter_that_no_joint_feels_has_no_value_but_a_note(make_arm) -> None
     assert fit.unknown.tool is None
     for name in ("mass", "moment_y"):
         assert fit.unknown.parameters[name].value is None
-        assert "no joint that moved feels this parameter" in fit.unknown.parameters[name].note
+        assert "no measured joint feels it" in fit.unknown.parameters[name].note
     for name, truth in (("moment_x", 0.24), ("moment_z", 0.08)):
         parameter = fit.unknown.parameters[name]
         assert parameter.value == pytest.approx(truth, abs=0.02)
         assert parameter.verdict == "weak"              # a scale of that joint looks the same
-        assert "a tool and wrong scales cannot be told apart" in parameter.note
+        assert "torque scales of the joints have the same effect" in parameter.note
 
 
 def test_note_names_the_combined_parameter(lab6: ArmFile) -> None:
@@ -146,7 +146,7 @@ def test_note_names_the_combined_parameter(lab6: ArmFile) -> None:
              for part in recorded(lab6, NONE, (1.0,) * 6, 5)]
     parameters = find_tool([replace(part, even=part.even + part.tool @ MOMENT) for part in parts]).unknown.parameters
     assert parameters["mass"].value is parameters["moment_x"].value is None
-    assert "identifiable only in combination with moment_x" in parameters["mass"].note
+    assert "identified only in combination with moment_x" in parameters["mass"].note
     assert parameters["moment_z"].low <= MOMENT[3] <= parameters["moment_z"].high
 
 

@@ -1,4 +1,4 @@
-"""The competition of laws and loads: the true one wins, the simpler wins ties, held-out errors are what they say."""
+"""Selection of laws and loads: the true law wins, the simpler law wins ties, and held-out errors are correct."""
 
 from dataclasses import replace
 
@@ -156,7 +156,7 @@ def test_held_out_error_is_that_of_fits_without_the_speed_or_at_the_ends_the_rou
     assert expected > 1.05 * brute(trips)
 
 
-def test_what_is_peculiar_to_single_speeds_is_no_stribeck_effect() -> None:
+def test_errors_of_single_speeds_are_no_stribeck_effect() -> None:
     """Friction with a level of its own at every speed, as resonances make: it repeats, but a curve cannot predict it."""
     claimed = 0
     for seed in range(100):
@@ -191,7 +191,7 @@ def test_held_out_error_grows_with_needless_parameters() -> None:
     assert np.median(worse) > 1.02
 
 
-def test_what_cannot_be_is_dismissed_with_a_reason() -> None:
+def test_impossible_candidates_are_dismissed_with_a_reason() -> None:
     falling, loads = data(4, slope=-0.08)
     for candidate in select(falling, loads).candidates:
         assert candidate.dismissed or candidate.load != "torque"
@@ -206,7 +206,7 @@ def test_a_forced_law_is_fitted_even_where_the_data_do_not_favour_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_load_that_was_asked_for_does_not_cost_the_stribeck_effect(seed: int) -> None:
+def test_a_requested_load_does_not_hide_the_stribeck_effect(seed: int) -> None:
     """Friction that knows no load, fitted with one: only its coefficient is nothing."""
     points, loads = data(20 + seed, drop=0.5)
     fit = select(points, {"torque": loads["torque"]})
@@ -216,13 +216,13 @@ def test_a_load_that_was_asked_for_does_not_cost_the_stribeck_effect(seed: int) 
 
 
 @pytest.mark.parametrize(("slope", "load"), [(0.0, "none"), (0.1, "torque")])
-def test_a_law_that_was_asked_for_does_not_decide_on_the_load(slope: float, load: str) -> None:
+def test_a_requested_law_does_not_decide_the_load(slope: float, load: str) -> None:
     """No Stribeck effect, but a law with one: none of its fits falls with speed, and they compete nevertheless."""
     picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).load for seed in range(8)]
     assert picked.count(load) >= 7
 
 
-def test_nuisance_columns_are_fitted_along_and_do_not_bias_the_law() -> None:
+def test_nuisance_columns_do_not_bias_the_law() -> None:
     """A torque signal that lags by 4 ms while gravity changes by up to 30 N·m a radian."""
     points, _ = data(7, drop=0.5)
     rate = np.random.default_rng(0).uniform(-30.0, 30.0, len(points.w)) * np.abs(points.w)

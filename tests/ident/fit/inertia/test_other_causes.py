@@ -43,7 +43,7 @@ def test_friction_is_right_despite_wrong_masses_and_torque_constants(logs) -> No
     result = fit(altered(logs[WRONG], constants))
     assert result.calibration.model.inertia is not None
     assert result.calibration.model.inertia.constants > 0.0
-    assert "Torque constants are taken to be off" in "".join(finding.text for finding in result.findings)
+    assert "Torque constants are assumed to be wrong" in "".join(finding.text for finding in result.findings)
     for joint, coulomb in zip(result.calibration.joints.values(), constants * WRONG.coulomb, strict=True):
         assert joint.parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
 

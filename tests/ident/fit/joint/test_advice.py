@@ -1,4 +1,4 @@
-"""Notes name a move that does settle the parameter: the tests make that move."""
+"""Advice in notes: the tests follow the advice, and the parameter is then identified."""
 
 import re
 from dataclasses import replace
@@ -25,12 +25,12 @@ def points(trips: int, seed: int, scatter: float = 0.05, speeds: np.ndarray = SP
     return FitPoints(w, friction * (1.0 + scatter * rng.standard_normal(trips)), None, np.arange(trips))
 
 
-def test_as_many_more_round_trips_as_are_named_settle_a_weak_parameter() -> None:
+def test_the_advised_number_of_round_trips_makes_a_weak_parameter_identified() -> None:
     reached = []
     for seed in range(12):
         few = points(30, seed, 0.05)
         note = advised(fit_law(few, law_named("stribeck")), few.w, None, 30).parameters["viscous"].note
-        further = int(re.search(r"about (\d+) round trips more than these 30", note)[1])
+        further = int(re.search(r"about (\d+) round trips in addition to these 30", note)[1])
         better = fit_law(points(30 + further, 100 + seed, 0.05), law_named("stribeck")).parameters["viscous"]
         reached.append(better.half_width / better.value)
     assert 0.12 < np.median(reached) < 0.18
@@ -38,15 +38,15 @@ def test_as_many_more_round_trips_as_are_named_settle_a_weak_parameter() -> None
 
 def test_what_is_known_well_enough_needs_no_more() -> None:
     assert more(0.15, 40) == ""
-    assert "about 120 round trips more than these 40" in more(0.30, 40)
+    assert "about 120 round trips in addition to these 40" in more(0.30, 40)
 
 
-def test_round_trips_without_end_are_no_advice() -> None:
-    assert more(80.0, 40, "passes") == "its interval holds zero; more passes like these 40 would hardly settle it"
-    assert more(1.2, 40) == "known within 120 %; more round trips like these 40 would hardly settle it"
+def test_advice_never_asks_for_endless_round_trips() -> None:
+    assert more(80.0, 40, "passes") == "its interval includes zero; more passes like these 40 would hardly narrow the interval"
+    assert more(1.2, 40) == "known within 120 %; more round trips like these 40 would hardly narrow the interval"
 
 
-def test_a_load_that_hardly_acts_is_not_told_to_span_hundreds_of_times_more() -> None:
+def test_advice_never_asks_for_a_hundredfold_load_span() -> None:
     data = points(60, 3)
     load = np.random.default_rng(3).uniform(1.0, 2.0, 60)
     fit = fit_law(replace(data, load=load), law_named("stribeck"), "torque")
@@ -54,7 +54,7 @@ def test_a_load_that_hardly_acts_is_not_told_to_span_hundreds_of_times_more() ->
                                                                    verdict="unidentifiable")})
     note = advised(tiny, data.w, load, 60, auto=False).parameters["coulomb_coefficient"].note
     assert "hardly shows" in note
-    assert "times that span" not in note
+    assert "times this span" not in note
 
 
 def test_an_identified_parameter_has_no_note() -> None:
@@ -63,7 +63,7 @@ def test_an_identified_parameter_has_no_note() -> None:
     assert advised(fit, data.w, None, 60).parameters == fit.parameters
 
 
-def test_slower_strokes_are_asked_for_where_the_slowest_misses_the_fall() -> None:
+def test_slower_strokes_are_advised_if_the_slowest_misses_the_stribeck_effect() -> None:
     fast = points(30, 2, 0.05, np.geomspace(0.05, 1.0, 10))
     fit = fit_law(fast, law_named("stribeck"))
     note = advised(fit, fast.w, None, 30).parameters["static"].note
@@ -75,7 +75,7 @@ def test_slower_strokes_are_asked_for_where_the_slowest_misses_the_fall() -> Non
 
 
 @pytest.mark.parametrize(("speed", "said"), [(0.12, True), (0.02, False)])
-def test_a_stribeck_effect_that_no_speed_could_show_is_said_to_be_unseen(speed: float, said: bool) -> None:
+def test_a_note_says_if_no_speed_is_slow_enough_for_a_stribeck_effect(speed: float, said: bool) -> None:
     data = points(30, 3, 0.01, np.geomspace(speed, 1.0, 8), static=2.0)
     fit = advised(fit_law(data, law_named("coulomb-viscous")), data.w, None, 30)
     assert ("static" in fit.parameters) == said
@@ -85,14 +85,14 @@ def test_a_stribeck_effect_that_no_speed_could_show_is_said_to_be_unseen(speed: 
     assert "static" not in advised(replace(fit, parameters={}, law="coulomb-viscous"), data.w, None, 30, auto=False).parameters
 
 
-def test_the_named_payload_does_vary_the_load() -> None:
+def test_the_advised_payload_varies_the_load() -> None:
     """Put on the arm by another way, its description, the payload varies the load by a third; a lighter one does not."""
     arm = load_arm("lab6")
     mechanism = load_mechanism(arm)
     j3 = mechanism.names.index("j3")
     rng = np.random.default_rng(0)
     q = rng.uniform(-1.5, 1.5, (40, 6))
-    mass, offset = map(float, re.search(r"a payload of ([\d.]+) kg ([\d.]+) m off the axis of j6",
+    mass, offset = map(float, re.search(r"a payload of ([\d.]+) kg, ([\d.]+) m from the axis of j6",
                                         vary_load(mechanism, j3, "normal", q)).groups())
 
     def spread(mass: float) -> float:
@@ -104,7 +104,7 @@ def test_the_named_payload_does_vary_the_load() -> None:
     assert spread(0.3 * mass) < 1.0 / 3.0
 
 
-def test_what_no_payload_can_vary_is_not_promised() -> None:
+def test_no_payload_is_advised_if_none_varies_the_load() -> None:
     """Gravity never turns a joint with a vertical axis."""
     mechanism = load_mechanism("lab6")
     said = vary_load(mechanism, 0, "torque", np.random.default_rng(0).uniform(-1.0, 1.0, (20, 6)), 0.3)

@@ -50,7 +50,7 @@ def holds(entry: Parameter, value: float) -> bool:
 
 
 @pytest.mark.parametrize("seed", _SEEDS)
-def test_torque_that_nobody_knows_of_biases_inertia_and_the_commands_tell(seed: int) -> None:
+def test_unmodelled_torque_biases_inertia_and_instruments_correct_it(seed: int) -> None:
     plain, told = fitted(_SOFT, seed), fitted(_SOFT, seed, commanded(logged(_SOFT, seed)))
     assert not holds(plain.gravity["inertia"], _SOFT.inertia)
     assert told.loop is not None
@@ -61,7 +61,7 @@ def test_torque_that_nobody_knows_of_biases_inertia_and_the_commands_tell(seed: 
         assert holds(told.fit.parameters[name], getattr(_SOFT, name))
     (said,) = [finding.text for finding in told.findings if finding.kind == "closed loop"]
     assert "inertia by least squares" in said
-    assert "by instruments" in said
+    assert "by instrumental variables" in said
 
 
 @pytest.mark.parametrize("loop", [Loop(seconds=30.0), Loop(stiffness=200.0, damping=20.0, rate=250.0)])
@@ -98,7 +98,7 @@ def test_estimates_by_instruments_are_those_of_the_textbook() -> None:
         assert found.contrasts[name].least_squares == pytest.approx(least[name], abs=tolerance)
 
 
-def test_references_that_the_joint_does_not_follow_test_nothing() -> None:
+def test_references_that_the_joint_does_not_follow_are_no_instruments() -> None:
     run, other = runs(_SOFT)[0], runs(_SOFT)[1].signals["q_cmd"]
     log = filtered([replace(run, signals=run.signals | {"q_cmd": other})], [model(_SOFT)])
     told = identify_motion(log, model(_SOFT), "joint", _OPTIONS, reference=commanded(log))
@@ -111,7 +111,7 @@ def test_references_that_the_joint_does_not_follow_test_nothing() -> None:
     ("rest", "not tested", "the reference stands still while the joint moves"),
     ("measured", "clean", "the measured motion is the commanded one"),
     ("none", "not tested", "no position references (q_cmd) in the log, or a closed chain")])
-def test_what_cannot_be_tested_is_said(told: str, verdict: str, note: str) -> None:
+def test_a_note_says_why_a_fit_was_not_tested(told: str, verdict: str, note: str) -> None:
     run = runs(_SOFT)[0]
     signals = dict(run.signals)
     references = {"rest": np.zeros_like(signals["q"]), "measured": signals["q"]}
@@ -133,7 +133,7 @@ class TestRealLogs:
         assert joint.loop.contrasts["inertia"].instruments == pytest.approx(95.15, rel=0.002)
         assert result.calibration.fit["closed_loop"]["carriage"]["verdict"] == "clean"
 
-    def test_z1_is_biased_and_instruments_say_what_a_lower_bandwidth_says(self) -> None:
+    def test_z1_is_biased_and_instruments_agree_with_a_lower_bandwidth(self) -> None:
         """Noise of quick accelerations makes inertia small; below 5 Hz there is little of it, and least squares need no help."""
         run = z1_run()
         mechanism, options = load_mechanism(run.arm), Options(law="coulomb-viscous", motion="model", load="none")

@@ -1,4 +1,4 @@
-"""Statements about directions that friction cannot make true are not made."""
+"""Differences between the directions that would make friction negative are not claimed."""
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,13 @@ def turning(backward: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return t, np.sin(w * t[:, None]) @ a + steady * t, INERTIA * ddq + COULOMB * np.sign(dq) + VISCOUS * dq
 
 
-def test_one_direction_says_nothing_of_the_other() -> None:
+def test_directions_are_not_compared_with_data_of_one_direction() -> None:
     """All but a moment of the motion goes forward; the fit said 0.4951 forward and -0.4951 backward of such."""
     t, q, tau = turning(0.93)
     noise = 0.02 * np.random.default_rng(0).standard_normal(len(t))
     motion = reduced(t, q, tau + noise + 0.05 * (np.sin(3.0 * q)))
     assert fit_motion(motion, law="coulomb-viscous").directional == "none"
-    with pytest.raises(FitError, match="hardly any of the motion goes the other way"):
+    with pytest.raises(FitError, match="the joint hardly moves in one of the directions"):
         fit_motion(motion, law="coulomb-viscous", directional="viscous")
 
 
@@ -35,7 +35,7 @@ def test_viscous_friction_below_zero_is_not_claimed_of_general_motion() -> None:
     t, q, tau = swing(rate=250.0)
     pushed = reduced(t, q, tau + 0.8 * np.abs(np.gradient(q, t)))
     assert fit_motion(pushed, law="coulomb-viscous").directional == "none"
-    with pytest.raises(FitError, match=r"would be 1\.\d+ forward and -0\.\d+ N·m·s/rad backward; friction below zero is none"):
+    with pytest.raises(FitError, match=r"would be 1\.\d+ forward and -0\.\d+ N·m·s/rad backward; friction cannot be negative"):
         fit_motion(pushed, law="coulomb-viscous", directional="viscous")
 
 
@@ -49,11 +49,11 @@ def test_viscous_friction_below_zero_is_not_claimed_of_round_trips(half: float, 
     if claimed:
         assert differing(points, np.arange(24), None, "viscous", False, VISCOUS)[0] == "viscous"
     else:
-        with pytest.raises(FitError, match="friction below zero is none"):
+        with pytest.raises(FitError, match="friction cannot be negative"):
             differing(points, np.arange(24), None, "viscous", False, VISCOUS)
 
 
-def test_a_direction_without_viscous_friction_has_none_and_not_less() -> None:
+def test_viscous_friction_of_a_direction_is_at_least_zero() -> None:
     """Viscous friction forward alone; noise takes what is left backward below zero in every other log."""
     t, q, tau = swing(rate=250.0)
     dq = np.gradient(q, t)
@@ -81,10 +81,11 @@ def test_round_trips_of_a_direction_without_viscous_friction() -> None:
 
 
 @pytest.mark.parametrize(("scale", "said"), [
-    (1.07, ". The offset was fitted beside 1.07 times the model's gravity, which is what the torque shows"), (1.01, "")])
-def test_an_offset_says_which_gravity_it_goes_with(scale: float, said: str) -> None:
+    (1.07, ". The offset was fitted together with a torque scale of 1.07 times the model's gravity"), (1.01, "")])
+def test_an_offset_names_the_scale_with_which_it_was_fitted(scale: float, said: str) -> None:
     gravity = {"offset": Parameter(0.8, 0.1, 0.6, 1.0, "N·m", "identified"),
                "scale": Parameter(scale, 0.01, scale - 0.005, scale + 0.005, "1", "identified")}
     (found,) = offset_finding("elbow", gravity, 4.0)
-    assert found.text == ("elbow: torque offset of 0.8 ± 0.2 N·m: Coulomb friction is 1.6 N·m greater forward, or the torque's "
-                          f"zero or the model's gravity is off. export --offset adds it to the friction{said}")
+    assert found.text == ("elbow: torque offset of 0.8 ± 0.2 N·m: Coulomb friction is 1.6 N·m greater forward, or the zero of "
+                          "the torque signal or the model's gravity is wrong. export --offset adds the offset to the friction"
+                          f"{said}")

@@ -123,7 +123,8 @@ def test_levels_under_different_loads_are_not_held_against_each_other() -> None:
     with_load = fit_law(FitPoints(w, tau, load, np.arange(48)), LAWS["coulomb-viscous"], "normal")
     without = fit_law(FitPoints(w, tau, None, np.arange(48)), LAWS["coulomb-viscous"])
     said = agreement("j1", with_load, without).text
-    assert "they agree within their intervals; levels under different loads (normal, none) do not compare" in said
+    assert ("they agree within their intervals; friction levels fitted with different loads (normal, none) cannot be compared"
+            in said)
     assert "coulomb" not in said
     assert "coulomb 2.9" in agreement("j1", with_load, with_load).text
 
@@ -251,7 +252,7 @@ def test_logs_of_different_rates_are_not_mixed() -> None:
         filtered([run, slow], [pendulum()] * 2)
 
 
-def test_two_logs_say_more_than_one() -> None:
+def test_two_logs_give_narrower_intervals_than_one() -> None:
     """Passes of both count, and none reaches from one log into the other."""
     runs = [swing(45.0, seed=seed) for seed in (0, 1)]
     both = reduce_motion(filtered(runs, [pendulum()] * 2), "swing")
@@ -275,10 +276,10 @@ def crane(others: float) -> tuple[Run, Mechanism]:
     return replace(run, arm=replace(run.arm, joints=joints), names=("slide", "swing"), signals=signals), mechanism
 
 
-def test_terms_of_one_joint_are_refused_where_others_move() -> None:
+def test_terms_of_one_joint_are_refused_if_other_joints_move() -> None:
     held, moving = ([reduce_motion(filtered([run], [mechanism]), "swing") for run, mechanism in (crane(0.0), crane(0.1))])
     assert fit_motion(held, "joint").values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.03)
-    with pytest.raises(FitError, match="other joints move meanwhile"):
+    with pytest.raises(FitError, match="other joints move at the same time"):
         fit_motion(moving, "joint")
 
 
@@ -320,7 +321,7 @@ class TestEmps:
         standardised = (one.value - other.value) ** 2 / (one.std_error**2 + other.std_error**2)
         assert chdtri(1.0, 0.975) < standardised < chdtri(1.0, 0.025)
 
-    def test_four_passes_tell_coulomb_friction_within_a_newton(self, halves):
+    def test_four_passes_give_coulomb_friction_within_a_newton(self, halves):
         assert all(fit.parameters["coulomb"].half_width < 1.0 for fit in halves)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The even part of one joint: scale, offset, and how the directions differ; restraint is measured."""
+"""The even part of one joint: scale, offset, and differences between the directions, including false claims."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def even_parts(seed: int, viscous: float = 0.0, driving: float = 0.0, scale: flo
 
 
 @pytest.mark.parametrize("scale", [0.4, 1.0, 2.5, 4.0])
-def test_a_scale_shows_whatever_it_is(scale: float) -> None:
+def test_any_scale_is_found(scale: float) -> None:
     """Torque in the unit of a gear ratio or a torque constant that is wrong by a factor."""
     _, even, gravity, friction, _, trip = even_parts(0, scale=scale)
     found = fit_gravity(even, gravity, friction, trip)["scale"]
@@ -77,7 +77,7 @@ def test_friction_that_would_drive_is_doubted(half: float, doubted: bool) -> Non
     load = np.random.default_rng(0).uniform(5.0, 20.0, len(w))
     fit = fit_law(FitPoints(w, 2.0 + 0.03 * load + w, load, np.arange(len(w))), LAWS["coulomb-viscous"], "torque")
     found, = directions("j1", "driving", fit, {"driving_difference": Parameter(half, 0.001, half, half, "1", "identified")})
-    assert ("taken for right, are off" in found.text) == doubted
+    assert ("assumed right, are wrong" in found.text) == doubted
 
 
 def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:
@@ -90,7 +90,7 @@ def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:
 
 @pytest.mark.parametrize(("low", "high", "word"),
                          [(1.004, 1.262, "identified"), (1.09, 1.17, "weak"), (0.99, 1.27, "identified")])
-def test_only_a_scale_that_tells_puts_loads_in_doubt(low: float, high: float, word: str) -> None:
+def test_only_a_precise_scale_puts_loads_in_doubt(low: float, high: float, word: str) -> None:
     """Gravity of the last joint is a few hundredths of a N·m: torque over model of 1.13 is chance there."""
     joints = identify([load_run(data_dir() / "golden" / "runs" / "constant-speed")]).joints
     scale = replace(joints["hinge"].gravity["scale"], value=1.13, low=low, high=high, verdict="identified")
@@ -109,7 +109,7 @@ def seen_at(shift: float, seed: int, span: float = 2.4) -> tuple[float, float] |
 
 
 @pytest.mark.parametrize("shift", [-0.3, -0.05, 0.1])
-def test_a_zero_that_is_off_is_found(shift: float) -> None:
+def test_a_wrong_zero_is_found(shift: float) -> None:
     """To first order: large ones are told a few per cent too small or great."""
     for seed in range(5):
         found = seen_at(shift, seed)

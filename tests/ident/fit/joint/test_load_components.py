@@ -1,4 +1,4 @@
-"""Radial, axial and bending load with coefficients of their own: recovered, refused where alike, alive in every output."""
+"""Radial, axial and bending load with one coefficient each: recovered, refused if they vary together, and in every output."""
 
 import json
 from dataclasses import replace
@@ -77,7 +77,7 @@ def test_parts_that_vary_together_are_not_offered_and_the_note_says_so() -> None
     assert "components" not in {candidate.load for candidate in identified(alike).fit.candidates}
     asked = identified(alike, Options(load="components"))
     assert asked.fit.load == "none"
-    assert any("radial and bending loads vary together" in finding.text for finding in asked.findings)
+    assert any("radial and bending loads of its bearing vary together" in finding.text for finding in asked.findings)
 
 
 def test_a_part_that_only_speed_makes_is_not_offered() -> None:
@@ -88,14 +88,14 @@ def test_a_part_that_only_speed_makes_is_not_offered() -> None:
         assert identified(table).fit.load == "bending"
         asked = identified(table, Options(load="components"))
         assert asked.fit.load == "none"
-        assert any("neither its radial nor its axial load varies" in finding.text for finding in asked.findings)
+        assert any("neither the radial nor the axial load of its bearing varies" in finding.text for finding in asked.findings)
 
 
 def test_parts_that_do_not_vary_are_not_offered_and_the_note_says_so() -> None:
     still = points(0, radial=np.full(6, 30.0))
     assert "components" not in {candidate.load for candidate in identified(still).fit.candidates}
     said = [finding.text for finding in identified(still, Options(load="components")).findings]
-    assert any("neither its radial nor its axial load varies" in text for text in said)
+    assert any("neither the radial nor the axial load of its bearing varies" in text for text in said)
 
 
 @pytest.mark.parametrize("part", ["", "bending"])

@@ -1,4 +1,4 @@
-"""Viscous friction that grows with the load: found where it is there, whatever else friction does, and offered nowhere else."""
+"""Viscous friction that grows with the load: found with and without other effects, and its laws compete only if needed."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def found(seed: int, grows: float, drop: float = 0.0, options: Options | None = 
 
 
 @pytest.mark.parametrize(("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")])
-def test_it_is_found_with_its_coefficient(drop: float, law: str) -> None:
+def test_loaded_viscous_friction_is_found_with_its_coefficient(drop: float, law: str) -> None:
     inside = 0
     for seed in range(4):
         fit = found(seed, 0.06, drop).fit
@@ -44,7 +44,7 @@ def test_it_is_found_with_its_coefficient(drop: float, law: str) -> None:
     assert inside >= 2
 
 
-def test_it_is_found_where_nothing_else_grows() -> None:
+def test_loaded_viscous_friction_is_found_without_other_growth() -> None:
     """Over all speeds the load brings little then, and no load was chosen."""
     for seed in range(4):
         fit = found(seed, 0.03, dry=0.0).fit
@@ -54,19 +54,19 @@ def test_it_is_found_where_nothing_else_grows() -> None:
         np.testing.assert_allclose(fit.predict(w, load), 3.0 + (2.0 + 0.03 * load) * w, rtol=0.02)
 
 
-def test_where_nothing_grows_no_load_is_claimed() -> None:
+def test_no_load_is_claimed_without_growth() -> None:
     for seed in range(12):
         assert found(seed, 0.0, dry=0.0).fit.load == "none"
 
 
-def test_where_it_is_not_it_does_not_compete() -> None:
+def test_laws_of_loaded_viscous_friction_do_not_compete_without_a_hint() -> None:
     for seed in range(3):
         fit = found(seed, 0.0, 1.2).fit
         assert (fit.law, fit.load) == ("stribeck", "torque")
         assert not any("loaded" in one.law for one in fit.candidates)
 
 
-def test_a_law_that_was_asked_for_stays_and_its_misfit_is_said() -> None:
+def test_a_requested_law_stays_and_its_misfit_is_reported() -> None:
     joint = found(0, 0.06, options=Options(law="coulomb-viscous"))
     assert joint.fit.law == "coulomb-viscous"
     (said,) = [one.text for one in joint.findings if one.kind == "lack of fit"]

@@ -1,4 +1,4 @@
-"""What is said of a joint whose law does not fit, and of speeds that were measured in their order."""
+"""Findings about a joint whose law does not fit, and about speeds that were measured in order."""
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ def test_a_law_that_does_not_fit_comes_first_with_size_place_and_what_to_do() ->
     assert " rad/s" in text
 
 
-def test_directions_that_differ_at_low_speed_only_are_told_by_the_even_part() -> None:
+def test_directions_that_differ_at_low_speed_only_show_in_the_even_part() -> None:
     table = points(32, 0.0, "one")
     random = np.random.default_rng(3)
     table["even"] = 0.3 * np.exp(-((table["speed"] / 0.1) ** 2)) + 0.02 * random.standard_normal(len(table))
@@ -53,5 +53,5 @@ def test_speeds_in_the_order_of_time_are_a_finding(turn: int) -> None:
     table["odd"] += VISCOUS * (speed - table["speed"])
     table["speed"] = speed
     (text,) = said(identified(table), "speed order")
-    assert "friction which changes over time" in text
+    assert "a change of friction over time" in text
     assert table["odd"].min() + 0.1 > COULOMB

@@ -1,4 +1,4 @@
-"""Round trips that went wrong are found and count less; clean ones are as without, and a law that does not fit makes none."""
+"""Outliers are found and count less; clean data are fitted as with least squares; a law that does not fit gives no outliers."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_two_bad_rows_of_41_hide_nothing():
     assert plain.half_width > 5.0 * fit.parameters["coulomb"].half_width
 
 
-def test_they_are_named():
+def test_outliers_are_named():
     data = FitPoints(W, spoiled(), None, np.arange(len(W)))
     _, found = fit_robustly(data, select_all, "auto")
     assert np.flatnonzero(found).tolist() == [5, 20]

@@ -1,4 +1,4 @@
-"""Waves of friction with position: taken for no load, taken out where they are, invented nowhere, doubted where alike."""
+"""Waves of friction with position: not taken for a load, removed if present, not invented, and doubtful if a load looks alike."""
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1])
-def test_dry_friction_waves_by_its_size_and_the_lubricants_not(slope):
+def test_waves_scale_with_dry_friction_and_not_with_viscous_friction(slope):
     """An excess at low speed, and what grows with a load, wave as the rest of it, wherever slow strokes are."""
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
     mean = np.mean(1.0 + 0.15 * np.sin(even + 0.6))
@@ -72,7 +72,7 @@ def test_dry_friction_waves_by_its_size_and_the_lubricants_not(slope):
 
 
 @pytest.mark.parametrize("ripple", [0.0, 0.1])
-def test_a_load_that_is_there_is_found_beside_a_wave(ripple):
+def test_a_true_load_is_found_together_with_a_wave(ripple):
     """And no wave where there is none, but by chance. What grows with load waves, too: its coefficient is that of the mean."""
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
     joints = found(ripple=ripple, slope=0.08)
@@ -84,17 +84,17 @@ def test_a_load_that_is_there_is_found_beside_a_wave(ripple):
         assert coefficient.value == pytest.approx(0.08 * np.mean(1.0 + ripple * np.sin(even + 0.6)), rel=0.03)
 
 
-def test_where_the_load_goes_with_position_it_is_weak_and_the_rival_named():
+def test_a_load_that_follows_position_is_weak_and_its_rival_is_named():
     """One posture, and a load that is a wave itself: no data of this joint can tell."""
     for joint in found(slope=0.08, weights=(14.0,), load=lambda q: 1.0 + 0.5 * np.sin(q)):
         fit = joint.fit
         assert fit.load == "torque"
         coefficient = fit.parameters["coulomb_coefficient"]
         assert coefficient.verdict == "weak"
-        assert "waves with position" in coefficient.note
+        assert "varies with position" in coefficient.note
 
 
-def test_a_wide_bin_holds_the_mean_of_its_way():
+def test_a_point_is_the_mean_over_its_stroke():
     """Two bins that cover a turn: waves once a turn are as small in each as their mean there, and zero in the mean of both."""
     met, width = np.array([-np.pi / 2.0, np.pi / 2.0]), np.full(2, np.pi)
     once = harmonics(met, width=width)["once a turn"]
@@ -102,12 +102,12 @@ def test_a_wide_bin_holds_the_mean_of_its_way():
     np.testing.assert_allclose(once["place_cos_1"], [0.0, 0.0], atol=1e-6)
 
 
-def test_a_short_way_shows_no_wave_nor_do_two_that_are_far_apart():
+def test_short_strokes_show_no_wave_even_if_they_are_far_apart():
     assert set(harmonics(np.linspace(0.0, 0.2, 9))) == {"none"}
     assert set(harmonics(np.append(np.linspace(0.0, 0.1, 9), np.linspace(2.0, 2.1, 9)))) == {"none"}
 
 
-def test_levels_stand_for_the_places_that_were_met_and_not_for_those_between(monkeypatch):
+def test_levels_are_means_over_the_measured_positions_only(monkeypatch):
     """Strokes in two places far apart, friction that waves five times a turn."""
     apart = np.append(np.linspace(-1.25, -1.0, 6), np.linspace(1.25, 1.5, 6))
     monkeypatch.setattr(f"{__name__}.PLACES", apart)

@@ -1,4 +1,4 @@
-"""A Stribeck effect that the data neither show nor exclude is told as that, and nowhere else."""
+"""A finding says if the data neither show nor exclude a Stribeck effect, and only then."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
     assert all("stribeck" in text or "tustin" in text for text in told)
 
 
-def test_a_law_that_was_asked_for_is_not_doubted() -> None:
+def test_a_requested_law_is_not_called_undecided() -> None:
     found = identify_joint(points(24, 0.0, "one"), load_mechanism("lab6"), "j4", Options(law="stribeck"))
     assert found.fit.stribeck_share is None
     assert not [finding for finding in found.findings if finding.kind == "law"]

@@ -1,4 +1,4 @@
-"""Tests of cumulated residuals: against known distributions, and how often they call a right law wrong."""
+"""Tests of cumulated residuals: against known distributions, and how often they reject a right law."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_means_of_replicates_give_the_f_test_of_lack_of_fit() -> None:
 
 
 @pytest.mark.parametrize("sums", [reached(cells(SPEED)), waves(SPEED)])
-def test_a_right_law_makes_every_chance_as_likely_as_another(sums: np.ndarray) -> None:
+def test_p_values_of_a_right_law_are_uniform(sums: np.ndarray) -> None:
     random = np.random.default_rng(2)
     found = [ratio_p(rows(random.standard_normal(30), line()), sums) for _ in range(400)]
     assert kstest(found, "uniform").pvalue > 0.01
@@ -56,14 +56,14 @@ def test_heavy_tails_make_no_false_alarms() -> None:
     assert sum(p < 0.01 for p in found) <= binom.ppf(0.999, 1000, 0.01)
 
 
-def test_a_wave_too_quick_for_cumulated_sums_is_seen_among_waves() -> None:
+def test_a_fast_wave_is_found_by_waves_and_not_by_cumulated_sums() -> None:
     """Two periods over the range, without any noise: the part of all squares that sums see is then as small as that of noise."""
     wave = rows(np.sin(4.0 * np.pi * np.arange(30) / 29.0), line())
     assert ratio_p(wave, reached(cells(SPEED))) > 0.001
     assert ratio_p(wave, waves(SPEED)) < 1e-6
 
 
-def test_what_is_shared_within_round_trips_makes_no_false_alarms_over_what_varies_there() -> None:
+def test_errors_shared_within_round_trips_give_no_false_alarms() -> None:
     """Every round trip has a wave of its own along its way, as rough surfaces make it."""
     random, group, place = np.random.default_rng(4), np.repeat(np.arange(24), 6), np.tile(np.linspace(0.0, 1.0, 6), 24)
     found = []
@@ -81,7 +81,7 @@ def test_a_wave_that_round_trips_share_is_found() -> None:
     assert flipped_p(rows(white, line(np.repeat(np.geomspace(0.02, 1.0, 24), 6)), group), cells(place)) < 0.002
 
 
-def test_a_difference_of_directions_is_seen_by_the_even_part_alone() -> None:
+def test_a_difference_between_directions_shows_only_in_the_even_part() -> None:
     """What pushes forward and backward alike is odd in the direction of motion, and stays unseen by the odd part."""
     random, speed = np.random.default_rng(6), np.tile(np.geomspace(0.02, 1.0, 20), 2)
     turn, group = np.repeat([1.0, -1.0], 20), np.arange(40)

@@ -44,7 +44,7 @@ def test_a_right_law_is_not_called_wrong(law: str) -> None:
     assert alarms <= binom.ppf(0.999, 150, 0.01)
 
 
-def test_levels_that_wander_in_time_are_no_misfit_of_the_law() -> None:
+def test_drifting_levels_are_no_misfit_of_the_law() -> None:
     alarms = sum(bool(lack_of_fit(fit_law(data, law_named("coulomb-viscous")), place)[0])
                  for data, place in (points(RIGHT["coulomb-viscous"], seed, correlation=0.6) for seed in range(100)))
     assert alarms <= binom.ppf(0.999, 100, 0.02)
@@ -54,7 +54,7 @@ def test_levels_that_wander_in_time_are_no_misfit_of_the_law() -> None:
                                             (RIGHT["stribeck"] - 2.0 * np.geomspace(0.02, 1.0, TRIPS), "coulomb-viscous"),
                                             (RIGHT["coulomb-viscous"] + 0.6 * np.exp(-np.geomspace(0.02, 1.0, TRIPS) / 0.1),
                                              "coulomb-viscous")])
-def test_a_wrong_law_is_found_out_over_speed_and_the_band_holds_the_truth(truth: np.ndarray, law: str) -> None:
+def test_a_wrong_law_shows_over_speed_and_the_band_covers_the_truth(truth: np.ndarray, law: str) -> None:
     found = [fitted(law, points(truth, seed)[0]) for seed in range(10)]
     assert all(fit.lack_of_fit and fit.lack_of_fit[0].over == "speed" for fit in found)
     speed = np.geomspace(0.02, 1.0, TRIPS)
@@ -82,7 +82,7 @@ def test_size_and_place_are_those_of_the_bump() -> None:
     assert 0.15 < first.size < 0.4
 
 
-def test_a_wave_along_the_way_is_found_over_position() -> None:
+def test_a_wave_along_the_stroke_is_found_over_position() -> None:
     data, place = points(RIGHT["stribeck"], 4, wave=0.05)
     fit = fitted("stribeck", data, place)
     assert [one.over for one in fit.lack_of_fit] == ["position"]
@@ -90,7 +90,7 @@ def test_a_wave_along_the_way_is_found_over_position() -> None:
     assert not fitted("stribeck", data).lack_of_fit
 
 
-def test_what_all_round_trips_of_a_time_share_beyond_wandering_is_found() -> None:
+def test_a_shared_error_over_time_beyond_drift_is_found() -> None:
     """A run that was warmer than the others, in the middle."""
     found = [fitted("coulomb-viscous", points(RIGHT["coulomb-viscous"], seed, later=0.3)[0]) for seed in range(5)]
     assert all(fit.serial > 0.3 or "time" in {one.over for one in fit.lack_of_fit} for fit in found)
@@ -108,7 +108,7 @@ def test_replicates_that_agree_with_each_other_and_not_with_the_law_are_found() 
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 6])
-def test_wandering_levels_are_no_misfit_over_loads_that_were_measured_one_after_the_other(blocks: int) -> None:
+def test_drifting_levels_are_no_misfit_over_loads_measured_in_sequence(blocks: int) -> None:
     """So many round trips of a load, or of a speed, stand side by side in time."""
     alarms = 0
     for seed in range(80):
@@ -154,7 +154,7 @@ def test_few_speeds_of_uneven_numbers_are_judged_without_a_crash(counts: tuple[i
         assert (np.abs(fit.predict([0.05, 0.3, 1.0]) - [2.15, 3.4, 5.0]) < fit.band([0.05, 0.3, 1.0])).all()
 
 
-def test_what_speed_and_load_do_together_is_found_with_its_size() -> None:
+def test_an_interaction_of_speed_and_load_is_found_with_its_size() -> None:
     random = np.random.default_rng(2)
     k, m, _ = np.array(np.meshgrid(np.arange(6), np.arange(2), np.arange(4))).reshape(3, -1)
     order = random.permutation(len(k))

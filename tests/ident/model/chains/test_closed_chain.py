@@ -1,4 +1,4 @@
-"""Closed chains against independent numbers of the papers' mechanisms, and against laws of mechanics."""
+"""Closed chains against independent results for the papers' mechanisms, and against laws of mechanics."""
 
 import json
 import tomllib
@@ -47,14 +47,14 @@ def energy(m: Mechanism, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
 
 
 class TestThreeLoopChain:
-    """P0, Table 3. Numbers of absolute coordinates with 21 multipliers and of a spanning tree in Pinocchio."""
+    """P0, Table 3. References: absolute coordinates with 21 multipliers, and a spanning tree in Pinocchio."""
 
     ANGLES: ClassVar = {"1'": "phi_1p", "2'": "phi_2p", "1": "phi_1", "2": "phi_2", "3": "phi_3", "4": "phi_4"}
     FORCES: ClassVar = {"2I-1": "F_2p_from_1pp", "2II-4": "F_2p_from_4", "4-3": "F_3_from_4"}
 
     @pytest.fixture(params=["exact", "nominal"])
     def case(self, request, tmp_path):
-        """Both readings of the crank's base point; in the second nothing is quite closed when all angles are zero."""
+        """Both readings of the crank's base point; with the second reading the loops have small gaps at zero angles."""
         text = find_model("three-loop-chain").read_text(encoding="utf-8")
         if request.param == "nominal":
             assert "[-0.05, 0.0001, 0.0]" in text
@@ -86,7 +86,7 @@ class TestThreeLoopChain:
         np.testing.assert_allclose(closed_loads(m, motion).joints.tau[:, 1:], 0.0, atol=1e-10)
 
     def test_friction_of_the_crank(self):
-        """Eqs. 42 and 52 by hand at crank angles 0 and 1: a planar chain presses its pins only sideways."""
+        """Eqs. 42 and 52 by hand at crank angles 0 and 1: pins of a planar chain carry radial forces only."""
         m = load_mechanism("three-loop-chain")
         motion = close_loops(m, [[0.0], [1.0]], [[0.1], [0.1]])
         driving = closed_driving_torque(m, motion)
@@ -95,7 +95,7 @@ class TestThreeLoopChain:
         np.testing.assert_allclose(driving.tau[:, 0], [0.880992 + 0.128530, 0.888484 + 0.515121], atol=1e-6)
 
     @pytest.mark.parametrize(("crank", "fits"), [(1.579, True), (1.5795, False), (-2.540, True), (-2.5407, False), (3.0, False)])
-    def test_beyond_its_range_the_crank_is_refused_and_the_range_said(self, crank, fits):
+    def test_a_crank_angle_beyond_its_range_is_refused_and_the_message_states_the_range(self, crank, fits):
         m = load_mechanism("three-loop-chain")
         if fits:
             assert close_loops(m, [[crank]]).condition[0] > 100.0          # nearly stretched
@@ -107,7 +107,7 @@ class TestThreeLoopChain:
 
 
 class TestPlanar3PRR:
-    """P2, with numbers of P2's formulation and of a spanning tree in Pinocchio."""
+    """P2. References: the formulation of P2, and a spanning tree in Pinocchio."""
 
     @pytest.fixture
     def case(self):
@@ -132,9 +132,9 @@ class TestPlanar3PRR:
 
 
 def stewart(case: dict, folder: Path) -> Mechanism:
-    """The platform of a reference case, with its posture as q = 0: there the legs of the reference do not spin.
+    """Return the platform of a reference case; q = 0 is the posture of the reference, in which the legs do not spin.
 
-    Legs with mass are rods: the lower of 1.0 m from the base, the upper of 0.8 m from the platform.
+    Legs with mass are rods: the lower rod reaches 1.0 m from the base, the upper rod 0.8 m from the platform.
     """
     table = tomllib.loads(find_model("gough-stewart").read_text(encoding="utf-8"))
     degrees = {"paired66": ((-10, 10, 110, 130, 230, 250), (-50, 50, 70, 170, 190, 290)),
@@ -165,7 +165,7 @@ def stewart(case: dict, folder: Path) -> Mechanism:
 
 
 def about(axis: int, angle: float) -> np.ndarray:
-    """Rotation about a base axis."""
+    """Return the rotation about a base axis."""
     R, (j, k) = np.eye(3), ((1, 2), (2, 0), (0, 1))[axis]
     R[j, j] = R[k, k] = np.cos(angle)
     R[k, j], R[j, k] = np.sin(angle), -np.sin(angle)
@@ -180,7 +180,7 @@ def platform_motion(m: Mechanism, twist: np.ndarray) -> ClosedMotion:
 
 
 class TestGoughStewart:
-    """P4, section 5, by virtual work and by a fixed point of friction and reactions."""
+    """P4, section 5. References: virtual work, and a fixed-point iteration of friction and reactions."""
 
     CASES: ClassVar = json.loads((REFERENCE / "d_stewart.json").read_text(encoding="utf-8"))
     WRENCH = (0.5, 0.25, -0.75, 0.5, 1.0, 1.25)
@@ -201,7 +201,7 @@ class TestGoughStewart:
 
     def test_the_joint_angles_of_the_paper_are_singular_when_level(self):
         m = load_mechanism("gough-stewart-paper")
-        level = close_loops(m, [[0.05, 0.02, 0.1, 0.3, 0.0, 0.0]], known=range(6))      # anywhere, as long as level
+        level = close_loops(m, [[0.05, 0.02, 0.1, 0.3, 0.0, 0.0]], known=range(6))      # any level posture
         with pytest.raises(PostureError, match=r"singular: condition number \d\.\de\+1\d") as caught:
             closed_loads(m, level)
         assert caught.value.condition > 1e12
@@ -217,7 +217,7 @@ class TestGoughStewart:
         legs = close_loops(m, pose, known=range(6)).q[:, list(m.active)]
         np.testing.assert_allclose(close_loops(m, legs).q[:, :6], pose, rtol=0, atol=1e-11)
 
-    def test_friction_that_locks_the_platform_is_said(self, tmp_path):
+    def test_friction_that_locks_the_platform_is_refused(self, tmp_path):
         case = {**self.CASES[0], "Km": 5.0}
         m = stewart(case, tmp_path)
         with pytest.raises(InputError, match="locks itself"):
@@ -253,7 +253,7 @@ class TestEveryChain:
         np.testing.assert_allclose(power[2:-2], rate, rtol=0, atol=1e-6 * np.abs(power).max())
 
     def test_friction_never_gives_power(self, name):
-        """All power that the drives give beyond the ideal is what rubs, and rubbing only takes."""
+        """The power of the drives minus the frictionless power equals the friction power, which is never negative."""
         m = load_mechanism(name)
         _, motion = self.moving(m)
         lost = np.sum((closed_driving_torque(m, motion).tau - closed_loads(m, motion).tau) * motion.dq, axis=1)
@@ -272,7 +272,7 @@ class TestEveryChain:
     def test_turning_or_mirroring_everything_changes_no_torque_and_no_load(self, name, mirrored):
         m = load_mechanism(name)
         R = about(0, 0.7) @ about(1, -0.4) @ about(2, 1.1) @ np.diag([1.0, 1.0, -1.0 if mirrored else 1.0])
-        turns = (-1.0 if mirrored else 1.0) * R                # an axis of rotation does not turn round in a mirror
+        turns = (-1.0 if mirrored else 1.0) * R                # a rotation axis is an axial vector
         axis = np.where(m.prismatic[:, None], m.axis @ R.T, m.axis @ turns.T)
         closures = tuple(replace(closure, points=closure.points @ R.T, axis=turns @ closure.axis) for closure in m.closures)
         other = replace(m, axis=axis, origin=m.origin @ R.T, com=m.com @ R.T, inertia=R @ m.inertia @ R.T, gravity=R @ m.gravity,
@@ -296,7 +296,7 @@ class TestEveryChain:
         m = load_mechanism(name)
         assert closed_driving_torque(m, close_loops(m, np.zeros((0, len(m.active))))).tau.shape == (0, m.n)
 
-    def test_a_tree_s_function_does_not_answer_for_it(self, name):
+    def test_functions_of_a_tree_refuse_a_closed_chain(self, name):
         m = load_mechanism(name)
         rest = np.zeros((1, m.n))
         for function in (joint_loads, joint_wrenches, inverse_dynamics, mass_matrix):
@@ -307,7 +307,7 @@ class TestEveryChain:
 
 
 def spatial_loop(seed: int) -> Mechanism:
-    """Seven hinges with axes of all directions: two branches of three, closed by a pin, which turns in space as they move."""
+    """Seven hinges with axes in all directions: a pin closes two branches of three hinges, and the pin axis turns in space."""
     judge, rng = tree(seed, n=6), np.random.default_rng(seed)
     axis, point = rng.normal(size=3), rng.normal(scale=0.4, size=(2, 3))
     m = replace(judge, name="seven hinges", parent=(-1, 0, 1, -1, 3, 4), prismatic=np.zeros(6, dtype=bool),
@@ -318,7 +318,7 @@ def spatial_loop(seed: int) -> Mechanism:
 
 @pytest.mark.parametrize("seed", [0, 3, 4, 8])         # far from singular
 class TestSevenHinges:
-    """A pin closure with couples, whose axis turns: nothing of it shows in a planar chain."""
+    """A pin closure that transmits couples and has a turning axis; a planar chain tests neither."""
 
     def motion(self, seed: int) -> tuple[Mechanism, np.ndarray, ClosedMotion]:
         m, t = spatial_loop(seed), 1e-3 * np.arange(21)[:, None]
@@ -332,7 +332,7 @@ class TestSevenHinges:
         assert np.abs(motion.ddq[:, 1:]).max() > 0.1
 
     def test_cut_forces_leave_the_passive_joints_free(self, seed):
-        """Under them, couples too, the tree's hinges need no torque but the drive's, and the pin takes none about its axis."""
+        """Under cut forces and couples only the drive has a torque, and the pin has no moment about its axis."""
         m, _, motion = self.motion(seed)
         found = closed_loads(m, motion)
         scale = np.abs(found.moment).max()
@@ -351,8 +351,8 @@ class TestSevenHinges:
         np.testing.assert_allclose(power[2:-2], rate, rtol=0, atol=1e-6 * np.abs(power).max())
 
 
-def test_a_rigid_closure_carries_what_a_fixed_joint_carries(tmp_path):
-    """Two pendulums on one link, tied together rigidly, move as one body; force and moment at the tie are its weight."""
+def test_a_rigid_closure_has_the_loads_of_a_fixed_joint(tmp_path):
+    """Two rigidly tied pendulums on one link move as one body; force and moment at the tie balance the pendulum's weight."""
     arm = """schema = 1
 name = "tied"
 gravity = [0.0, 0.0, -10.0]
@@ -390,8 +390,8 @@ b = { link = "a", point = [1.0, 0.0, 0.0] }
     np.testing.assert_allclose(tie, [np.cos(0.4), 0.0, -np.sin(0.4)], atol=1e-12)
 
 
-def test_springs_of_a_closed_chain_are_felt_by_its_drive():
-    """Virtual work: at rest the crank feels each spring times how fast its joint turns with the crank."""
+def test_the_drive_torque_includes_springs_of_a_closed_chain():
+    """Virtual work: at rest the crank torque is the sum of spring torques times joint speed per crank speed."""
     free = replace(load_mechanism("three-loop-chain"), friction={})
     sprung = replace(free, springs={2: Spring(50.0, 0.3), 5: Spring(20.0)})
     motion = close_loops(free, [[0.4], [0.9]], [[0.1], [0.2]])
@@ -408,6 +408,6 @@ def test_closures_that_leave_a_joint_free_are_refused(tmp_path):
         close_loops(load_mechanism(tmp_path / "loose.toml"), [[0.1]])
 
 
-def test_a_wrong_number_of_known_joints_is_said():
+def test_a_wrong_number_of_known_joints_is_refused():
     with pytest.raises(InputError, match=r"q has shape \(1, 2\), three-loop-chain needs \(N, 1\) for the joints 1''"):
         close_loops(load_mechanism("three-loop-chain"), [[0.1, 0.2]])

@@ -1,4 +1,4 @@
-"""Which assembly of a closed chain is followed, against plane geometry."""
+"""Assembly branches of closed chains against plane geometry."""
 
 import numpy as np
 import pytest
@@ -15,20 +15,20 @@ Z = [0.0, 0.0, 1.0]
 
 
 def link(name: str, parent: str, origin: np.ndarray, tip: np.ndarray, driven: bool = False, **more: object) -> dict:
-    """A bar from its pin to `tip`, in one plane."""
+    """Return a planar bar from its pin to `tip`."""
     return {"name": name, "parent": parent, "type": "revolute", "axis": Z, "origin": [*map(float, origin), 0.0], "mass": 1.0,
             "com": [*map(float, 0.5 * tip), 0.0], "inertia": [1e-4, 1e-3, 1e-3, 0.0, 0.0, 0.0], "passive": not driven, **more}
 
 
 def pin(a: str, b: str, on_a: np.ndarray, on_b: np.ndarray, kind: str = "pin") -> dict:
-    """A closure between tips."""
+    """Return a pin closure between two tips."""
     axis = {"axis": Z} if kind == "pin" else {}
     return {"name": f"{a}-{b}", "type": kind, **axis, "a": {"link": a, "point": [*map(float, on_a), 0.0]},
             "b": {"link": b, "point": [*map(float, on_b), 0.0]}}
 
 
 def mechanism(folder, joints: list, loops: list, gravity=(0.0, -9.81, 0.0)) -> Mechanism:
-    """Written and read as a user would."""
+    """Write a mechanism file and load it, as a user does."""
     (folder / "m.toml").write_text(tomlkit.dumps({"schema": 1, "name": "m", "gravity": list(gravity), "joints": joints,
                                                   "loops": loops}), encoding="utf-8")
     return load_mechanism(folder / "m.toml")
@@ -39,7 +39,7 @@ def at(angle: float) -> np.ndarray:
 
 
 def meeting(a: np.ndarray, b: np.ndarray, from_a: float, from_b: float, side: float) -> np.ndarray:
-    """Where circles about a and b meet, on one side of the way from a to b."""
+    """Return the intersection of circles about a and b on one side of the line from a to b."""
     d = b - a
     length = np.hypot(*d)
     along = (length**2 + from_a**2 - from_b**2) / (2.0 * length)
@@ -47,7 +47,7 @@ def meeting(a: np.ndarray, b: np.ndarray, from_a: float, from_b: float, side: fl
 
 
 def slider_crank(folder, crank: float, rod: float, start: float = np.pi / 3, scale: float = 1.0) -> tuple[Mechanism, float]:
-    """Driven by its slider; the crank stands at `start` where all positions are zero."""
+    """Return a slider-crank driven by its slider; the crank angle is `start` at zero positions."""
     tip = scale * crank * at(start)
     x = tip[0] + np.sqrt((scale * rod) ** 2 - tip[1] ** 2)
     end = np.array([x, 0.0]) - tip
@@ -57,8 +57,8 @@ def slider_crank(folder, crank: float, rod: float, start: float = np.pi / 3, sca
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
-def test_a_slider_drives_its_crank_to_the_dead_centres_and_no_further(scale, tmp_path):
-    """At any size: the crank 10 with a rod of 30, in mm, m and hundreds of m."""
+def test_a_slider_drives_its_crank_up_to_the_dead_centres_only(scale, tmp_path):
+    """Crank of 10 and rod of 30, in units of mm, m and hundreds of m."""
     r, rod = 10.0, 30.0
     m, start = slider_crank(tmp_path, r, rod, scale=scale)
     x = scale * np.array([20.0001, 20.01, 21.0, 25.0, 30.0, 35.0, 39.0, 39.99, 39.9999])
@@ -72,7 +72,7 @@ def test_a_slider_drives_its_crank_to_the_dead_centres_and_no_further(scale, tmp
 
 
 def five_bar(folder) -> tuple[Mechanism, float]:
-    """Two cranks of 1 m, 1.2 m apart, and two couplers of 1.3 m, as wide open as can be."""
+    """Return a five-bar: two cranks of 1 m, 1.2 m apart, and two couplers of 1.3 m, in the open assembly."""
     base = np.array([1.2, 0.0])
     left, right = at(2.0), base + at(1.1)
     top = meeting(left, right, 1.3, 1.3, 1.0)
@@ -81,15 +81,15 @@ def five_bar(folder) -> tuple[Mechanism, float]:
                      [pin("b", "d", top - left, top - right)]), 1.0
 
 
-def test_a_five_bar_keeps_its_side_or_is_refused(tmp_path):
-    """Hundreds of postures at once: each either on the side it started from with a way there, or refused by itself."""
+def test_a_five_bar_stays_on_its_branch_or_is_refused(tmp_path):
+    """A batch of hundreds of postures: each stays on its branch with a regular path to it, or is refused."""
     m, side = five_bar(tmp_path)
     base = np.array([1.2, 0.0])
     wanted = np.random.default_rng(3).uniform(-2.2, 2.2, (300, 2))
     ways = np.linspace(0.0, 1.0, 4001)[:, None, None] * wanted
     left = np.stack((np.cos(2.0 + ways[..., 0]), np.sin(2.0 + ways[..., 0])), -1)
     right = base + np.stack((np.cos(1.1 + ways[..., 1]), np.sin(1.1 + ways[..., 1])), -1)
-    apart = np.linalg.norm(right - left, axis=2)                # couplers stretched at 2.6, folded at 0
+    apart = np.linalg.norm(right - left, axis=2)                # couplers are stretched at 2.6 m and folded at 0
     clear = (apart.max(axis=0) < 2.59) & (apart.min(axis=0) > 0.02)
     shut = (apart.max(axis=0) > 2.601)
     assert 50 < clear.sum() < 250
@@ -113,7 +113,7 @@ def test_a_posture_does_not_depend_on_its_batch(tmp_path):
 
 
 def four_bar(folder, rocker: float, gravity=(0.0, -9.81, 0.0), cut: str = "top", kind: str = "pin", **more) -> Mechanism:
-    """Crank of 1 m at 60 degrees, coupler of 2 m, base of 2 m; cut at the coupler's end or at its beginning."""
+    """Return a four-bar: crank of 1 m at 60 degrees, coupler of 2 m, base of 2 m; cut at either end of the coupler."""
     base, tip = np.array([2.0, 0.0]), at(np.pi / 3)
     top = meeting(tip, base, 2.0, rocker, 1.0)
     crank = link("crank", "ground", np.zeros(2), tip, True, **more)
@@ -126,7 +126,7 @@ def four_bar(folder, rocker: float, gravity=(0.0, -9.81, 0.0), cut: str = "top",
 
 @pytest.mark.parametrize("rocker", [1.01, 1.0001])
 def test_a_nearly_parallel_four_bar_turns_all_round(rocker, tmp_path):
-    """Its branches come as near as its bars are nearly equal; the side of the coupler never changes."""
+    """With nearly equal bars the two branches come close; the coupler stays on its side."""
     m = four_bar(tmp_path, rocker)
     crank = np.linspace(-2.0 * np.pi, 2.0 * np.pi, 33)
     motion = close_loops(m, crank[:, None])
@@ -137,8 +137,8 @@ def test_a_nearly_parallel_four_bar_turns_all_round(rocker, tmp_path):
         np.testing.assert_allclose(base + rocker * at(np.arctan2(start[1], start[0]) + found[2]), top, rtol=0, atol=1e-8)
 
 
-def test_where_branches_meet_the_way_ends(tmp_path):
-    """An exact parallelogram may fold over when it lies flat: at 120 degrees from where it stands, and 60 back."""
+def test_a_path_ends_where_branches_meet(tmp_path):
+    """An exact parallelogram can change its branch when it is flat: 120 degrees forward and 60 degrees back from its start."""
     m = four_bar(tmp_path, 1.0)
     with pytest.raises(PostureError, match="branches meet") as caught:
         close_loops(m, [[0.5], [3.0]])
@@ -146,7 +146,7 @@ def test_where_branches_meet_the_way_ends(tmp_path):
 
 
 def six_bar(folder, first: str, second: str) -> Mechanism:
-    """A four-bar whose rocker drives a second rocker by a second coupler; either loop cut at its coupler's end or beginning."""
+    """Return a four-bar whose rocker drives a second rocker by a second coupler; each loop is cut at either coupler end."""
     ground, crank, rocker, far = np.zeros(2), at(np.pi / 3), np.array([2.0, 0.0]), np.array([4.0, 0.0])
     top = meeting(crank, rocker, 2.0, 1.5, 1.0)
     end = meeting(top, far, 1.7, 1.4, 1.0)
@@ -167,20 +167,20 @@ def six_bar(folder, first: str, second: str) -> Mechanism:
 
 
 class TestOverconstrained:
-    """A planar chain of pins carries what acts across its plane on two ways; how they share is not told."""
+    """A planar chain of pins has two load paths for forces across its plane; their shares are not determined."""
 
     def loads(self, m: Mechanism):
         motion = close_loops(m, [[0.2], [0.9]], [[1.0], [-2.0]], [[3.0], [1.0]])
         return motion, closed_loads(m, motion)
 
-    def test_in_its_plane_all_is_told_and_no_cut_matters(self, tmp_path):
+    def test_loads_in_the_plane_are_determined_and_do_not_depend_on_the_cut(self, tmp_path):
         (_, one), (_, other) = (self.loads(four_bar(tmp_path, 1.5, cut=cut)) for cut in ("top", "tip"))
         np.testing.assert_allclose(one.tau[:, 0], other.tau[:, 0], rtol=1e-10)
         for key in ("radial", "axial", "bending", "torque"):
             np.testing.assert_allclose(one.joints.get(key)[:, 0], other.joints.get(key)[:, 0], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(one.joints.radial[:, 2], other.joints.radial[:, 1], rtol=1e-9)      # the rocker's
+        np.testing.assert_allclose(one.joints.radial[:, 2], other.joints.radial[:, 1], rtol=1e-9)      # radial load of the rocker
 
-    def test_across_its_plane_what_depends_on_the_cut_is_not_told(self, tmp_path):
+    def test_undetermined_loads_across_the_plane_are_nan(self, tmp_path):
         for cut in ("top", "tip"):
             _, found = self.loads(four_bar(tmp_path, 1.5, (0.0, -5.0, -9.81), cut))
             assert np.isfinite(found.tau).all()
@@ -194,7 +194,7 @@ class TestOverconstrained:
             np.testing.assert_allclose(found.joints.radial, flat.joints.radial, rtol=1e-9)
 
     def test_a_coupler_between_a_universal_and_a_ball_joint_shares_its_weight(self, tmp_path):
-        """Nothing is there twice: its ends carry half of it each, and the rest their own link."""
+        """No constraint is redundant: each end carries half the weight of the coupler, and the weight of its own link."""
         base, tip = np.array([2.0, 0.0]), at(np.pi / 3)
         top = meeting(tip, base, 2.0, 1.5, 1.0)
         along = (top - tip) / 2.0
@@ -209,8 +209,8 @@ class TestOverconstrained:
         np.testing.assert_allclose(found.force[:, 0, 2], 5.0, rtol=1e-9)
 
     @pytest.mark.parametrize("cuts", [("top", "top"), ("top", "tip"), ("tip", "top"), ("tip", "tip")], ids="-".join)
-    def test_a_load_on_one_loop_is_shared_with_the_next_wherever_they_are_cut(self, tmp_path, cuts):
-        """Two loops on one rocker: how much of a force across the far one reaches the crank depends on every stiffness."""
+    def test_a_load_on_one_loop_makes_loads_of_the_next_loop_nan_for_every_cut(self, tmp_path, cuts):
+        """Two loops on one rocker: the share of a transverse force that reaches the crank depends on every stiffness."""
         m = six_bar(tmp_path, *cuts)
         motion = close_loops(m, [[0.2]], [[1.0]])
         across = np.zeros((1, m.n, 6))
@@ -222,28 +222,29 @@ class TestOverconstrained:
         assert np.isnan(pressed.joints.axial).all()
         assert np.isnan(pressed.joints.bending).all()
 
-    def test_friction_of_such_loads_is_refused(self, tmp_path):
+    def test_friction_of_loads_that_are_nan_is_refused(self, tmp_path):
         rubbing = {"bearing": {"pin_radius": 0.02, "friction_arm": 0.01, "bending_arm": 0.05},
                    "friction": {"law": "coulomb-viscous", "load": "normal", "coulomb_coefficient": 0.1, "viscous": 0.0}}
         tilted = four_bar(tmp_path, 1.5, (0.0, -5.0, -9.81), **rubbing)
         motion, _ = self.loads(tilted)
-        with pytest.raises(InputError, match=r"friction of crank goes with are not determined.*overconstrained"):
+        with pytest.raises(InputError, match=r"friction of crank depends on loads that rigid-body mechanics does not "
+                                             r"determine.*overconstrained"):
             closed_driving_torque(tilted, motion)
         upright = four_bar(tmp_path, 1.5, **rubbing)
         assert np.isfinite(closed_driving_torque(upright, self.loads(upright)[0]).tau).all()
 
 
-def test_more_known_joints_than_freedoms_are_refused(tmp_path):
+def test_more_known_joints_than_degrees_of_freedom_are_refused(tmp_path):
     m = four_bar(tmp_path, 1.5)
     with pytest.raises(InputError, match=r"crank, rocker cannot move independently: .* leave 1 degree\(s\) of freedom, 2"):
         close_loops(m, [[0.1, 0.1]], known=[0, 2])
     for known in ([0, 0], [7], [-1]):
-        with pytest.raises(InputError, match="each once"):
+        with pytest.raises(InputError, match="each at most once"):
             close_loops(m, np.zeros((1, len(known))), known=known)
 
 
-def test_a_posture_out_of_all_reason_is_refused_at_once(tmp_path):
-    with pytest.raises(InputError, match=r"crank = 1e\+200 rad is further than a chain is followed, 1e\+03"):
+def test_a_posture_beyond_the_range_of_a_search_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"crank = 1e\+200 rad is beyond the range in which a chain is followed, 1e\+03"):
         close_loops(four_bar(tmp_path, 1.5), [[1e200]])
 
 

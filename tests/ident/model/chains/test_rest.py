@@ -1,4 +1,4 @@
-"""Postures at rest of elastic closed chains: MuJoCo, virtual work and the rigid chain judge."""
+"""Postures at rest of elastic closed chains against MuJoCo, virtual work and the rigid chain."""
 
 from dataclasses import replace
 
@@ -28,8 +28,8 @@ def robot() -> Mechanism:
     return load_mechanism("flexible-parallel")
 
 
-def test_its_drives_and_springs_tell_its_posture(robot):
-    """Three drives and 21 springs are the 24 degrees of freedom; locked, they are three translations."""
+def test_drives_and_springs_determine_the_posture(robot):
+    """Three drives and 21 springs are the 24 degrees of freedom; with locked springs three translations remain."""
     known = telling_joints(robot)
     assert known == tuple(sorted((*robot.active, *robot.springs)))
     assert len(known) == robot.n - 15
@@ -40,8 +40,8 @@ def test_its_drives_and_springs_tell_its_posture(robot):
     assert np.abs(platform[:3]).min() > 1e-3
 
 
-def test_mujoco_comes_to_rest_there(robot):
-    """Damped until it stands, the drives too heavy to move: the stiffer its closures, the nearer."""
+def test_mujoco_comes_to_rest_in_the_same_posture(robot):
+    """MuJoCo with damping and heavy drives comes to rest; the difference decreases with stiffer closures."""
     robot = judged("flexible-parallel")
     found = equilibrium(robot, DRIVES)
     assert np.abs(gap(robot, kinematics(robot, found[None]))).max() < 1e-12
@@ -65,8 +65,8 @@ def test_mujoco_comes_to_rest_there(robot):
     assert np.linalg.norm(start[:3] - found[:3]) > 5e-3
 
 
-def test_its_energy_is_least_there(robot):
-    """Of all closed postures with the same drives, a thousand random ones nearby."""
+def test_the_posture_at_rest_has_the_least_energy(robot):
+    """Comparison with random closed postures nearby that have the same drive positions."""
     found, known = equilibrium(robot, DRIVES), telling_joints(robot)
     rng = np.random.default_rng(0)
     near = np.repeat(found[None, known], 200, axis=0)
@@ -77,8 +77,8 @@ def test_its_energy_is_least_there(robot):
     assert (energy[1:] > energy[0]).all()
 
 
-def test_torques_hold_it_by_virtual_work(robot):
-    """A drive that gives way at rest lets the energy change by its torque."""
+def test_holding_torques_are_derivatives_of_the_energy(robot):
+    """The holding torque of a drive is the derivative of the energy at rest with respect to its position."""
     posture, driving = drive(robot, DRIVES, np.zeros(3), np.zeros(3))
     h = 1e-4
     for k, j in enumerate(robot.active):
@@ -89,8 +89,8 @@ def test_torques_hold_it_by_virtual_work(robot):
     np.testing.assert_array_equal(posture, equilibrium(robot, DRIVES))
 
 
-def test_stiff_springs_make_it_the_rigid_robot(robot):
-    """Deflection falls as one over stiffness, towards the posture whose springs are locked."""
+def test_deflection_vanishes_with_stiff_springs(robot):
+    """The deflection from the posture with locked springs is inversely proportional to stiffness."""
     locked = close_loops(robot, [[*DRIVES, *np.zeros(21)]], known=(*robot.active, *robot.springs)).q[0, :3]
     beams = {j: Spring(1e9) for j in robot.springs}
     away = [np.linalg.norm(equilibrium(replace(robot, springs={**beams, **{j: Spring(K) for j in robot.springs
@@ -100,14 +100,14 @@ def test_stiff_springs_make_it_the_rigid_robot(robot):
     assert away[-1] < 1e-5
 
 
-def test_what_springs_do_not_hold_is_named(robot):
+def test_a_joint_that_no_spring_holds_is_named(robot):
     loose = {j: Spring(0.0) for j in robot.springs}
-    with pytest.raises(InputError, match=r"at rest joint .* is held by nothing"):
+    with pytest.raises(InputError, match=r"at rest joint .* has nothing that holds it"):
         equilibrium(replace(robot, springs=loose, gravity=np.zeros(3)), np.zeros(3))
 
 
-def test_where_more_joints_have_springs_than_may_move_the_others_follow():
-    """The three-loop chain with one loop open, all its passive joints sprung: two more freedoms than the crank's."""
+def test_surplus_elastic_joints_follow_the_loops():
+    """Three-loop chain with one open loop and springs in all passive joints: two degrees of freedom besides the crank."""
     m = load_mechanism("three-loop-chain")
     open_chain = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.5)))
     assert len(telling_joints(open_chain)) == 3
@@ -115,12 +115,12 @@ def test_where_more_joints_have_springs_than_may_move_the_others_follow():
     assert np.abs(gap(open_chain, kinematics(open_chain, q[None]))).max() < 1e-12
     held = prescribed_motion(open_chain, lambda t: np.array([0.3, 0.0, 0.0])[:, None, None] * np.ones((1, len(t), 1)), [0.0, 2.0])
     np.testing.assert_allclose(held.q, [q, q], rtol=0, atol=1e-10)
-    with pytest.raises(PostureError, match=r"only 4 of 6 joints .*: a closure is missing, one of them has a drive, or"):
+    with pytest.raises(PostureError, match=r"only 4 of 6 joints .*: a closure is missing, one of these joints has a drive, or"):
         equilibrium(replace(open_chain, springs={3: Spring(20.0)}), [0.3])
 
 
-def test_drives_that_move_take_the_chain_with_them(robot):
-    """A state to start from: springs do not move yet, and the loops stay closed."""
+def test_moving_drives_set_the_velocities_of_the_chain(robot):
+    """Initial state: springs do not move yet, and the velocities keep the loops closed."""
     speed = np.array([0.5, 0.0, -0.3])
     q, dq = set_off(robot, DRIVES, speed)
     np.testing.assert_array_equal(dq[list(robot.active)], speed)
@@ -129,8 +129,9 @@ def test_drives_that_move_take_the_chain_with_them(robot):
     np.testing.assert_allclose(moved[0] - moved[1], 0.0, rtol=0, atol=1e-11)
 
 
-def test_what_the_drives_alone_do_not_tell_is_said(robot):
-    with pytest.raises(PostureError, match="elastic joints, spring1 for one, are free: equilibrium finds where they rest"):
+def test_elastic_joints_that_the_drives_do_not_determine_are_named(robot):
+    with pytest.raises(PostureError, match=r"elastic joints \(for example spring1\) are free; use equilibrium for their rest "
+                                           r"posture"):
         close_loops(robot, [DRIVES])
-    with pytest.raises(InputError, match="has passive joints, spring1 for one, which swing when it moves"):
+    with pytest.raises(InputError, match=r"has passive joints \(for example spring1\) that swing when the mechanism moves"):
         drive(robot, DRIVES, np.ones(3), np.zeros(3))

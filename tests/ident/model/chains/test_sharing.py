@@ -1,4 +1,4 @@
-"""A planar machine that lies flat: its joints share its weight as if all were equally stiff."""
+"""A horizontal planar machine, whose joints share its weight as if all joints were equally stiff."""
 
 import tomllib
 from dataclasses import replace
@@ -22,14 +22,14 @@ Q = np.array([[0.002, -0.001, 0.001]])
 
 
 def flat(**changes: Any) -> Mechanism:
-    """The 3-PRR whose platform lies on nothing, with gravity across its plane."""
+    """Return the 3-PRR with gravity across its plane and without a support of the platform."""
     table = tomllib.loads(PATH.read_text(encoding="utf-8"))
     table["joints"][0]["type"] = "free"
     return mechanism_from_table({**table, "gravity": [0.0, 0.0, -9.81], **changes}, PATH)
 
 
-def test_wrenches_are_the_least_that_balance() -> None:
-    """By squares over all joints, of the equations of each body, apart from the model layer's closures."""
+def test_shared_wrenches_are_the_least_squares_solution() -> None:
+    """Least squares over all joints of the balance of each body, set up without the closures of the model."""
     m = flat(sharing="equal")
     motion = close_loops(m, Q)
     pose, found = kinematics(replace(m, closures=()), motion.q), closed_loads(m, motion)
@@ -66,8 +66,8 @@ def test_wrenches_are_the_least_that_balance() -> None:
     assert carried == pytest.approx(9.81 * m.mass.sum())
 
 
-def test_the_rule_is_to_be_asked_for() -> None:
-    """Without it loads are nan; with it the normal load of the sliders is that of their forces and moments."""
+def test_undetermined_loads_are_shared_only_on_request() -> None:
+    """By default loads are nan; with sharing = "equal" the sliders' normal load follows from their forces and moments."""
     loads = joint_loads(driven_joints(flat()), Q)
     assert np.isnan(loads.normal).all()
     shared = joint_loads(driven_joints(flat(sharing="equal")), Q)

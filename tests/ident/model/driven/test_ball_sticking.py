@@ -1,4 +1,4 @@
-"""Spherical and universal joints that stick, break loose and stop, by closed forms of a body that hangs on one."""
+"""Spherical and universal joints that stick, break loose and stop, against closed forms for a hanging body."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -48,9 +48,9 @@ def let_go(m: Mechanism, speed: list[float], t: np.ndarray):
 
 
 @pytest.mark.parametrize("kind", ["spherical", "universal"])
-def test_below_its_level_it_rests_and_above_it_swings_to_the_other_side(kind: str, hung: Callable[..., Mechanism]) -> None:
-    """The weight acts 10 mm beside the joint; friction holds it where its arm is more. With 9.9 mm it swings about where both are
-    alike, 0.5 mrad away, until it stops at twice that after half a period.
+def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(kind: str, hung: Callable[..., Mechanism]) -> None:
+    """The weight acts 10 mm beside the joint. A larger friction arm holds the weight. With a friction arm of 9.9 mm the body
+    swings about the posture where both arms are equal, 0.5 mrad away, and stops at twice this angle after half a period.
     """
     t = np.linspace(0.0, 10.0, 11)
     held = let_go(hung(0.0101, kind=kind), [0.0] * (3 if kind == "spherical" else 2), t)
@@ -65,8 +65,8 @@ def test_below_its_level_it_rests_and_above_it_swings_to_the_other_side(kind: st
     assert np.abs(found.q[-1] - found.q[2]).max() < 1e-9
 
 
-def test_it_breaks_loose_when_the_load_passes_its_level(hung: Callable[..., Mechanism]) -> None:
-    """A drive carries 1 kg aside, 3 kg press on the joint: loose at three times the friction arm, whatever the direction."""
+def test_a_ball_joint_breaks_loose_at_its_break_away_moment(hung: Callable[..., Mechanism]) -> None:
+    """A drive moves 1 kg sideways while 3 kg load the joint: the joint breaks loose at three friction arms, in any direction."""
     m, speed, arm = hung(0.01, aside=0.0, more=WEIGHT), 0.01, 0.01
     way = lambda t: np.stack((speed * t, np.full(len(t), speed), np.zeros(len(t))))[..., None]      # noqa: E731
     motion = prescribed_motion(m, way, np.linspace(0.0, 4.0, 41), np.zeros(4), [0.0, 0.0, 0.0, speed])
@@ -77,7 +77,7 @@ def test_it_breaks_loose_when_the_load_passes_its_level(hung: Callable[..., Mech
     assert np.abs(motion.q[-1, :3]).max() > 1e-3
 
 
-def test_thrown_it_swings_out_and_rests_with_energy_in_balance(hung: Callable[..., Mechanism]) -> None:
+def test_a_swinging_ball_joint_comes_to_rest_with_energy_in_balance(hung: Callable[..., Mechanism]) -> None:
     m, t = hung(0.0101), np.linspace(0.0, 10.0, 101)
     motion = let_go(m, [1.0, -0.7, 2.0], t)
     (event,) = motion.events

@@ -16,11 +16,11 @@ from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 
-MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # and how far its drives go here
+MACHINES = {"planar-3-prr": 0.03, "three-loop-chain": 1.0, "gough-stewart": 0.08}       # range of the drives in these tests
 
 
 def motions(driven: Mechanism, far: float, count: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random states in reach, well away from singular postures."""
+    """Return random reachable states, well away from singular postures."""
     rng = np.random.default_rng(3)
     q, dq, ddq = rng.uniform(-far, far, (count, driven.n)), rng.normal(size=(count, driven.n)), rng.normal(size=(count, driven.n))
     near = driven.chain.condition(q, q) < 60.0
@@ -29,8 +29,8 @@ def motions(driven: Mechanism, far: float, count: int = 40) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
-def test_drives_feel_what_the_whole_chain_asks_of_them(name: str, far: float) -> None:
-    """By virtual work, against the cut-joint forces of `closed_loads`."""
+def test_drive_torques_equal_those_of_the_whole_chain(name: str, far: float) -> None:
+    """Virtual work against the cut-joint forces of `closed_loads`."""
     whole = load_mechanism(name)
     driven, drives = driven_joints(whole), list(whole.active)
     q, dq, ddq = motions(driven, far)
@@ -42,8 +42,8 @@ def test_drives_feel_what_the_whole_chain_asks_of_them(name: str, far: float) ->
         np.testing.assert_allclose(found.get(load), loads.joints.get(load)[:, drives], rtol=1e-8, atol=1e-8)
 
 
-def test_sliders_of_the_planar_machine_carry_what_another_computation_says() -> None:
-    """Normal forces and driving forces of an independent solution by multipliers; accelerations from its speeds' splines."""
+def test_slider_loads_of_the_planar_machine_agree_with_an_independent_computation() -> None:
+    """Reference: normal and driving forces of an independent multiplier solution, accelerations from splines of its speeds."""
     driven, table = driven_joints(load_mechanism("planar-3-prr")), pd.read_csv(DATA / "reference" / "e_3prr.csv")
     rest = np.array([-0.385657137141714, -0.346576560118759, 0.385657137141714])
     q, dq = table[["x1", "x2", "x3"]].to_numpy() - rest, table[["v1", "v2", "v3"]].to_numpy()
@@ -60,7 +60,7 @@ def test_sliders_of_the_planar_machine_carry_what_another_computation_says() -> 
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
-def test_inertia_that_drives_feel_is_that_of_a_body(name: str, far: float) -> None:
+def test_mass_matrix_of_the_drives_is_symmetric_positive_and_consistent(name: str, far: float) -> None:
     driven = driven_joints(load_mechanism(name))
     q, dq, ddq = motions(driven, far, 20)
     M = mass_matrix(driven, q)
@@ -70,14 +70,14 @@ def test_inertia_that_drives_feel_is_that_of_a_body(name: str, far: float) -> No
     np.testing.assert_allclose(force, np.einsum("nij,nj->ni", M, ddq), rtol=1e-7, atol=1e-7)
 
 
-def test_gravity_and_bearings_are_those_of_the_drives() -> None:
+def test_gravity_and_bearings_come_from_the_driven_mechanism() -> None:
     driven = driven_joints(load_mechanism("planar-3-prr"))
     assert (np.abs(inverse_dynamics(driven.weightless, np.zeros((1, 3)))) < 1e-12).all()
     bare = replace(driven, bearings=(None, *driven.bearings[1:]))
     assert np.isnan(joint_loads(bare, np.zeros((1, 3))).normal).tolist() == [[True, False, False]]
 
 
-def test_out_of_reach_is_named_and_has_no_condition() -> None:
+def test_a_posture_out_of_reach_is_refused_and_has_an_infinite_condition_number() -> None:
     driven = driven_joints(load_mechanism("planar-3-prr"))
     far = np.array([[0.3, -0.3, 0.0]])
     assert np.isinf(driven.chain.condition(np.zeros((1, 3)), far)).all()
@@ -85,7 +85,7 @@ def test_out_of_reach_is_named_and_has_no_condition() -> None:
         inverse_dynamics(driven, far)
 
 
-def test_condition_of_a_way_is_that_of_its_worst_place() -> None:
+def test_condition_number_of_a_path_is_the_greatest_along_it() -> None:
     driven = driven_joints(load_mechanism("three-loop-chain"))
     ends = np.array([[1.4]])
     along = driven.chain.condition(np.zeros((1, 1)), ends)
@@ -93,7 +93,7 @@ def test_condition_of_a_way_is_that_of_its_worst_place() -> None:
     assert along > 2.0 * driven.chain.condition(np.zeros((1, 1)), np.zeros((1, 1)))
 
 
-def test_what_speaks_of_a_tree_refuses_it() -> None:
+def test_functions_of_a_tree_refuse_driven_joints() -> None:
     driven = driven_joints(load_mechanism("planar-3-prr"))
     q = np.zeros((1, 3))
     with pytest.raises(ModelError, match="slider1, slider2, slider3 drive a closed chain"):
@@ -101,7 +101,7 @@ def test_what_speaks_of_a_tree_refuses_it() -> None:
     assert joint_origins(driven, q).shape == (1, driven.chain.whole.n + 1, 3)
 
 
-def test_models_differ_by_masses_and_by_loops() -> None:
+def test_models_with_other_masses_or_loops_have_other_dynamics() -> None:
     whole = load_mechanism("planar-3-prr")
     driven = driven_joints(whole)
     assert same_dynamics(driven, driven_joints(load_mechanism("planar-3-prr")))
@@ -120,6 +120,7 @@ def test_drives_that_do_not_determine_the_posture(passive: tuple[int, ...], word
         driven_joints(replace(load_mechanism("planar-3-prr"), passive=passive))
 
 
-def test_a_chain_with_elastic_joints_is_no_arm() -> None:
-    with pytest.raises(InputError, match=r"elastic joints, spring1 for one, move by themselves.*stribeck loads and simulate"):
+def test_driven_joints_refuse_a_chain_with_free_elastic_joints() -> None:
+    with pytest.raises(InputError, match=r"elastic joints \(for example spring1\) move by themselves.*stribeck loads and "
+                                         r"simulate"):
         driven_joints(load_mechanism("flexible-parallel"))

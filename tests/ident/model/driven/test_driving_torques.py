@@ -34,13 +34,13 @@ def rubbing(tree: Mechanism, law: str) -> Mechanism:
 
 
 def wanted(t: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
-    """All joints at 0.2 rad/s² from rest (P0, Table 2)."""
+    """Return the motion with 0.2 rad/s² of all joints from rest (P0, Table 2)."""
     one = np.ones((len(t), n))
     return 0.1 * t[:, None] ** 2 * one, 0.2 * t[:, None] * one, 0.2 * one
 
 
 class TestFiveAxisTree:
-    """P0, Table 2; numbers of Pinocchio, which agree with MuJoCo and the explicit equations to 1e-13."""
+    """P0, Table 2. Reference: Pinocchio, which agrees with MuJoCo and the explicit equations to 1e-13."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -73,7 +73,7 @@ class TestFiveAxisTree:
 
 
 class TestSimulation:
-    def test_the_driving_torques_make_the_wanted_motion(self, tree):
+    def test_the_driving_torques_produce_the_requested_motion(self, tree):
         """Without friction."""
         smooth, t = replace(tree, friction={}), np.linspace(0.0, 4.0, 41)
 
@@ -84,7 +84,7 @@ class TestSimulation:
         np.testing.assert_allclose(q, wanted(t, 5)[0], rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
-    def test_with_friction_too(self, tree, law):
+    def test_the_driving_torques_with_friction_produce_the_requested_motion(self, tree, law):
         m = rubbing(tree, law)
         t = np.linspace(0.5, 1.5, 51)
         start = wanted(t[:1], 5)
@@ -93,7 +93,7 @@ class TestSimulation:
         np.testing.assert_allclose(dq, wanted(t, 5)[1], rtol=0, atol=1e-5)
 
     def test_friction_never_adds_energy(self, tree):
-        """Coasting in the plane, where gravity does no work: kinetic energy only falls, as fast as friction takes it."""
+        """Coasting in the plane without work of gravity: kinetic energy decreases by the friction power."""
         from stribeck.ident.model.dynamics import mass_matrix
 
         m, t = rubbing(tree, "coulomb-viscous"), np.linspace(0.0, 0.5, 51)
@@ -116,7 +116,7 @@ class TestSimulation:
         np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
 
     def test_a_spring_with_dry_friction_loses_the_same_amplitude_every_half_swing(self):
-        """Half cosines about +-C/K, which turn where K |q| > C and stay where it is not, whatever the steps."""
+        """Half cosines about +-C/K: the joint turns back if K |q| > C and stays otherwise, for any sampling of the times."""
         K, C, J = 40.0, 1.0, 0.6
         m = replace(one_joint(), gravity=np.zeros(3), passive=(0,), springs={0: Spring(K)}, friction={0: dry(C)})
         half = np.pi * np.sqrt(J / K)
@@ -127,11 +127,11 @@ class TestSimulation:
         amplitude = 0.23 - (2.0 * number + 1.0) * C / K
         exact = np.where(number < 5, middle + (-1.0) ** number * amplitude * np.cos(np.pi * (t / half - number)), 0.02)
         np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
-        assert (dq[t > 5.0 * half, 0] == 0.0).all()          # K |q| = 0.8 < C: it stays
+        assert (dq[t > 5.0 * half, 0] == 0.0).all()          # K |q| = 0.8 < C: the joint stays
 
     @pytest.mark.parametrize("step", [0.01, 0.13, 1.0])
-    def test_a_joint_sticks_until_its_level_and_then_slides(self, step):
-        """Under a torque that grows 1 N·m/s it breaks loose at t = 1.5 s, and needs no small steps for it."""
+    def test_a_joint_sticks_below_its_break_away_torque_and_then_slides(self, step):
+        """Under a torque that grows by 1 N·m/s the joint breaks loose at t = 1.5 s; no small steps are needed."""
         J = 0.6
         m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.5)})
         t = np.arange(0.0, 3.0 + step / 2, step)
@@ -141,7 +141,7 @@ class TestSimulation:
         np.testing.assert_allclose(dq[t > 1.5, 0], (t[t > 1.5] - 1.5) ** 2 / 2.0 / J, rtol=0, atol=1e-8)
 
     def test_stick_and_slip(self):
-        """A rod pulled slowly through a spring rests, breaks loose at its static level and jumps; steps half as long agree."""
+        """A rod pulled slowly by a spring rests, breaks loose at its static level and jumps; steps half as long agree."""
         law = {"coulomb": 0.5, "static": 1.5, "stribeck_velocity": 0.1, "viscous": 0.0}
         m = replace(one_joint(), gravity=np.zeros(3), friction={0: JointFriction("stribeck", "none", law)})
         jumps = []
@@ -154,7 +154,7 @@ class TestSimulation:
             assert (dq[rests] == 0.0).all()
             assert np.ptp(q[rests]) == 0.0
         assert jumps[0] == pytest.approx(jumps[1], abs=1e-5)
-        assert 0.2 < jumps[1] < 0.35           # 2 (static - coulomb) / K without damping by the law, and what the hand pulled on
+        assert 0.2 < jumps[1] < 0.35           # 2 (static - coulomb) / K without viscous friction, plus the pulled travel
 
     def test_a_coasting_joint_stops_and_stays(self):
         m = replace(one_joint(), gravity=np.zeros(3), friction={0: dry(1.2)})
@@ -164,8 +164,8 @@ class TestSimulation:
         np.testing.assert_allclose(q[2:, 0], [-2.0 * 0.8 + 0.64, -1.0, -1.0], rtol=0, atol=1e-8)
         assert (dq[3:] == 0.0).all()
 
-    def test_a_stuck_joint_is_as_good_as_welded(self, tree):
-        """Joint 2 rubs so much that it stays; the rest moves as if links 1 and 2 were one, and wakes nothing."""
+    def test_a_stuck_joint_moves_like_a_welded_joint(self, tree):
+        """Friction holds joint 2; the other joints move as if links 1 and 2 were one link, and joint 2 stays at rest."""
         weld = replace(tree, friction={1: dry(50.0)})
         t = np.linspace(0.0, 0.5, 26)
         q, dq = simulate(weld, lambda t, q, dq: [2.0, 0.3, 0.5, -1.0, 0.4], np.zeros(5), np.zeros(5), t)
@@ -178,8 +178,8 @@ class TestSimulation:
                                        rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("seed", range(8))
-    def test_from_rest_joints_stick_or_slide_by_coulomb_s_law(self, tree, seed):
-        """What friction holds is at most its level where a joint stays, and the level, against the motion, where it goes."""
+    def test_joints_at_rest_stick_or_slide_by_coulomb_s_law(self, tree, seed):
+        """Static friction of a resting joint is at most the break-away torque; a sliding joint has exactly this torque."""
         m = rubbing(tree, "coulomb-viscous")
         tau = np.random.default_rng(seed).normal(scale=0.15, size=5)
         ddq = acceleration(m, np.zeros(5), np.zeros(5), tau)
@@ -190,14 +190,14 @@ class TestSimulation:
         np.testing.assert_allclose(friction[~stays], (np.sign(ddq) * level)[~stays], rtol=0, atol=1e-10)
 
     @pytest.mark.parametrize("coefficient", [0.05, 0.5, 3.0])
-    def test_friction_by_a_load_that_grows_with_acceleration(self, coefficient):
-        """A slider whose mass sits 0.2 m aside presses with m |a| 0.2 / 0.1: a = F / m (1 + 2 c) forwards."""
+    def test_friction_with_a_load_that_grows_with_acceleration(self, coefficient):
+        """A slider with its mass 0.2 m aside has the load m |a| 0.2 / 0.1: a = F / m (1 + 2 c) forwards."""
         m = aside(coefficient)
         assert acceleration(m, [0.0], [1.0], [7.0])[0] == pytest.approx(7.0 / (2.0 * (1.0 + 2.0 * coefficient)), rel=1e-11)
 
     @pytest.mark.parametrize("seed", [0, 1, 28, 46])
-    def test_friction_of_the_size_of_the_torque_itself(self, tree, seed):
-        """Coefficients of about one: for the last two Newton's method needs friction to grow step by step."""
+    def test_friction_as_large_as_the_torque(self, tree, seed):
+        """Friction coefficients near one: for the last two Newton's method must increase friction step by step."""
         law = {**STRIBECK, "coulomb_coefficient": 0.9, "static_coefficient": 1.17}
         friction = {j: JointFriction("stribeck", "torque", law) for j in range(5)}
         m = replace(tree, gravity=np.array([3.0, -9.0, 2.0]), friction=friction)
@@ -205,8 +205,8 @@ class TestSimulation:
         ddq = acceleration(m, q, dq, 10.0 * tau)
         np.testing.assert_allclose(driving_torque(m, [q], [dq], [ddq]).tau[0], 10.0 * tau, rtol=0, atol=1e-9)
 
-    def test_friction_beyond_reason_is_said(self, tree):
-        """Braked, the same slider has a = F / m (1 - 2 c): beyond c = 1/2 none, since braking presses more than it takes."""
+    def test_friction_that_outweighs_inertia_is_refused(self, tree):
+        """The braked slider has a = F / m (1 - 2 c); no solution exists beyond c = 1/2: friction grows faster than inertia."""
         assert acceleration(aside(0.4), [0.0], [1.0], [-7.0])[0] == pytest.approx(-7.0 / (2.0 * 0.2), rel=1e-11)
         jammed = replace(tree, friction={j: JointFriction("coulomb-viscous", "normal", {**FRICTION, "coulomb_coefficient": 50.0})
                                          for j in range(5)})
@@ -214,7 +214,7 @@ class TestSimulation:
             with pytest.raises(InputError, match=r"find no balance.*friction coefficients are too large"):
                 acceleration(m, np.zeros(m.n), np.ones(m.n), tau)
 
-    def test_what_is_no_motion_is_said(self, tree):
+    def test_impossible_motions_are_refused(self, tree):
         rest, t = np.zeros(5), [0.0, 0.1]
 
         def none(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
@@ -231,13 +231,13 @@ class TestSimulation:
         q, dq = simulate(tree, none, rest, rest, [])
         assert q.shape == dq.shape == (0, 5)
 
-    def test_a_normal_load_without_bearing_is_unknown(self):
+    def test_friction_with_normal_load_needs_a_bearing(self):
         m = replace(one_joint(), friction={0: JointFriction("coulomb-viscous", "normal", FRICTION)})
-        with pytest.raises(InputError, match="friction of joint a goes with its normal load, which needs its bearing"):
+        with pytest.raises(InputError, match="friction of joint a depends on its normal load, which needs its bearing"):
             acceleration(m, [0.0], [1.0], [0.0])
 
-    def test_a_universal_joint_that_rubs_brakes_what_turns_in_it(self):
-        """A gimbal without weight, its ring at rest: J dw = -K |R|, R the pull of the mass that spins."""
+    def test_friction_of_a_universal_joint_brakes_a_spinning_mass(self):
+        """A gimbal without gravity and with its ring at rest: J dw = -K |R|, with the inertial force R of the spinning mass."""
         heavy = replace(gimbal(), com=np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]]), balls=(Ball("gimbal", (0, 1), 0.01),),
                         gravity=np.zeros(3))
         t = np.linspace(0.0, 1.0, 11)
@@ -253,7 +253,7 @@ def dry(level: float) -> JointFriction:
 
 
 def aside(coefficient: float) -> Mechanism:
-    """A slider of 2 kg along x without weight, its mass 0.2 m beside the guide, whose bending arm is 0.1 m."""
+    """Return a slider of 2 kg along x without gravity; its mass is 0.2 m beside the guide, whose bending arm is 0.1 m."""
     return Mechanism("slider", ("a",), (-1,), np.array([True]), np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
                      np.array([[0.0, 0.0, 0.2]]), np.zeros((1, 3, 3)), np.zeros(3), np.array([[-np.inf, np.inf]]),
                      (Bearing(0.01, 1.0, 0.1),), friction={0: JointFriction("coulomb-viscous", "normal", {
@@ -261,20 +261,20 @@ def aside(coefficient: float) -> Mechanism:
 
 
 def one_joint() -> Mechanism:
-    """A rod that turns about a horizontal axis."""
+    """Return a rod that turns about a horizontal axis."""
     return Mechanism("rod", ("a",), (-1,), np.array([False]), np.array([[0.0, 1.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
                      np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.array([0.0, 0.0, -10.0]),
                      np.array([[-np.inf, np.inf]]), (None,))
 
 
 def gimbal() -> Mechanism:
-    """A ring of 4 kg that turns about x and carries 2 kg that turn about y, in one point."""
+    """Return a gimbal: a ring of 4 kg turns about x and carries 2 kg that turn about y; both axes meet in one point."""
     return replace(one_joint(), names=("x", "y"), parent=(-1, 0), prismatic=np.zeros(2, dtype=bool), axis=np.eye(3)[:2],
                    origin=np.zeros((2, 3)), mass=np.array([4.0, 2.0]), com=np.zeros((2, 3)), inertia=np.array([np.eye(3)] * 2),
                    position=np.tile([-np.inf, np.inf], (2, 1)), bearings=(None, None))
 
 
-def test_an_elastic_joint_sags_under_its_load():
+def test_an_elastic_joint_deflects_under_its_load():
     m = replace(one_joint(), passive=(0,), springs={0: Spring(50.0)})
     (q,) = equilibrium(m, [0.0])
     assert 50.0 * q == pytest.approx(2.0 * 10.0 * 0.5 * np.cos(q), rel=1e-12)        # a positive turn about y lowers the rod
@@ -284,12 +284,12 @@ def test_an_elastic_joint_sags_under_its_load():
 def test_a_spring_too_soft_for_its_load_is_named():
     tip = replace(one_joint(), passive=(0,), springs={0: Spring(0.0)}, gravity=np.array([0.0, -10.0, 0.0]))
     for gravity in (tip.gravity, np.zeros(3)):
-        with pytest.raises(InputError, match="at rest joint a is held by nothing"):
+        with pytest.raises(InputError, match="at rest joint a has nothing that holds it"):
             equilibrium(replace(tip, gravity=gravity), [0.0])
 
 
-def test_a_posture_that_would_tip_over_is_none():
-    """An upright rod on a spring of less than its weight times its arm, 10 N·m/rad, leans to a side or is refused."""
+def test_an_unstable_balance_is_refused():
+    """An upright rod needs a spring of 10 N·m/rad, weight times arm; with a softer spring it is refused or leans to a side."""
     up = replace(one_joint(), gravity=np.array([10.0, 0.0, 0.0]), passive=(0,))     # hangs along x at q = 0
     for stiffness, stands in ((10.5, True), (9.5, False), (0.0, False)):
         m = replace(up, gravity=np.array([-10.0, 0.0, 0.0]), springs={0: Spring(stiffness)})
@@ -303,11 +303,11 @@ def test_a_posture_that_would_tip_over_is_none():
             assert abs(q) > 0.1
             assert stiffness * abs(q) == pytest.approx(10.0 * np.sin(abs(q)), abs=1e-9)
             assert q * start > 0.0
-    assert equilibrium(up, [0.7])[0] == pytest.approx(0.0, abs=1e-12)        # without any spring it hangs
+    assert equilibrium(up, [0.7])[0] == pytest.approx(0.0, abs=1e-12)        # without a spring the rod hangs down
 
 
-def test_springs_of_unlike_units_do_not_matter():
-    """A stiff slider [N/m] with a soft hinge [N·m/rad] on it: nothing is singular about numbers of different size."""
+def test_springs_of_very_different_stiffness_reach_their_balance():
+    """A soft hinge [N·m/rad] on a stiff slider [N/m]: very different stiffness values do not mean a singular balance."""
     rod = one_joint()
     m = replace(rod, names=("slide", "a"), parent=(-1, 0), prismatic=np.array([True, False]), axis=np.eye(3)[[2, 1]],
                 origin=np.zeros((2, 3)), mass=np.array([1.0, 2.0]), com=np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]),
@@ -320,7 +320,7 @@ def test_springs_of_unlike_units_do_not_matter():
 
 class TestPassiveJointsOfATree:
     def test_only_driven_joints_have_a_driving_torque(self):
-        """A drive with a spring across it feels it; a passive joint has no drive, whatever it is asked to do."""
+        """The torque of a drive includes its parallel spring; a passive joint has zero driving torque in any motion."""
         m = replace(load_mechanism("flexible-arm"), gravity=np.array([0.0, 0.0, -9.81]))
         q, dq, ddq = np.random.default_rng(0).normal(size=(3, 5, m.n))
         driving = driving_torque(m, q, dq, ddq)
@@ -330,15 +330,15 @@ class TestPassiveJointsOfATree:
         sprung = driving_torque(replace(m, springs={0: Spring(30.0, 0.5)}), q, dq, ddq)
         np.testing.assert_allclose((sprung.tau - driving.tau)[:, 0], 30.0 * q[:, 0] + 0.5 * dq[:, 0], atol=1e-12)
 
-    def test_at_rest_they_hang(self):
+    def test_passive_joints_hang_at_rest(self):
         m = replace(one_joint(), passive=(0,))
         q, driving = drive(m, [], [], [])
         assert q == pytest.approx([np.pi / 2.0])
         assert driving.tau == 0.0
         assert driving.loads.radial[0, 0] == pytest.approx(20.0)
 
-    def test_moving_they_would_swing(self):
-        with pytest.raises(InputError, match="has passive joints, shoulder spring for one, which swing"):
+    def test_a_moving_state_with_passive_joints_is_refused(self):
+        with pytest.raises(InputError, match=r"has passive joints \(for example shoulder spring\) that swing"):
             drive(load_mechanism("flexible-arm"), [0.0] * 3, [0.1] * 3, [0.0] * 3)
 
 
@@ -350,7 +350,7 @@ class TestBalls:
         np.testing.assert_allclose(ball_moment(0.1, R, w), [[0.0, -0.5, 0.0], [0.0, 0.0, 0.0]], atol=1e-15)
 
     def test_a_hanging_rod_in_a_universal_joint(self, tmp_path):
-        """Turned about both axes at once it resists against the sum of both, not with each of them in full."""
+        """In a rotation about both axes the friction moment opposes the resultant angular velocity, not each axis in full."""
         (tmp_path / "rod.toml").write_text("""schema = 1
 name = "rod"
 gravity = [0.0, 0.0, -10.0]
@@ -370,8 +370,8 @@ friction_arm = 0.01
         R = np.linalg.norm(joint_loads(m, np.zeros((1, 2)), [[3.0, 4.0]]).force[0, 1])
         np.testing.assert_allclose(driving.friction[0], 0.01 * R * np.array([0.6, 0.8]), rtol=1e-12)
 
-    def test_a_joint_rubs_with_what_its_last_axis_carries(self):
-        """The first axis carries the ring of a gimbal too, 40 N, which the contact does not feel."""
+    def test_friction_of_a_universal_joint_depends_on_the_load_of_its_last_axis(self):
+        """The first axis also carries the ring of a gimbal, 40 N; this weight does not load the contact of the joint."""
         m = replace(gimbal(), balls=(Ball("gimbal", (0, 1), 0.01),))
         assert joint_loads(m, np.zeros((1, 2))).radial[0, 0] == pytest.approx(60.0)
         friction = driving_torque(m, np.zeros((1, 2)), [[3e-6, 4e-6]], np.zeros((1, 2))).friction
@@ -380,17 +380,17 @@ friction_arm = 0.01
 
 @pytest.mark.parametrize(("name", "q", "dq", "said"), [
     ("five-axis-tree", [0.0] * 5, [1e200, 0.0, 0.0, 0.0, 0.0], r"dq of joint 1 = 1e\+200 rad/s is too large"),
-    ("three-loop-chain", [1e308], [0.0], r"1'' = 1e\+308 rad is further than a chain is followed"),
+    ("three-loop-chain", [1e308], [0.0], r"1'' = 1e\+308 rad is beyond the range in which a chain is followed"),
     ("three-loop-chain", [0.1], [1e200], r"dq of joint 1'' = 1e\+200 rad/s is too large"),
 ])
-def test_numbers_that_overflow_are_refused(name, q, dq, said):
+def test_values_that_overflow_are_refused(name, q, dq, said):
     with pytest.raises(InputError, match=said):
         drive(load_mechanism(name), q, dq, np.zeros(len(q)))
 
 
-def test_a_torque_that_jumps_ends_in_a_message_with_its_time():
-    """A relay on velocity, which would hold a joint at the speed where it switches."""
+def test_a_discontinuous_torque_is_refused_with_its_time():
+    """A relay controller on velocity, which switches infinitely often at its switching speed."""
     dry = JointFriction("coulomb-viscous", "none", {"coulomb": 0.2, "viscous": 0.0})
     link = replace(load_mechanism("five-axis-tree"), gravity=np.zeros(3), friction=dict.fromkeys(range(5), dry))
-    with pytest.raises(InputError, match=r"no step from t = 0\.\d+ s on is short enough: the torque jumps"):
+    with pytest.raises(InputError, match=r"even the shortest time step fails at t = 0\.\d+ s: the torque jumps"):
         simulate(link, lambda t, q, dq: -0.5 * np.sign(dq + 1e-3), np.zeros(5), np.zeros(5), [0.0, 0.5])

@@ -1,4 +1,4 @@
-"""Forward dynamics of stiff mechanisms and closed chains: MuJoCo, energy, the inverse problem and closed forms judge."""
+"""Forward dynamics of stiff mechanisms and closed chains against MuJoCo, energy, inverse dynamics and closed forms."""
 
 from dataclasses import replace
 
@@ -24,20 +24,20 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def driven(m: Mechanism, values: object) -> Array:
-    """Torques of the driven joints as those of all joints."""
+    """Return the torques of all joints for torques of the driven joints."""
     out = np.zeros(m.n)
     out[list(m.active)] = values
     return out
 
 
 def smooth(m: Mechanism) -> Mechanism:
-    """Without friction that can stick."""
+    """Return the mechanism without friction that can stick."""
     return replace(m, friction={}, balls=tuple(replace(ball, friction_arm=0.0) for ball in m.balls),
                    closures=tuple(replace(closure, friction_arm=0.0) for closure in m.closures))
 
 
 def swung(m: Mechanism, size: float = 15.0):
-    """Springs and weak oscillating forces on the drives."""
+    """Return a torque function with springs and weak oscillating forces on the drives."""
     def torque(t: float, q: Array, dq: Array) -> Array:
         a = list(m.active)
         return driven(m, size * np.sin(3.0 * t + np.arange(len(a))) - 300.0 * q[a] - 5.0 * dq[a])
@@ -46,7 +46,7 @@ def swung(m: Mechanism, size: float = 15.0):
 
 
 def balance(m: Mechanism, motion) -> Array:
-    """Energy less work, over what they vary by."""
+    """Return energy minus work, relative to their variation."""
     energy = mechanical_energy(m, motion.q, motion.dq)
     return (energy - energy[0] - motion.driven + motion.rubbed + motion.damped) / np.ptp(energy)
 
@@ -59,7 +59,7 @@ class TestRadau:
             assert radau.A[-1] @ radau.c**power == pytest.approx(1.0 / (power + 1.0), rel=1e-13)
         np.testing.assert_allclose(radau.through(np.array([0.3]), 2) @ radau.c**2, 0.3**4 / 12.0, rtol=1e-13)
 
-    def test_three_points_are_those_of_the_books(self):
+    def test_coefficients_for_three_points_are_those_of_hairer_and_wanner(self):
         """Hairer and Wanner II, table IV.5.6."""
         root = np.sqrt(6.0)
         np.testing.assert_allclose(Radau(3).c, [(4.0 - root) / 10.0, (4.0 + root) / 10.0, 1.0], rtol=1e-14)
@@ -70,7 +70,7 @@ class TestRadau:
 class TestStiffMechanisms:
     @pytest.mark.parametrize("segments", [0, 1, 2, 4, 8])
     def test_an_arm_at_rest_stays_there(self, segments):
-        """Steel beams whose highest frequencies are beyond 1e5 rad/s, with steps as long as the motion allows."""
+        """Steel beams with natural frequencies beyond 1e5 rad/s; steps are as long as the motion allows."""
         m = load_mechanism("flexible-arm")
         if segments:
             m = flexible_link(m, "flexure 2", [0.8, 0.0, 0.0], 207e9 * np.pi / 64.0 * 0.0295**4, segments)
@@ -80,8 +80,8 @@ class TestStiffMechanisms:
         np.testing.assert_allclose(q, np.tile(rest, (501, 1)), rtol=0, atol=1e-11)
         assert np.abs(dq).max() < 1e-9
 
-    def test_it_moves_as_fast_ones_of_higher_accuracy_say(self):
-        """Tolerances a thousand times apart agree, and energy is in balance with what drives and damping do."""
+    def test_the_default_tolerance_agrees_with_a_tight_tolerance(self):
+        """Motions with tolerances a factor of 1000 apart agree, and energy balances the work of drives and damping."""
         m = load_mechanism("flexible-arm")
         rest = equilibrium(m, np.zeros(m.n))
         hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
@@ -95,8 +95,8 @@ class TestStiffMechanisms:
 
 
 @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
-def test_mujoco_moves_the_chain_likewise(name):
-    """It deviates the less the stiffer its closures are: the limit is this motion. Planar pins need no axis there."""
+def test_motion_of_the_chain_agrees_with_mujoco(name):
+    """The motion in MuJoCo converges to this motion with stiffer closures. Planar pins need no axis in MuJoCo."""
     errors = against_mujoco(name, 0.2)
     assert errors[0] < 5e-5
     assert errors[1] < errors[0] / 5.0
@@ -104,8 +104,8 @@ def test_mujoco_moves_the_chain_likewise(name):
     assert errors[2] < 2e-7
 
 
-def test_mujoco_s_sliders_rub_likewise():
-    """Friction by the normal load that MuJoCo finds itself, with sticking: it deviates in proportion to its step."""
+def test_friction_of_sliders_agrees_with_mujoco():
+    """MuJoCo computes normal load, friction and sticking itself; its deviation is proportional to its step."""
     errors = rubbing_against_mujoco(0.4)
     assert errors[0] < 2e-3
     assert errors[1] < errors[0] / 2.0
@@ -114,8 +114,8 @@ def test_mujoco_s_sliders_rub_likewise():
 
 
 class TestClosedChains:
-    def test_energy_friction_and_its_events_are_in_balance(self):
-        """Sliders that stick, break loose and turn back, with friction by their normal load; loops closed."""
+    def test_energy_balance_holds_with_friction_events(self):
+        """Sliders with normal-load friction stick, break loose and turn back; loops stay closed."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.5, 51)
         motion = forward_motion(m, swung(m), np.zeros(3), np.zeros(3), t)
         assert {event.what for event in motion.events} >= {"sticks", "breaks loose"}
@@ -124,7 +124,7 @@ class TestClosedChains:
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
     def test_loops_stay_closed_and_energy_stays(self):
-        """Without friction nothing is lost over five large swings; a minute of it is in the benchmark."""
+        """Without friction, energy is constant over five large swings; the benchmark simulates one minute."""
         m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 5.0, 51)
         motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), [0.3], [0.0], t)
         assert np.ptp(motion.q[:, 0]) > 0.5
@@ -134,8 +134,8 @@ class TestClosedChains:
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
     @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
-    def test_the_motion_takes_the_torques_that_made_it(self, name):
-        """The inverse problem with friction, solved by other means, of passive balls too, while all drives slide."""
+    def test_inverse_dynamics_with_friction_reproduces_the_driving_torques(self, name):
+        """Inverse dynamics with friction, also of passive balls, is an independent method; all drives slide."""
         m = load_mechanism(name)
         speed = np.full(len(m.active), 0.05) if name == "gough-stewart" else np.array([0.2, 0.15, 0.1])
         start = close_loops(m, [np.zeros(len(m.active))], [speed])
@@ -145,8 +145,8 @@ class TestClosedChains:
         needed = closed_driving_torque(m, ClosedMotion(motion.q, motion.dq, motion.ddq, np.ones(4))).tau
         np.testing.assert_allclose(needed, np.tile(tau, (4, 1)), rtol=0, atol=2e-7 * np.abs(tau).max())
 
-    def test_driving_torques_give_the_motion_back(self):
-        """Inverse, then forward: the sliders of the 3-PRR, which rub by their normal load, never turning back."""
+    def test_simulation_with_the_driving_torques_reproduces_the_motion(self):
+        """Inverse, then forward dynamics: sliders of the 3-PRR with normal-load friction, without reversals."""
         m = load_mechanism("planar-3-prr")
 
         t = np.linspace(0.0, 0.3, 61)
@@ -156,8 +156,8 @@ class TestClosedChains:
         q, _ = simulate(m, lambda t, q, dq: torque(t), wanted.q[0, [3, 5, 7]], wanted.dq[0, [3, 5, 7]], t[::10])
         np.testing.assert_allclose(q, wanted.q[::10], rtol=0, atol=1e-7)
 
-    def test_a_stuck_chain_is_held_up_to_its_level(self):
-        """The crank of the three-loop chain, pulled harder and harder, lets go at the static level of the inverse problem."""
+    def test_a_stuck_chain_breaks_loose_at_its_static_level(self):
+        """Under a growing torque the crank of the three-loop chain breaks loose at the static level of inverse dynamics."""
         m = load_mechanism("three-loop-chain")
         at_rest = close_loops(m, [[0.5]])
         creeping = closed_driving_torque(m, close_loops(m, [[0.5]], [[1e-9]])).tau[0, 0]
@@ -170,8 +170,8 @@ class TestClosedChains:
         assert before.sum() > 3
         assert (motion.q[before] == motion.q[0]).all()
 
-    def test_friction_of_passive_joints_passes_reversals_and_refuses_what_it_cannot_tell(self):
-        """All joints of a crank mechanism turn back at once; when they come to rest, which of them holds what is not told."""
+    def test_friction_of_passive_joints_passes_reversals_and_refuses_undetermined_sticking(self):
+        """All joints of a crank mechanism turn back simultaneously; at rest, the share of each joint is not determined."""
         m = load_mechanism("three-loop-chain")
         rubbing = JointFriction("coulomb-viscous", "radial", {"coulomb": 0.0, "viscous": 0.01, "coulomb_coefficient": 0.0005})
         m = replace(m, friction={**m.friction, 1: rubbing, 3: rubbing})
@@ -179,11 +179,12 @@ class TestClosedChains:
         assert {event.joint for event in motion.events if event.what == "turns back"} >= {"1''", "1'", "1"}
         assert np.abs(balance(m, motion)).max() < 1e-8
         held = driven(m, closed_driving_torque(m, close_loops(m, [[0.5]])).tau[0, :1])
-        with pytest.raises(InputError, match="joints 1'', 1', 1 stick together, and how they share the load is not determined"):
+        with pytest.raises(InputError, match="joints 1'', 1', 1 stick at the same time, and rigid-body mechanics does not "
+                                             "determine how they share the load"):
             simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
 
-    def test_a_crank_goes_through_its_dead_point(self):
-        """Pushed to the end of its range, 1.5792 rad, the crank turns back while the links behind it whip on."""
+    def test_a_crank_passes_its_dead_point(self):
+        """The crank is pushed to the end of its range, 1.5792 rad, and turns back while the other links move on."""
         m, t = load_mechanism("three-loop-chain"), np.linspace(0.3, 0.6, 151)
         motion = forward_motion(m, lambda t, q, dq: driven(m, [6.0 * np.sin(5.0 * t)]), [1.45], [0.6], t, tolerance=1e-9)
         assert motion.q[:, 0].max() == pytest.approx(1.5792, abs=5e-4)
@@ -191,8 +192,8 @@ class TestClosedChains:
         assert np.abs(motion.dq).max() > 10.0
         assert np.abs(balance(m, motion)).max() < 1e-8
 
-    def test_springs_in_a_chain_that_has_more_freedom_than_drives(self):
-        """The three-loop chain with one loop open hangs on springs: its closures do not determine the passive joints."""
+    def test_a_chain_with_more_degrees_of_freedom_than_drives_moves_on_springs(self):
+        """Three-loop chain with one open loop on springs: the closures do not determine the passive joints."""
         m = load_mechanism("three-loop-chain")
         m = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.05)))
         motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), np.zeros(m.n), np.zeros(m.n), np.linspace(0.0, 0.5, 26))
@@ -208,24 +209,25 @@ class TestClosedChains:
         with pytest.raises(InputError, match=r"friction and joint loads find no balance.*slider1, slider2, slider3"):
             acceleration(m, start.q[0], start.dq[0], np.zeros(m.n))
 
-    def test_loads_that_rigid_bodies_do_not_tell_do_not_rub(self):
-        """Gravity across the plane of the three-loop chain presses its pins in a way that depends on elasticity."""
+    def test_friction_of_undetermined_loads_is_refused(self):
+        """Gravity across the plane of the three-loop chain causes pin loads that depend on elasticity."""
         m = replace(load_mechanism("three-loop-chain"), gravity=np.array([0.0, 0.0, -9.8]))
-        with pytest.raises(InputError, match="friction of 1'' goes with are not determined: the chain is overconstrained"):
+        with pytest.raises(InputError, match="friction of 1'' depends on loads that rigid-body mechanics does not determine: the "
+                                             "chain is overconstrained"):
             simulate(m, lambda t, q, dq: np.zeros(m.n), [0.5], [0.1], [0.0, 0.1])
 
     def test_a_state_that_does_not_close_the_loops_is_refused(self):
         m = load_mechanism("planar-3-prr")
         q = close_loops(m, [[0.01, 0.0, 0.0]]).q[0]
         for position, velocity, word in ((q + np.eye(9)[4] * 1e-3, np.zeros(9), "q"), (q, np.eye(9)[3], "dq")):
-            with pytest.raises(InputError, match=rf"{word} does not close the loops: joint \S+ is off by"):
+            with pytest.raises(InputError, match=rf"{word} does not close the loops: joint \S+ differs by"):
                 simulate(m, lambda t, q, dq: np.zeros(9), position, velocity, [0.0, 0.1])
         with pytest.raises(InputError, match=r"tolerance = 0, more than 0"):
             simulate(m, lambda t, q, dq: np.zeros(9), q, np.zeros(9), [0.0, 0.1], tolerance=0.0)
 
 
 def test_energy_of_a_rod_on_a_spring():
-    """Closed form: half J w² + half K q² - m g r sin q below the axis."""
+    """Closed form: J w² / 2 + K q² / 2 - m g r sin q for a rod below the axis."""
     m = Mechanism("rod", ("a",), (-1,), np.array([False]), np.array([[0.0, 1.0, 0.0]]), np.zeros((1, 3)), np.array([2.0]),
                   np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.array([0.0, 0.0, -10.0]),
                   np.array([[-np.inf, np.inf]]), (Bearing(0.1, 0.1, 0.1),), springs={0: Spring(7.0, 1.0)})

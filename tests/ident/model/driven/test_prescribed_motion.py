@@ -1,4 +1,4 @@
-"""Motion and driving torques where the drives' motion is given: closed forms, energy, the forward and the rigid problem judge."""
+"""Prescribed motion of the drives against closed forms, energy, forward simulation and the rigid mechanism."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ from stribeck.ident.model.mechanism import Mechanism
 
 
 def swing(size: list[float], w: float) -> Callable[[Array], Array]:
-    """Drives that set off from rest: size (1 - cos w t)."""
+    """Return a motion of the drives from rest: size (1 - cos w t)."""
     A = np.array(size)
 
     def motion(t: Array) -> Array:
@@ -36,7 +36,7 @@ def swing(size: list[float], w: float) -> Callable[[Array], Array]:
 
 
 def setting_off(size: list[float], w: float) -> Callable[[Array], Array]:
-    """The same without a jump of the acceleration: size (w t - sin w t)."""
+    """Return a motion from rest without a jump of the acceleration: size (w t - sin w t)."""
     A = np.array(size)
 
     def motion(t: Array) -> Array:
@@ -47,14 +47,14 @@ def setting_off(size: list[float], w: float) -> Callable[[Array], Array]:
 
 
 def off_balance(m: Mechanism, motion: ForwardMotion) -> float:
-    """Energy less work at most, over the greatest of energy and work."""
+    """Return the greatest difference of energy and work, relative to the greatest energy or work."""
     energy = mechanical_energy(m, motion.q, motion.dq)
     off = energy - energy[0] - motion.driven + motion.rubbed + motion.damped
     return float(np.abs(off).max() / max(np.ptp(energy), np.abs(motion.driven).max()))
 
 
 def test_a_link_on_a_spring_swings_in_closed_form():
-    """J (th'' + x'') = -K x behind a drive that goes as A (1 - cos w t); the drive feels its rotor and the spring."""
+    """J (th'' + x'') = -K x behind a drive at A (1 - cos w t); the drive torque balances rotor inertia and spring."""
     J, B, K, A, w = 0.6, 0.05, 40.0, 0.3, 5.0
     rod = Mechanism("rod", ("drive",), (-1,), np.array([False]), np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)), np.array([2.0]),
                     np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.zeros(3), np.array([[-9.0, 9.0]]), (None,))
@@ -67,8 +67,8 @@ def test_a_link_on_a_spring_swings_in_closed_form():
     assert off_balance(m, motion) < 1e-8
 
 
-def test_a_drive_rubs_with_the_way_it_is_led():
-    """Dry friction of a prescribed drive is in its torque, changes sign where the drive turns back, and moves nothing else."""
+def test_friction_of_a_prescribed_drive_is_part_of_its_torque():
+    """Dry friction of a prescribed drive adds to its torque, changes sign at reversals, and does not change the motion."""
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.5, 26)
     rubbing = replace(m, friction={0: JointFriction("coulomb-viscous", "none", {"coulomb": 3.0, "viscous": 0.5})})
     free, rubbed = (prescribed_motion(one, swing([0.05, -0.1, 0.0], 8.0), t) for one in (m, rubbing))
@@ -80,8 +80,8 @@ def test_a_drive_rubs_with_the_way_it_is_led():
     assert rubbed.events == ()
 
 
-def test_a_tree_with_given_swings_takes_the_same_torques():
-    """The torques of the whole motion, as the recursion gives them, are those found with it; passive joints need none."""
+def test_inverse_dynamics_of_the_whole_motion_gives_the_same_torques():
+    """The recursion gives the simulated driving torques for the whole motion, and zero torque for passive joints."""
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.6, 31)
     motion = prescribed_motion(m, swing([0.1, -0.1, 0.1], 4.0), t)
     driving = driving_torque(m, motion.q, motion.dq, motion.ddq)
@@ -93,8 +93,8 @@ def test_a_tree_with_given_swings_takes_the_same_torques():
     assert off_balance(m, motion) < 1e-8
 
 
-def test_an_elastic_joint_that_rubs_sticks_and_breaks_loose():
-    """What friction holds in it counts as friction, and energy is in balance over all events."""
+def test_an_elastic_joint_with_friction_sticks_and_breaks_loose():
+    """Static friction is part of the reported friction, and energy is in balance over all events."""
     m = load_mechanism("flexible-arm")
     j = m.names.index("flexure 1")
     m = replace(m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.05, "viscous": 0.0})})
@@ -111,7 +111,7 @@ def test_an_elastic_joint_that_rubs_sticks_and_breaks_loose():
 
 class TestElasticChains:
     def test_energy_is_in_balance_and_loops_stay_closed(self):
-        """P3's robot: 24 degrees of freedom, three of them led."""
+        """P3's robot: 24 degrees of freedom, three of them prescribed."""
         m, t = load_mechanism("flexible-parallel"), np.linspace(0.0, 0.2, 9)
         drives = setting_off([0.2, -0.1, 0.05], 4.0)
         motion = prescribed_motion(m, drives, t)
@@ -127,16 +127,16 @@ class TestElasticChains:
         np.testing.assert_allclose(found.closed.force, again.closed.force, rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("name", ["flexible-parallel", "crank on a spring"])
-    def test_mujoco_moves_it_likewise_under_torques(self, name):
-        """It deviates the less the stiffer its closures are. For a second: `python -m benchmarks flexible_parallel`."""
+    def test_motion_under_torques_agrees_with_mujoco(self, name):
+        """The deviation decreases with stiffer closures. One second of motion: `python -m benchmarks flexible_parallel`."""
         m = (elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01) if name == "crank on a spring" else
              load_mechanism(name))
         errors = against_mujoco(m, 0.1, ((5e-4, 2e-2), (2e-4, 2e-3)))
         assert errors[0] < 1e-3
         assert errors[1] < errors[0] / 20.0
 
-    def test_the_torques_give_the_motion_back(self):
-        """Inverse, then forward."""
+    def test_simulation_with_the_inverse_torques_reproduces_the_motion(self):
+        """Inverse, then forward dynamics."""
         m = elastic_joint(replace(load_mechanism("three-loop-chain"), friction={}), "1''", Spring(60.0, 0.1), 0.01)
         t = np.linspace(0.0, 0.4, 81)
         motion = prescribed_motion(m, swing([0.3], 4.0), t)
@@ -146,8 +146,8 @@ class TestElasticChains:
         np.testing.assert_allclose(back.loads.radial, motion.loads.radial, rtol=0, atol=1e-4)
         assert np.ptp(motion.q[:, 1]) > 1e-3
 
-    def test_stiff_springs_take_the_rigid_chain_s_torques(self):
-        """Once its start is forgotten, the torque differs from the rigid chain's as one over stiffness."""
+    def test_torques_converge_to_the_rigid_chain_with_stiff_springs(self):
+        """After the initial transient, the difference to the torque of the rigid chain is inversely proportional to stiffness."""
         rigid = replace(load_mechanism("three-loop-chain"), friction={})
         t, drives = np.linspace(0.6, 1.0, 9), swing([0.3], 6.0)
         wanted = closed_loads(rigid, close_loops(rigid, *drives(t))).tau[:, 0]
@@ -159,8 +159,8 @@ class TestElasticChains:
         assert off[0] < 0.05 * np.abs(wanted).max()
         assert off[1] == pytest.approx(off[0] / 10.0, rel=0.2)
 
-    def test_a_chain_that_its_drives_determine_takes_the_torques_of_the_inverse_problem(self):
-        """Nothing swings: sliders of the 3-PRR, which rub by their normal load."""
+    def test_a_rigid_chain_needs_the_torques_of_the_inverse_problem(self):
+        """No joint swings: sliders of the 3-PRR with normal-load friction."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.05, 0.5, 10)
         drives = swing([0.03, 0.02, -0.02], 3.0)
         motion = prescribed_motion(m, drives, t)
@@ -169,8 +169,8 @@ class TestElasticChains:
         np.testing.assert_allclose(acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9)
         assert np.abs(wanted.friction).max() > 1.0
 
-    def test_trends_of_p3(self):
-        """On P3's circle torque and deviation grow with speed, and deviation falls with stiffness; whole turns: benchmark."""
+    def test_deflection_has_the_trends_of_p3(self):
+        """On P3's circle torque and deviation grow with speed, and deviation falls with stiffness; full circles: benchmark."""
         t = np.linspace(0.0, 1.1, 12)
         torque, off = np.empty((2, 3))
         for k, (stiffness, speed) in enumerate(((600.0, 2.0), (600.0, 4.0), (2400.0, 2.0))):
@@ -186,8 +186,8 @@ class TestElasticChains:
         with pytest.raises(InputError, match=r"has shape \(3, 1, 2\), finite numbers of shape \(3, 1, 3\) are needed: .* drive3"):
             prescribed_motion(load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5])
 
-    def test_what_leads_out_of_reach_is_refused(self):
-        """The crank can be led to 1.5792 rad; a spring behind it would give way."""
+    def test_a_motion_out_of_reach_is_refused(self):
+        """The crank reaches 1.5792 rad; a spring behind the crank would allow more."""
         m = replace(load_mechanism("three-loop-chain"), friction={})
-        with pytest.raises(InputError, match=r"the loops cannot be closed near a posture|where the loops stop closing"):
+        with pytest.raises(InputError, match=r"the loops cannot be closed near the current posture|where the loops stop closing"):
             prescribed_motion(m, swing([4.0], 3.0), [0.0, 0.5])

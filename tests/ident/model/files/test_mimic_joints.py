@@ -40,7 +40,8 @@ def test_a_mimic_joint_loads_its_leader_and_all_that_carry_it(tmp_path: Path, pi
             np.testing.assert_allclose(loads.moment[k, j], turn @ wrench.angular, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(loads.torque, np.abs(loads.tau))
     np.testing.assert_allclose(inverse_dynamics(mechanism, q, dq, ddq), loads.tau, rtol=0, atol=1e-12)
-    with pytest.raises(ModelError, match=r"right follows left; take mechanism\.tree"):     # never without them, unnoticed
+    # joint_wrenches must not ignore followers
+    with pytest.raises(ModelError, match=r"right follows left and is not an independent joint; use mechanism\.tree"):
         joint_wrenches(mechanism, q)
 
 

@@ -1,4 +1,4 @@
-"""Maximal coordinates against Pinocchio and independent numbers of P1's six cylinders, and inertias recovered from them.
+"""Maximal coordinates against Pinocchio and references for P1's six cylinders, and inertias from joint wrenches.
 
 `data/reference/c_screw.json`: joint wrenches of the cylinders (Cheng et al., Machines 10 (2022) 499, Table 1) on their
 subtrees about the joint origins, base axes, computed with Pinocchio at t = 1.2 s of q_1 = q_2 = a t²/2 with a = 15 deg/s²
@@ -40,19 +40,19 @@ def cylinders() -> Mechanism:
 
 
 def reference(motion: str, *keys: str) -> list[np.ndarray]:
-    """Columns of the reference motion as batches of one sample."""
+    """Return columns of the reference motion as batches of one sample."""
     return [np.array([REFERENCE[motion][key]]) for key in keys]
 
 
 def unknowing(m: Mechanism) -> Mechanism:
-    """The mechanism without its masses and inertias."""
+    """Return the mechanism without its masses and inertias."""
     return replace(m, mass=np.full(m.n, np.nan), inertia=np.full((m.n, 3, 3), np.nan))
 
 
 class TestCylinders:
     @pytest.mark.parametrize("motion", MOTIONS)
     def test_the_tree_has_the_reference_wrenches(self, cylinders: Mechanism, motion: str) -> None:
-        """So that the mechanism file is the paper's Table 1, assembled as the reference was."""
+        """The mechanism file has the values of the paper's Table 1 and the assembly of the reference."""
         q, dq, ddq, force, moment = reference(motion, "q", "dq", "ddq", "joint_force", "joint_moment")
         ours = joint_wrenches(cylinders, q, dq, ddq)
         assert np.abs(ours.force - force).max() < 1e-9 * np.abs(force).max()
@@ -94,13 +94,13 @@ class TestCylinders:
         assert (found.rank, found.rows, found.joints) == (rank, 36, joints)
         assert f"rank {rank} of 36" in str(found)
         assert f"joints {', '.join(joints)} are dependent" in str(found)
-        assert found.singular_values[rank - 1] > 0.1        # no matter of tolerance
+        assert found.singular_values[rank - 1] > 0.1        # the rank does not depend on the tolerance
         robust = constraint_rank(cylinders, posture)
         assert (robust.rank, robust.joints, str(robust)) == (36, (), "rank 36 of 36")
         assert robust.singular_values[-1] > 0.1
 
     @pytest.mark.parametrize("turn", np.linspace(0.1, 6.2, 7))
-    def test_it_matters_not_which_way_the_arm_faces(self, cylinders: Mechanism, turn: float) -> None:
+    def test_the_rank_does_not_depend_on_the_first_joint(self, cylinders: Mechanism, turn: float) -> None:
         found = constraint_rank(cylinders, [turn, *REFERENCE["static"]["q"][1:]], "projected")
         assert (found.rank, found.joints) == (31, ("2", "3", "4", "5", "6"))
 
@@ -142,7 +142,7 @@ class TestRandomTrees:
             np.testing.assert_allclose(found.moment[k], moment, rtol=0, atol=1e-9 * scale)
 
     @pytest.mark.parametrize("seed", SEEDS)
-    def test_it_checks_the_recursion(self, seed: int) -> None:
+    def test_maximal_coordinates_agree_with_the_recursion(self, seed: int) -> None:
         m = tree(seed)
         q, dq, ddq = states(seed, m.n)
         wrenches, found = joint_wrenches(m, q, dq, ddq), maximal_dynamics(m, q, dq, ddq=ddq)
@@ -151,7 +151,7 @@ class TestRandomTrees:
         np.testing.assert_allclose(found.moment, wrenches.moment, rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("seed", SEEDS)
-    def test_velocities_and_accelerations_are_slopes(self, seed: int) -> None:
+    def test_velocities_and_accelerations_are_derivatives(self, seed: int) -> None:
         """The constraint Jacobian and zeta by central differences of positions and quaternions along a motion."""
         m = tree(seed)
         q, dq, ddq = states(seed, m.n, samples=3)
@@ -196,7 +196,7 @@ class TestInertia:
 
     @pytest.mark.parametrize("motions", [("15deg/s2",), ("4.7746",), MOTIONS])
     def test_masses_and_inertias_of_the_cylinders(self, cylinders: Mechanism, motions: tuple[str, ...]) -> None:
-        """As docs/maximal.md says; the paper's largest error is 0.0723 kg·m²."""
+        """Accuracy as in docs/maximal.md; the largest error of the paper is 0.0723 kg·m²."""
         links = self.recovered(cylinders, motions)
         for i, link in enumerate(links):
             assert link.mass == pytest.approx(MASSES[i], abs=1e-11)
@@ -211,9 +211,9 @@ class TestInertia:
 
     @pytest.mark.parametrize(("unknown", "missing"), [
         ("principal", ("Jxx", "Jyy")), ("full", ("Jxx", "Jyy", "Jxy")), ("all", ("cz", "Jxx", "Jyy", "Jxy", "Jxz", "Jyz"))])
-    def test_what_a_turn_about_one_axis_hides_is_named(self, cylinders: Mechanism, unknown: str,
+    def test_inertias_that_a_turn_about_one_axis_hides_are_named(self, cylinders: Mechanism, unknown: str,
                                                        missing: tuple[str, ...]) -> None:
-        """Body 1 turns about its own axis only; the paper prints its J22 and J33 all the same."""
+        """Body 1 turns about its own axis only; the paper nevertheless prints its J22 and J33."""
         first, *others = self.recovered(cylinders, MOVING, unknown=unknown)
         assert first.unobservable == missing
         assert str(first) == f"link 1: {', '.join(missing)} unobservable: the link turned only about (0, 0, 1)"
@@ -226,13 +226,13 @@ class TestInertia:
             np.testing.assert_allclose(link.com, com, rtol=0, atol=1e-12)
             np.testing.assert_allclose(link.inertia, inertia, rtol=0, atol=1e-9)
 
-    def test_at_rest_only_masses_show(self, cylinders: Mechanism) -> None:
+    def test_at_rest_only_masses_are_observable(self, cylinders: Mechanism) -> None:
         for link, mass in zip(self.recovered(cylinders, ("static",)), MASSES, strict=True):
             assert link.mass == pytest.approx(mass, abs=1e-11)
             assert link.unobservable == ("Jxx", "Jyy", "Jzz")
             assert link.reason == "the link did not turn"
 
-    def test_a_link_that_falls_freely_hides_its_mass(self) -> None:
+    def test_the_mass_of_a_freely_falling_link_is_unobservable(self) -> None:
         m = replace(tree(0, n=1), prismatic=np.array([True]), axis=np.array([[0.0, 0.0, 1.0]]), gravity=np.array([0, 0, -10.0]))
         nothing = np.zeros((2, 1, 3))
         link, = recover_inertia(m, [[0.0], [0.1]], [[0.0], [-1.0]], [[-10.0], [-10.0]], nothing, nothing)
@@ -242,7 +242,7 @@ class TestInertia:
     @pytest.mark.parametrize("unknown", ["full", "all"])
     @pytest.mark.parametrize("seed", SEEDS)
     def test_links_of_random_trees(self, seed: int, unknown: str, pin: ModuleType) -> None:
-        """Everything where at least two axes turn a link, else mass and names; wrenches by Pinocchio."""
+        """All parameters if at least two axes turn a link, otherwise mass and names; wrenches from Pinocchio."""
         m = tree(seed)
         q, dq, ddq = states(seed, m.n, samples=30)
         judge = Pinocchio(pin, m)
@@ -262,8 +262,8 @@ class TestInertia:
                 assert {"Jxx", "Jyy", "Jzz"} <= set(link.unobservable)
                 assert link.reason.startswith("the link turned only about" if axes else "the link did not turn")
 
-    def test_a_tremble_counts_as_seen_only_above_the_resolution(self, cylinders: Mechanism) -> None:
-        """Joint 2 holds, up to 1e-4 of joint 1's speed: what is then seen of link 2 would drown in measured noise."""
+    def test_small_motion_is_observable_only_above_the_resolution(self, cylinders: Mechanism) -> None:
+        """Joint 2 moves with 1e-4 of joint 1's speed: measured noise would hide the effect of link 2's inertia."""
         rng = np.random.default_rng(0)
         q, dq, ddq = np.zeros((3, 40, 6))
         dq[:, 0], ddq[:, 0] = rng.normal(size=(2, 40))
@@ -276,15 +276,15 @@ class TestInertia:
         assert coarse.inertia[2, 2] == pytest.approx(cylinders.inertia[1, 2, 2], rel=1e-2)
 
     @pytest.mark.parametrize("motion", MOVING)
-    def test_six_digits_make_errors_like_the_papers(self, cylinders: Mechanism, motion: str) -> None:
-        """Its 0.0723 kg·m² is the rounding of sampled data, no verdict on the model: exact data leave 1e-10."""
+    def test_rounding_to_six_digits_explains_the_errors_of_the_paper(self, cylinders: Mechanism, motion: str) -> None:
+        """The paper's error of 0.0723 kg·m² comes from rounded data, not from the model: exact data give 1e-10."""
         sample = reference(motion, "q", "dq", "ddq", "joint_force", "joint_moment")
         rounded = [np.array([float(f"{x:.5e}") for x in column.flat]).reshape(column.shape) for column in sample]
         found = recover_inertia(unknowing(cylinders), *rounded)
         assert 0.02 < max(np.abs(link.inertia - J).max() for link, J in zip(found[1:], cylinders.inertia[1:], strict=True)) < 1.0
 
-    def test_a_sum_of_inertias_is_no_inertia(self, cylinders: Mechanism) -> None:
-        """Upright and turning at constant relative speed, link 2 shows Jxx + Jyy, neither of them alone."""
+    def test_a_motion_that_shows_only_a_sum_of_inertias_leaves_both_unobservable(self, cylinders: Mechanism) -> None:
+        """Upright and turning at constant relative speed, link 2 reveals the sum Jxx + Jyy only."""
         q, dq, ddq = np.zeros((3, 10, 6))
         dq[:, 0], dq[:, 1], ddq[:, 0] = np.linspace(-1.0, 1.0, 10), 0.5, 1.0
         w = joint_wrenches(cylinders, q, dq, ddq)
@@ -315,7 +315,7 @@ class TestRefusals:
         with pytest.raises(ModelError, match=r"link 4 has no inertia about some axis.*singular"):
             maximal_dynamics(replace(cylinders, inertia=inertia), q, tau=q)
 
-    def test_legs_of_a_platform_have_no_mass(self) -> None:
+    def test_a_platform_with_massless_legs_is_refused(self) -> None:
         legs = replace(load_mechanism("gough-stewart"), closures=())
         with pytest.raises(ModelError, match="has no mass"):
             maximal_dynamics(legs, np.zeros((1, legs.n)), ddq=np.zeros((1, legs.n)))
@@ -325,7 +325,7 @@ class TestRefusals:
         q = np.zeros((1, chain.n))
         for call in (lambda: maximal_dynamics(chain, q, ddq=q), lambda: constraint_rank(chain, q[0]),
                      lambda: body_motion(chain, q)):
-            with pytest.raises(ModelError, match="built for trees, but loops are closed at"):
+            with pytest.raises(ModelError, match="need a tree, but cut joints close loops: "):
                 call()
 
     def test_followers_are_refused(self, tmp_path: Path) -> None:
@@ -334,18 +334,18 @@ class TestRefusals:
         q = np.zeros((1, hand.n))
         for call in (lambda: maximal_dynamics(hand, q, ddq=q), lambda: constraint_rank(hand, q[0]), lambda: body_motion(hand, q),
                      lambda: recover_inertia(hand, q, q, q, np.zeros((1, 2, 3)), np.zeros((1, 2, 3)))):
-            with pytest.raises(ModelError, match=r"right follows left; take mechanism\.tree"):
+            with pytest.raises(ModelError, match=r"right follows left and is not an independent joint; use mechanism\.tree"):
                 call()
 
-    def test_a_link_of_small_mass_is_none_without(self) -> None:
-        """A gram beside a ton is a link like any other."""
+    def test_a_link_of_small_mass_is_accepted(self) -> None:
+        """A link of one gram beside a link of one ton counts as a link with mass."""
         light = replace(tree(2), mass=np.array([1000.0, *tree(2).mass[1:-1], 0.001]))
         light.inertia[-1] = np.diag([1e-9, 2e-9, 2e-9])
         q, dq, ddq = states(2, light.n)
         found = maximal_dynamics(light, q, dq, ddq=ddq)
         np.testing.assert_allclose(found.tau, inverse_dynamics(light, q, dq, ddq), rtol=0, atol=1e-8)
 
-    def test_shapes(self, cylinders: Mechanism) -> None:
+    def test_wrong_shapes_are_refused(self, cylinders: Mechanism) -> None:
         q = np.zeros((2, 6))
         with pytest.raises(InputError, match=r"q has shape \(6,\).*\(N, 6\)"):
             maximal_dynamics(cylinders, q[0], ddq=q)
@@ -362,7 +362,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="at least one sample"):
             recover_inertia(cylinders, q[:0], q[:0], q[:0], np.zeros((0, 6, 3)), np.zeros((0, 6, 3)))
 
-    def test_choices(self, cylinders: Mechanism) -> None:
+    def test_wrong_options_are_refused(self, cylinders: Mechanism) -> None:
         q = np.zeros((1, 6))
         for options in ({}, {"ddq": q, "tau": q}):
             with pytest.raises(InputError, match="exactly one of ddq"):
