@@ -1,4 +1,4 @@
-"""The command line: exit codes, one sentence for what cannot be, nothing lost or changed on disk, one JSON object."""
+"""The command line: exit codes, one sentence for invalid input, nothing lost or changed on disk."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def tree(folder):
 
 @pytest.fixture
 def refused(cli, tmp_path):
-    """Runs a command that must be refused: code 2, one sentence with these words, and nothing changed on disk."""
+    """Return a function that checks a refusal: code 2, one sentence with given words, and nothing changed on disk."""
     def command(arguments, *words):
         before = tree(tmp_path)
         outcome = cli(*arguments)
@@ -77,7 +77,7 @@ def full(tmp_path):
 
 
 class TestBadArm:
-    """Whatever is wrong with the arm is said before anything moves or is written."""
+    """Errors of the arm file are reported before any motion and before any file is written."""
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan", "loads"])
     @pytest.mark.parametrize(("arm", "words"), [
@@ -152,7 +152,7 @@ class TestBadOption:
 
     @pytest.mark.parametrize("command", ["calibrate", "fit", "import", "export", "report"])
     def test_empty_output_path_is_refused(self, cli, tmp_path, command):
-        """As of a variable of the shell that is not set: it would be the present folder."""
+        """An unset variable of the shell gives an empty path, which would mean the present folder."""
         before = tree(tmp_path)
         outcome = cli(command, "lab6", "--out", "")
         assert outcome.code == 2
@@ -176,7 +176,7 @@ class TestBadOption:
     ])
     @pytest.mark.parametrize("command", ["calibrate", "fit"])
     def test_unknown_law_or_load(self, refused, make_arm, golden, command, option, value, words):
-        """Known before the robot has moved for twenty minutes."""
+        """The refusal comes before the robot moves."""
         what = golden if command == "fit" else make_arm().path
         refused([command, what, option, value, "-o", "new"], *words)
 
@@ -217,7 +217,7 @@ class TestBadOption:
 
 
 class TestBadPlace:
-    """Results are never mixed with what is there."""
+    """Results are never mixed with existing files."""
 
     def test_a_folder_that_is_not_empty(self, refused, make_arm, golden, full):
         arm = make_arm().path
@@ -378,7 +378,7 @@ main(["--help"])
     ("stribeck.ident.arm.load_mechanism", "raise"),
     ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')")])
 def test_ctrl_c_during_the_import_of_a_module(tmp_path, module, becomes):
-    """Modules that are written in C raise what they will, or nothing; Python ends as killed by what passed through `exec`."""
+    """C extensions may raise any error or none; Python ends as killed if an interrupt passes through `exec`."""
     (tmp_path / "interrupted.py").write_text(f"""
 import sys
 
@@ -408,7 +408,7 @@ def test_nohup_ignores_the_end_of_the_terminal(start, endings):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
 def test_closed_pipe_is_no_failure():
-    """As behind `head`."""
+    """`head` closes its pipe early."""
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([sys.executable, "-m", "stribeck", "loads", "lab6", "--q", "0,0,0,0,0,0"], stdout=write,
@@ -419,7 +419,7 @@ def test_closed_pipe_is_no_failure():
 
 @pytest.mark.parametrize("again", [0.001, 0.0])
 def test_ctrl_c_in_a_finaliser_is_not_lost(again, monkeypatch):
-    """Python only prints what is raised there, and in what is called to tell it, where it may come again."""
+    """Python only prints exceptions of a finaliser and of the hook that reports them, where Ctrl-C may come again."""
     class Ends:
         def __del__(self):
             raise KeyboardInterrupt
@@ -438,7 +438,7 @@ def test_ctrl_c_in_a_finaliser_is_not_lost(again, monkeypatch):
 
 class TestDone:
     def test_plan_then_run_then_fit(self, cli, make_arm, make_plan, tmp_path):
-        """The steps of the main job one by one, each from the file of the one before."""
+        """The steps of a calibration one by one, each from the file of the step before."""
         arm = make_arm({"simulation": {"torque_noise": 0.05, "encoder_step": 1e-5}})
         write_plan(make_plan(arm, speeds=(0.8, 0.4, 0.2, 0.1, 0.05) * 2, way=0.2), tmp_path / "plan.toml")
         ran = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--note", "tea", "--seed", "4")
@@ -508,7 +508,7 @@ class TestDone:
 
     @pytest.mark.parametrize("name", ["out[red]", "[bold]out"])
     def test_names_with_brackets_are_printed_as_they_are(self, cli, make_arm, make_plan, golden, tmp_path, name):
-        """A path that is printed can be copied to the next command."""
+        """Users can copy a printed path to the next command."""
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
         for command, options in (("plan", ()), ("run", ("--plan", tmp_path / "plan.toml"))):
@@ -550,7 +550,7 @@ class TestStopped:
 
     @pytest.fixture
     def hardware(self, monkeypatch, make_arm, make_plan, tmp_path):
-        """An arm that is not called simulated, and a plan for it."""
+        """Arguments of a run on an arm whose driver is not a simulation."""
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
         arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         write_plan(make_plan(arm, speeds=(0.8,)), tmp_path / "plan.toml")
@@ -587,7 +587,7 @@ class TestStopped:
 
 class TestHelp:
     def test_help_loads_nothing_heavy(self):
-        """Help is there at once; what takes long to import is imported by the command that needs it."""
+        """Help is fast; commands import slow modules only when they need them."""
         code = f"""
 import sys
 import time
@@ -601,7 +601,7 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
             assert command in done.stdout
 
     def test_help_is_fast(self):
-        """Processor time of the fastest of five, so that what else the machine does is not measured."""
+        """Processor time of the fastest of five runs, so that other programs do not affect the result."""
         def seconds():
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, check=True)
@@ -621,7 +621,7 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
         ("export", (*DESCRIPTIONS, *NUMBERS, *RUN_EXPORTS)), ("run", (*METHODS, *EXPERIMENTS)),
         ("fit", ("auto", *DIFFERENCES, *ORDER[:-1]))])
     def test_help_names_all_choices(self, cli, command, names):
-        """Its texts are written by hand: it has to be there before the tables are loaded."""
+        """Help texts are written by hand, because help must not load the tables."""
         said = re.sub(r"[\s│]+", "", cli(command, "--help").out)
         assert [name for name in names if name not in said] == []
 
@@ -638,7 +638,7 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
 
 
 def rewrite(arm, make_arm, changes):
-    """Change an arm file in place, so that a file that cannot be loaded can be made."""
+    """Change an arm file in place; the result may be invalid."""
     import tomllib
 
     import tomlkit

@@ -1,4 +1,4 @@
-"""How much commands print: the result and what needs attention, all notes with -v, only where the files are with -q."""
+"""Detail of commands: result and attention lines by default, all notes with -v, only paths of files with -q."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""``stribeck emulate``: what it cannot play is said in a sentence."""
+"""``stribeck emulate``: one sentence about drives and faults that it cannot emulate."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`stribeck fit --motion`: a slide of known truth, imported from CSV; both ways in, where the log holds both."""
+"""`stribeck fit --motion`: a slide with known friction, imported from CSV; round trips and general motion if the log has both."""
 
 from pathlib import Path
 
@@ -13,19 +13,19 @@ RATE, MASS, COULOMB, VISCOUS, OFFSET = 500.0, 95.0, 20.0, 200.0, 1.5
 
 
 def multi_sine() -> np.ndarray:
-    """Position about the middle of the rail."""
+    """Return the position from the middle of the rail."""
     t = np.arange(round(60.0 * RATE)) / RATE
     w = 2.0 * np.pi * np.array([0.13, 0.29, 0.47])
     return 0.12 + np.sin(w * t[:, None] + np.array([0.0, 1.0, 2.0])) @ np.array([0.05, 0.03, 0.02])
 
 
 def strokes() -> np.ndarray:
-    """There and back at five speeds, twice, with ramps between."""
+    """Forward and backward strokes at five speeds, twice, with ramps between them."""
     return along([way for speed in (0.02, 0.04, 0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed))])
 
 
 def one_sided() -> np.ndarray:
-    """Fast there, slowly back: no stroke has a reverse at its speed."""
+    """Fast forward and slow backward: no stroke has a reverse stroke at its speed."""
     return along([way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 4.0))])
 
 
@@ -41,7 +41,7 @@ def along(velocities: list[np.ndarray]) -> np.ndarray:
 
 @pytest.fixture
 def imported(tmp_path):
-    """Writes the log of a motion and imports it."""
+    """Return a function that writes the log of a motion and imports it."""
     def bring(q: np.ndarray, sign: float = 1.0) -> Path:
         rng = np.random.default_rng(5)
         dq = np.gradient(q, 1.0 / RATE)

@@ -1,4 +1,4 @@
-"""`stribeck fit --table`: a published table to a calibration; what is refused names a command that works on this very table."""
+"""`stribeck fit --table`: a published table to a calibration; a refusal names a command that works on the refused table."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def table(tmp_path):
 
 
 def named(text):
-    """Options that a message names."""
+    """Return the options that a message names."""
     return [word for match in re.findall(r'(--(?:column|ignore) (?:"[^"]*"|[^\s;,)]+))', text) for word in shlex.split(match)]
 
 
@@ -93,7 +93,7 @@ class TestFit:
 
     @pytest.mark.parametrize("law", ["auto", "coulomb-viscous"])
     def test_the_order_of_rows_changes_nothing(self, cli, table, law):
-        """A drop of 40 % that one of the laws cannot have makes neighbouring speeds miss it to the same side."""
+        """Friction drops by 40 %. The law without a drop gives neighbouring speeds residuals of the same sign."""
         tau = 14.2 * (1.0 + 0.4 * np.exp(-(W / 0.08) ** 2)) + 42.0 * W + 0.05 * np.random.default_rng(1).standard_normal(len(W))
         lines = [f"{w:.6f},{f:.6f}" for w, f in zip(W, tau, strict=True)]
         said = []

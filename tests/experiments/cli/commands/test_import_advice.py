@@ -1,4 +1,4 @@
-"""`stribeck import`: options for logs as people have them, and refusals whose named command works on the refused log."""
+"""`stribeck import`: options for common logs, and refusals that name a command that works on the refused log."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def arm(make_arm):
 
 @pytest.fixture
 def bring(cli, arm, tmp_path):
-    """Imports a CSV with more options; returns the outcome."""
+    """Return a function that imports a CSV with more options and returns the outcome."""
     def run(header, columns, *options):
         path = tmp_path / "log.csv"
         path.write_text("\n".join((",".join(header), *(",".join(f"{x:.9g}" for x in row) for row in columns))), encoding="utf-8")
@@ -59,7 +59,7 @@ def test_a_stretch(bring):
 
 
 def test_misleading_column_name(bring):
-    """A second set of torques, as good by its names, is refused; left out, the first is taken."""
+    """Two sets of torques with equally good names are refused; with the second left out, the first is used."""
     header, columns = (*HEADER, "torque1", "torque2"), np.column_stack((COLUMNS, TAU[:, ::-1]))
     refused = bring(header, columns)
     assert refused.code == 2
@@ -83,7 +83,7 @@ def test_missing_torque_names_possible_columns(bring):
 
 
 class TestKnownNames:
-    """Columns as UR's RTDE recorder, LeRobot and Franka's programs call them, the arm's own among commands and poses."""
+    """Column names of UR's RTDE recorder, LeRobot and Franka's programs; measured signals among commands and poses."""
 
     @pytest.mark.parametrize(("before", "names", "beside", "torque"), [
         ("timestamp", ("actual_q_", "actual_qd_", "actual_current_"),
@@ -103,7 +103,7 @@ class TestKnownNames:
         assert own["tau.lift"] == (f"{names[2]}1", torque)
 
     def test_a_sensor_behind_the_gear(self, bring):
-        """A guess that it is a motor current is refused; the commanded torques, as the message names them, are taken."""
+        """The sensor is not taken for a motor current; the option of the message imports the commanded torques."""
         header = ("time", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]", "tau_J_d[0]", "tau_J_d[1]")
         columns = np.column_stack((T, Q, TAU, 0.5 * TAU))
         refused = bring(header, columns)
@@ -115,7 +115,7 @@ class TestKnownNames:
         assert run.record["import"]["torque_signal"] == "commanded"
 
     def test_torque_setpoints_of_a_controller(self, bring):
-        """As simulators and their users log them; named where they are the only ones, and taken where they are asked for."""
+        """Simulators log such torques. A message names them if they are the only torques, and an option imports them."""
         header = ("time", "dof_pos.0", "dof_pos.1", "des_dof_pos.0", "des_dof_pos.1", "des_dof_torque.0", "des_dof_torque.1")
         columns = np.column_stack((T, Q, Q, TAU))
         refused = bring(header, columns)

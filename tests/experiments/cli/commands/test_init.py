@@ -1,4 +1,4 @@
-"""``stribeck init``: an arm file that loads, with the model's limits, and what is not known named wherever it is needed."""
+"""``stribeck init``: an arm file that loads, with the model's limits, and with every missing value marked."""
 
 import re
 import shlex
@@ -40,7 +40,7 @@ def lab6(tmp_path: Path) -> Path:
 
 
 def filled(text: str) -> str:
-    """What is needed filled in, as a user would."""
+    """Return the text with needed values filled in as a user would."""
     text = re.sub(r"^# acceleration =.*$", "acceleration = 4.0", text, flags=re.MULTILINE)
     text = re.sub(r"^# position =.*$", "position = [-3.0, 3.0]", text, flags=re.MULTILINE)
     return re.sub(r"^# (velocity|torque) =.*$", r"\1 = 10.0", text, flags=re.MULTILINE)
@@ -55,7 +55,7 @@ def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_simulated_arm_of_the_new_file_can_be_calibrated(cli: Callable[..., Any], lab6: Path) -> None:
-    """As `init` left it but for what is needed; the truth is the guess in the file."""
+    """Only the needed values are filled in; the true friction is the guess in the file."""
     target = lab6.with_suffix(".toml")
     target.write_text(filled(arm_text(lab6)), encoding="utf-8")
     outcome = cli("calibrate", target, "--joints", "j2,j5", "--out", "out")
@@ -97,7 +97,7 @@ def test_the_filled_in_file_gives_a_plan(cli: Callable[..., Any], lab6: Path) ->
 
 
 def test_every_commented_key_exists(lab6: Path) -> None:
-    """With all comments on keys taken away it is still an arm file."""
+    """With all commented keys active, the file is still a valid arm file."""
     text = re.sub(r"^# (temperature|gear_ratio) =", r"\1 = 50.0", filled(arm_text(lab6)), flags=re.MULTILINE)
     text = re.sub(r"^# rotor_inertia =", "rotor_inertia = 1e-4", text, flags=re.MULTILINE)
     text = re.sub(r"^# (direction|tool|workspace) =", r"\1 =", text, flags=re.MULTILINE)
@@ -209,7 +209,7 @@ GRIPPER = """<!-- as delivered -->
 
 
 class TestFixedJoints:
-    """A gripper whose fingers are on no bus."""
+    """A gripper with fingers that no bus controls."""
 
     @pytest.mark.parametrize("kind", ["urdf", "xml"])
     def test_other_joints_keep_their_mass_and_are_fixed(self, cli, tmp_path, kind):
@@ -272,7 +272,7 @@ class TestFixedJoints:
 
 
 def test_meshes_that_are_not_copied_are_named(cli, lab6, tmp_path):
-    """A URDF's are looked for in the package that it lies in."""
+    """Meshes of a URDF are searched in the package that contains the URDF."""
     triangles = b"".join(np.array([0, 0, 1, *corners], dtype="<f4").tobytes() + b"\0\0" for corners in (
         (0, 0, 0, 1, 0, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0, 0, 0, 1), (0, 0, 0, 0, 0, 1, 1, 0, 0), (1, 0, 0, 0, 0, 1, 0, 1, 0)))
     for folder in ("meshes", "urdf"):
@@ -311,7 +311,7 @@ def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
 
 
 def test_values_that_no_model_states_are_needed_once(lab6: Path) -> None:
-    """In ``[joints.default]``; a joint's own table holds what differs from joint to joint."""
+    """These values stand in ``[joints.default]``; the table of a joint has values that differ between joints."""
     text = arm_text(lab6)
     assert text.count("# acceleration =") == 1
     path = lab6.with_suffix(".toml")
@@ -333,7 +333,7 @@ def test_mjcf_without_velocities_needs_one_velocity(tmp_path: Path) -> None:
 
 
 def test_turning_and_sliding_joints_share_nothing(tmp_path: Path) -> None:
-    """One number would be rad for one and m for the other."""
+    """One number would mean rad for one joint and m for the other."""
     (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
     assert "[joints.default]" not in arm_text(tmp_path / "two.xml")
 
@@ -347,7 +347,7 @@ def test_a_joint_named_default_is_refused(cli, lab6):
 
 
 class TestNames:
-    """The arm is called as asked, and so are the folders that commands make for it."""
+    """The arm and the folders of its commands have the requested name."""
 
     @pytest.mark.parametrize(("options", "file", "name"), [
         ((), "lab6.toml", "lab6"), (("--name", "left-arm"), "left-arm.toml", "left-arm"),
@@ -374,7 +374,7 @@ class TestNames:
         assert (refused.code, "a name may hold letters, digits" in refused.err) == (2, True)
 
     def test_next_command_of_init_works(self, cli, lab6):
-        """Also where names hold blanks."""
+        """This holds for names with blanks, too."""
         outcome = cli("init", lab6, "--out", "my cell/my arm.toml")
         Path("my cell/my arm.toml").write_text(filled(Path("my cell/my arm.toml").read_text(encoding="utf-8")), encoding="utf-8")
         line = outcome.out[outcome.out.rindex("stribeck ") + len("stribeck "):].strip()

@@ -30,7 +30,7 @@ def write(tmp_path):
 
 
 def sliding(t):
-    """Ways of three sliders that go on and on."""
+    """Displacements of three sliders that keep moving."""
     return np.outer(0.05 * t + 0.01 * np.sin(3.0 * t), [1.0, 0.8, 0.5])
 
 
@@ -51,7 +51,7 @@ class TestTorques:
         assert "tau.link1" not in found
 
     def test_of_a_tree_with_swinging_passive_joints(self, cli, write):
-        """Drives at rest hold the arm in its balance; moving, they make it swing; the whole motion takes the same torques."""
+        """Drives at rest hold the arm in equilibrium; moving drives make it swing; its whole motion needs the same torques."""
         m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.4, 41)
         way = {"q__shoulder": 0.3 * t**3, "q__elbow": -0.2 * t**3, "q__wrist": 0.0 * t}
         done = cli("simulate", "flexible-arm", "--motion", write("m.csv", t=t, **way), "-o", "one.csv")
@@ -66,7 +66,7 @@ class TestTorques:
         np.testing.assert_allclose(pd.read_csv("two.csv")[one.columns], one, rtol=0, atol=1e-9)
 
     def test_of_an_elastic_closed_chain(self, cli, write):
-        """P3's robot: torques and loads along a motion agree, and the whole motion takes the same torques."""
+        """P3's robot: torques and loads along a motion agree, and the whole motion needs the same torques."""
         m, t = load_mechanism("flexible-parallel"), np.linspace(0.0, 0.1, 11)
         way = {f"q__drive{k}": size * t**3 for k, size in ((1, 5.0), (2, -2.0), (3, 1.0))}
         file = write("m.csv", t=t, **way)
@@ -96,7 +96,7 @@ class TestTorques:
         np.testing.assert_allclose(found[1] - found[0], expected, atol=1e-9)
 
     def test_friction_of_the_model_file_is_used_without_a_calibration(self, cli, write, tmp_path):
-        """A URDF's own is used and named; a calibration's is used in its place."""
+        """Friction of a URDF is used and named; friction of a calibration replaces it."""
         model, stated = DATA / "golden" / "pendulum.urdf", tmp_path / "pendulum.urdf"
         stated.write_text(model.read_text(encoding="utf-8").replace("<axis", '<dynamics friction="2" damping="3"/><axis', 1),
                           encoding="utf-8")
@@ -141,7 +141,7 @@ class TestTorques:
 
 class TestMotion:
     def test_of_a_urdf_from_a_stated_posture(self, cli, write, tmp_path):
-        """A rod let go swings as a pendulum does, and past its range, which is said."""
+        """A released rod swings like a pendulum and leaves its range, and a message says so."""
         (tmp_path / "swing.urdf").write_text(URDF, encoding="utf-8")
         file = write("tau.csv", t=np.linspace(0.0, 0.5, 11), tau__hinge=np.zeros(11))
         done = cli("simulate", tmp_path / "swing.urdf", "--torque", file, "--q", "0.9", "--dq", "2.5", "-o", "out.csv")
@@ -153,7 +153,7 @@ class TestMotion:
         assert found["q.hinge"][0] == 0.9
 
     def test_of_elastic_joints_from_equilibrium(self, cli, write):
-        """Held by the torques of their rest they stay there; passive joints are sagged from the start."""
+        """Under the torques of equilibrium the joints stay at rest; passive joints start with their sag."""
         for name in ("flexible-arm", "flexible-parallel"):
             m = load_mechanism(name)
             rest, driving = drive(m, *np.zeros((3, 3)))

@@ -1,4 +1,4 @@
-"""What is drawn while the arm moves: curves are those of the fit, it never holds up the loop, it ends with it."""
+"""The live picture: its curves are those of the fit, and drawing never delays the control loop and ends with it."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def friction(w):
 
 
 def rows_of(number, speed, mirror_of=None, kind="stroke", samples=20):
-    """A stroke of the first joint under gravity that depends on place; the second rests."""
+    """Samples of a stroke of the first joint under gravity that depends on position; the second joint rests."""
     places = np.linspace(0.0, 1.0, samples) if speed > 0.0 else np.linspace(1.0, 0.0, samples)
     return [{"id": number, "kind": kind, "mirror_of": mirror_of, "done": 1.0, "q": [q, 0.0], "dq": [speed, 0.0],
              "tau": [20.0 * np.cos(q) + friction(speed), 3.0]} for q in places]
@@ -74,13 +74,13 @@ def test_picture_shows_all_values(capsys):
 
 @pytest.fixture
 def gantry():
-    """As much of a mechanism as pictures know: a joint that turns, one that slides."""
+    """The part of a mechanism that pictures use: a revolute and a prismatic joint."""
     return SimpleNamespace(n=2, names=("turn", "slide"), unit=("N·m", "N").__getitem__, position_unit=("rad", "m").__getitem__)
 
 
 @pytest.fixture
 def plan(make_arm, make_plan):
-    """Moves the first joint, and both to a posture before."""
+    """A plan that moves both joints to a posture and then measures the first."""
     return make_plan(make_arm())
 
 
@@ -129,7 +129,7 @@ def test_hanging_or_dead_drawer_does_not_delay_the_loop(plan, gantry, monkeypatc
 @pytest.mark.parametrize(("width", "height", "panels"), [
     (80, 24, True), (60, 20, False), (36, 12, False), (30, 8, False), (200, 9, False)])
 def test_picture_fits_the_terminal(width, height, panels):
-    """Every joint, or how many more; nothing broken, and its torque beside a long name."""
+    """The picture shows every joint, or the number of further joints; no line is broken, and long names keep the torque."""
     names = ["j1", "shoulder_lift_joint_of_the_left_arm", "j3", "j4", "j5", "j6"]
     picture = Joints({"total": 10.0, "word": "run", "measured": list(range(6)), "names": names, "units": ["N·m"] * 6,
                       "position_units": ["rad"] * 6})
@@ -188,7 +188,7 @@ def test_rows_fit_one_atomic_write_to_the_pipe():
 
 @pytest.mark.usefixtures("short")
 def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
-    """Read back by Rerun's own command; a file that is there is not written over."""
+    """Rerun's own command reads the recording; an existing file is not overwritten."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seen.rrd").write_text("of another run", encoding="utf-8")
     outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "seen.rrd")

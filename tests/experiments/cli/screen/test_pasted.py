@@ -23,7 +23,7 @@ MAKE_PLAN = Callable[..., Plan]
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder that a shell takes for two where it is not quoted."""
+    """A folder whose name a shell splits in two if it is not quoted."""
     (tmp_path / "Jürgens arm").mkdir()
     return tmp_path / "Jürgens arm"
 

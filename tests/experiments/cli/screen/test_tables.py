@@ -1,4 +1,4 @@
-"""Text fits the paper whatever the joints are called: nothing that it says is cut or lost."""
+"""Text fits the terminal with any names of joints; nothing is cut or lost."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ SHOWN = ("coulomb", "static", "stribeck_velocity", "viscous")
 
 
 def printed(table: RenderableType, width: int) -> str:
-    """As the command line prints it."""
+    """Return the text that the command line prints."""
     console = Console(width=width, highlight=False, soft_wrap=True, markup=False)
     with console.capture() as capture:
         console.print(table)
@@ -34,7 +34,7 @@ def printed(table: RenderableType, width: int) -> str:
 
 
 def rows_of(name: str, text: str) -> str:
-    """What the rows say that begin with a name."""
+    """Return the cells of the rows that begin with a name."""
     return "\n".join(line for line in text.splitlines() if re.match(rf" {name}(  |$)", line))
 
 

@@ -1,4 +1,4 @@
-"""What a motion tells before it is driven: slopes, sums, and standard errors as least squares on simulated torques has them."""
+"""Expected information of a motion: gradients, sums, and standard errors against least squares on simulated torques."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_joints_at_rest_carry_no_information_about_friction(arm):
 
 
 def test_standard_errors_equal_those_of_least_squares(arm):
-    """Against least squares whose slopes come from inverse dynamics of changed links and from the table's law, by differences."""
+    """The judge is least squares with finite differences of inverse dynamics of changed links, and of the table's law."""
     amplitudes, t = series(3, rate=40.0)
     here = course(amplitudes, t)
     prior, scatter, law = LinkPrior(arm.mechanism), Scatter(0.3, 0.3), law_named("stribeck")

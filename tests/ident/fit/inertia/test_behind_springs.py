@@ -1,6 +1,6 @@
-"""A link on a spring behind its drive: where the arm file states the stiffness, its inertia is told as if there were none.
+"""A link on a spring behind its drive: with the stiffness stated in the arm file, the fit identifies its inertia.
 
-The motion is exact: the link's is given, and the drive's follows from the torque in the spring (Spong 1987).
+The motion is exact: the motion of the link is given, and the drive's motion follows from the torque in the spring (Spong 1987).
 """
 
 from dataclasses import replace

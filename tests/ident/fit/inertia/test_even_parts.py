@@ -15,13 +15,13 @@ from stribeck.ident.log.run import Run, load_run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Of a simulated arm with a turning and a lifting joint, whose torque constants are right."""
+    """Campaign of a simulated arm with a turning and a lifting joint and right torque constants."""
     return load_run(record_base(tmp_path_factory.mktemp("campaign") / "arm", 3))
 
 
 @pytest.fixture(scope="module")
 def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Identification]:
-    """With a model a quarter too heavy whose masses lie a tenth too near, trusted and fitted; and with the right one."""
+    """Fits with the right model, and with a model (masses 25 % too great, 10 % too near) that is trusted or fitted."""
     model = load_mechanism(run.arm)
     path = tmp_path_factory.mktemp("wrong") / Path(run.arm.model).name
     path.write_text(with_inertia(run.arm.model.read_text(), replace(model, mass=1.25 * model.mass, com=0.9 * model.com)))
@@ -45,7 +45,7 @@ def test_friction_without_load_part_does_not_change(found: dict[str, Identificat
 
 
 def test_round_trips_fit_inertia_only_on_request(run: Run, found: dict[str, Identification]) -> None:
-    """A torque constant that is off looks the same: round trips leave the model alone by themselves."""
+    """A wrong torque constant has the same effect, so round trips keep the model by default."""
     assert found["right"].calibration.model.inertia is None
     (said,) = [finding.text for finding in found["fit"].findings if finding.kind == "inertia"]
     assert "if torque constants are right" in said

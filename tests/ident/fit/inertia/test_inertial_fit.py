@@ -1,4 +1,4 @@
-"""Inertia and friction in one fit: lab6 with masses that are wrong by up to 30 %; Pinocchio moves the true one."""
+"""Inertia and friction in one fit: lab6 with masses that are wrong by up to 30 %; Pinocchio moves the true arm."""
 
 from dataclasses import replace
 from functools import cache
@@ -44,7 +44,7 @@ def test_a_right_model_is_trusted_and_a_wrong_one_contradicted() -> None:
 
 
 def test_intervals_cover_the_base_parameters() -> None:
-    """Of three arms, 36 each."""
+    """36 base parameters of each of three arms."""
     model, errors = load_mechanism("lab6"), []
     base = base_parameters(model)
     for case in CASES:
@@ -125,7 +125,7 @@ def test_invalid_options_are_refused(options: dict[str, str], said: str) -> None
 
 
 def test_bending_coefficient_is_right_despite_wrong_masses() -> None:
-    """Torques tell no bending moment of their own: what they leave open of it is in the interval."""
+    """Torques do not determine bending moments: the interval includes the remaining uncertainty."""
     case = replace(CASES[1], load="bending")
     result = identify([recorded(case, 1)], Options(motion="model", law="coulomb-viscous", load="bending", inertia="fit"))
     entries = {name: joint.parameters["coulomb_coefficient"] for name, joint in result.calibration.joints.items()

@@ -1,4 +1,4 @@
-"""The prior of inertial parameters: it knows no impossible body, and nothing of frames and units."""
+"""The prior of inertial parameters: it excludes impossible bodies and is independent of frames and units."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from tests.judges import rotation, states, tree
 
 
 def possible(mechanism) -> bool:
-    """Masses above zero, and principal moments that a body can have."""
+    """True for positive masses and principal moments of inertia that a body can have."""
     moments = np.linalg.eigvalsh(mechanism.inertia)
     return bool((mechanism.mass > 0.0).all() and (moments[:, 0] + moments[:, 1] >= moments[:, 2] - 1e-12).all()
                 and (moments > 0.0).all())
@@ -63,7 +63,7 @@ def test_most_plausible_equals_result_of_a_general_minimiser() -> None:
 
 
 def test_result_is_independent_of_the_frame() -> None:
-    """The same arm described from a turned base: the same data give the same torques."""
+    """The same arm, described in a turned base frame, gets the same torques from the same data."""
     mechanism, R = tree(3, 4), rotation(np.random.default_rng(7))
     turned = replace(mechanism, axis=mechanism.axis @ R.T, origin=mechanism.origin @ R.T, com=mechanism.com @ R.T,
                      inertia=R @ mechanism.inertia @ R.T, gravity=R @ mechanism.gravity)
@@ -102,7 +102,7 @@ def test_derivatives_equal_finite_differences_of_the_distance(scatter: Scatter) 
 
 
 def test_prior_is_normal_near_the_model() -> None:
-    """With the covariance of which `root` is the root."""
+    """Its covariance is the square of `root`."""
     scatter, prior = Scatter(0.1, 0.3), LinkPrior(tree(2, 2))
     root = scatter.root(2)
     np.testing.assert_allclose(np.linalg.inv(prior._slope(np.zeros(20), scatter)[1]), root @ root, atol=1e-12)

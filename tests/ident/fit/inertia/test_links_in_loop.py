@@ -42,7 +42,7 @@ def calibrated() -> Identification:
 
 
 def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
-    """Of base parameters, in standard errors."""
+    """Errors of base parameters, in standard errors."""
     rows = fit.base.combination
     off = rows @ (fit.change + inertial_parameters(LAB6) - inertial_parameters(loop.case.truth))
     return off / np.sqrt(np.diag(rows @ fit.covariance @ rows.T))
@@ -74,7 +74,7 @@ def test_contrasts_state_the_estimates_of_both_fits() -> None:
 
 
 def test_references_of_another_log_report_no_bias() -> None:
-    """They have nothing to do with the noise, and hardly with the motion: many parameters are not tested."""
+    """Such references are independent of the noise and nearly of the motion, so many parameters are not tested."""
     loop = fitted(recorded(NOISY, q_cmd=STIFF.case.motion(1, STIFF.seconds)[1])).loop
     assert len(loop.asked) < 0.75 * len(loop.contrasts)
     assert not loop.biased

@@ -1,4 +1,4 @@
-"""What looks like wrong masses and is not: torque constants, torques that were not recorded, waves, an unstated tool."""
+"""Other causes with the effect of wrong masses: torque constants, missing torques, waves, an unstated tool."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_no_tool_is_reported_if_all_links_are_heavier(logs) -> None:
 
 
 def test_unstated_tool_is_reported(logs) -> None:
-    """2 kg at the last link of an arm whose model is right otherwise."""
+    """The arm carries 2 kg at its last link; the rest of the model is right."""
     from stribeck.ident.model.dynamics import inverse_dynamics
 
     model = RIGHT.model

@@ -1,4 +1,4 @@
-"""Joints without a drive that rub, and links of a closed chain: the planar 3-PRR, moved by P2's own equations."""
+"""Friction of passive joints, and links of a closed chain: the planar 3-PRR, moved by P2's own equations."""
 
 from dataclasses import replace
 from functools import cache
@@ -47,7 +47,7 @@ def test_torques_of_a_closed_chain_are_linear_in_inertial_parameters(name: str) 
 
 
 def test_pin_friction_equals_the_equations_of_p2() -> None:
-    """Torques and normal forces, by equations of its own."""
+    """Compares torques and normal forces with the independent equations of P2."""
     m, truth = load_mechanism(load_arm("planar-3-prr")), ThreePRR()
     t = np.linspace(0.05, 1.95, 40)
     w, size = np.pi * np.array([1.0, 2.0, 1.0]), np.array([0.05, 0.02, 0.10])
@@ -90,7 +90,7 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
 
 
 def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
-    """Feed-forward and validation know the pins after the file was read again."""
+    """Feed-forward and validation include the friction of pins after the file is read again."""
     found, case = identified(pin=0.002), WrongMachine(1, 0.0, 0.002)
     (tmp_path / "planar-3-prr.mechanism.toml").write_bytes(case.arm.model.read_bytes())
     found.calibration.save(tmp_path / "calibration.toml")
@@ -108,10 +108,10 @@ def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
 
 
 class TestNoise:
-    """Of positions, in what explains the torques."""
+    """Position noise in the regression columns."""
 
     def test_bias_by_noise_in_a_column_is_removed(self) -> None:
-        """A slope that is half noise, beside a torque of the model that has the same noise."""
+        """One column is half noise, and the torque of the model has the same noise."""
         rng, size = np.random.default_rng(0), 4000
         motion, noise = rng.normal(size=(2, size))
         slope, off = np.column_stack((motion + noise, rng.normal(size=size))), -3.0 * noise
@@ -145,7 +145,7 @@ def test_impossible_classes_are_refused_by_name() -> None:
 
 
 def test_stated_friction_of_spherical_joints_opposes_the_motion() -> None:
-    """P4's legs: hips with a friction arm make the drives work against it."""
+    """P4's legs: drives must work against hips with a friction arm."""
     hips = tuple(f"hip{k}" for k in range(1, 7))
     plain, rubbing = load_mechanism(load_arm("gough-stewart")), classes(hips=PassiveTable(hips, friction={"friction_arm": 0.01}))
     q, dq = np.full((1, 6), 0.02), np.array([[0.1, -0.1, 0.05, 0.0, 0.1, -0.05]])
@@ -155,7 +155,7 @@ def test_stated_friction_of_spherical_joints_opposes_the_motion() -> None:
 
 
 def test_relative_rate_of_pins_that_do_not_turn_is_zero() -> None:
-    """All sliders going equal ways, the platform goes along and no pin turns."""
+    """If all sliders move equally, the platform moves with them and no pin turns."""
     m = load_mechanism(WrongMachine(0, pin=0.002).arm)
     dq = np.array([[0.1, 0.1, 0.1], [0.1, -0.1, 0.1]])
     still, turning = np.abs(m.chain.rubbing_rates(m, np.zeros((2, 3)), dq))
@@ -164,7 +164,7 @@ def test_relative_rate_of_pins_that_do_not_turn_is_zero() -> None:
 
 
 def test_changed_link_has_no_negative_inertia() -> None:
-    """Sliders are points: what is taken from their inertia leaves none."""
+    """Sliders are points without inertia, so a decrease must leave zero."""
     m = load_mechanism(load_arm("planar-3-prr"))
     slider = m.link_tree.names.index("slider1")
     change = np.zeros(10 * m.link_tree.n)
@@ -175,7 +175,7 @@ def test_changed_link_has_no_negative_inertia() -> None:
 
 
 def test_simulation_includes_stated_and_identified_pin_friction() -> None:
-    """As the arm file states them, or as the calibration found them."""
+    """Friction comes from the arm file or from the calibration."""
     arm = load_arm("planar-3-prr")
     stated = PassiveTable(("link1", "link2", "link3"), friction={"coulomb_coefficient": 0.002})
     m = load_mechanism(replace(arm, passive={"pins": stated}))

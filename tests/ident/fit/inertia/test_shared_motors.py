@@ -1,4 +1,4 @@
-"""Friction of motors that move several joints, told from that of their joints; Pinocchio moves the arm."""
+"""Friction of motors that move several joints, separated from friction of these joints; Pinocchio moves the arm."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def coupled(run: Run, pairs=WRIST) -> Run:
 
 @pytest.fixture(scope="module")
 def log() -> Run:
-    """General motion of lab6 whose motor 6 is carried by axis 5."""
+    """General motion of lab6 with motor 6 mounted behind axis 5."""
     pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
     run = RIGHT.recorded(25.0)
     dq = np.gradient(run.signals["q"], run.t, axis=0)
@@ -111,7 +111,7 @@ def test_calibration_file_keeps_motor_friction(found: Identification, tmp_path) 
 
 
 def odd_parts(signs: float, scatter: float = 0.005) -> OddParts:
-    """Round trips of both joints at 20 speeds, the second at half the first's; `signs`: part of them that go opposite ways."""
+    """Round trips at 20 speeds, the second joint at half speed; `signs`: share of trips in opposite directions."""
     rng, speeds = np.random.default_rng(1), np.geomspace(0.01, 1.5, 20)
     truth = {"j5": {"coulomb": 1.6, "static": 2.4, "w_s": 0.08, "viscous": 1.7},
              "j6": {"coulomb": 1.1, "static": 1.7, "w_s": 0.09, "viscous": 1.2},
@@ -152,7 +152,7 @@ def test_joints_that_move_in_step_do_not_separate_motor_friction() -> None:
 
 @pytest.mark.skipif(not (LOGS / "tx40").is_dir(), reason="the measured TX40 log is no part of the project and missing beside it")
 def test_wrist_of_a_real_arm_agrees_with_published_values() -> None:
-    """TX40 (see its README); the published viscous friction of joint 5 holds the motor's."""
+    """TX40 (see its README); the published viscous friction of joint 5 includes the motor's friction."""
     made = identify([tx40_run()], Options(motion="model", law="coulomb-viscous", inertia="trust")).calibration
     motor = made.motors.motors["joint_6"].parameters
     for name, published in TX40_MOTOR.items():
@@ -166,7 +166,7 @@ def test_wrist_of_a_real_arm_agrees_with_published_values() -> None:
 
 
 def test_law_without_visible_effect_is_replaced_by_the_simplest() -> None:
-    """Else what it knows nothing of counts as known: a differential tells viscous friction in sums only."""
+    """Otherwise unknown parameters count as known: a differential determines viscous friction only in sums."""
     coupled_ = Transmission.of_pairs(("a", "b"), {"b": {"a": 1.0}})
     bent, flat, rising = (CoupledMotor(1, law_named(law), dict.fromkeys(law_named(law).parameters(False), 0.5), (1.0, 1.0, 1.0))
                           for law in ("power", "power", "stribeck"))
