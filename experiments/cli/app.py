@@ -1,4 +1,4 @@
-"""Entry point: commands, and how every error becomes one sentence and an exit code."""
+"""The command line: its commands, exit codes, and one sentence for every error."""
 
 import _thread
 import logging
@@ -14,8 +14,8 @@ from stribeck.experiments.cli.commands import compare, drives, fit, init, motion
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
-_AGAIN = 0.001          # s
-_ONE = 1.0              # s in which all that asks the program to end is one wish
+_AGAIN = 0.001          # s; delay before a lost Ctrl-C is raised again
+_ONE = 1.0              # s; signals within this time count as one request to end
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {       # in the order in which the help shows them
     "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
@@ -31,14 +31,14 @@ app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode="markd
 
 
 class _Once(logging.Filter):
-    """A warning that the next step would give again is told once."""
+    """Log filter that shows each warning once, even if later steps repeat it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._told: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it was not told before."""
+        """Return True if the message is new."""
         text = record.getMessage()
         new = text not in self._told
         self._told.add(text)
@@ -60,10 +60,10 @@ for group, commands in COMMANDS.items():
 
 
 class _Ending:
-    """Handles what asks the program to end as Ctrl-C, which stops the arm and closes the run.
+    """Handler that turns every signal to end the program into Ctrl-C, which stops the arm and closes the run.
 
-    Some is sent twice, as by programs that pass signals on: what comes while the first is on its way to those who stop would
-    break that off.
+    Programs that forward signals may send one twice. A second signal shortly after the first is ignored, because it would
+    interrupt the stop of the arm.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class _Ending:
             raise KeyboardInterrupt
 
     def forget(self) -> None:
-        """The last one was lost."""
+        """Accept the next signal at any time, because the last one was lost."""
         self._last = -math.inf
 
 
@@ -84,9 +84,9 @@ _ending = _Ending()
 
 
 def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Ctrl-C that met a place from which nothing is raised, as the end of an object, comes again.
+    """Raise Ctrl-C again if it arrived where Python cannot raise exceptions, for example in an object's finaliser.
 
-    It may come before this has ended, which is such a place, too.
+    Ctrl-C may also arrive during this hook, which is such a place itself; the hook then tries again.
     """
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
@@ -94,7 +94,7 @@ def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
     while True:
         try:
             _ending.forget()
-            _thread.start_new_thread(_interrupt_again, ())      # no Timer, whose start waits for its thread
+            _thread.start_new_thread(_interrupt_again, ())      # not threading.Timer: its start waits for the thread
             return
         except KeyboardInterrupt:
             continue
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
             for ending in ENDINGS:
                 signal.signal(ending, signal.SIG_IGN)
             break
-        except KeyboardInterrupt:               # once more, while the first is told; or before there was anything to end
+        except KeyboardInterrupt:               # a second Ctrl-C during the message, or one before the command
             if not began:
                 began = True
                 print(STOPPED_BY_OPERATOR, file=sys.stderr)
@@ -125,19 +125,19 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _prepare() -> None:
-    """What asks the program to end, and what it says beside its output."""
+    """Install the handlers of signals and the format of log warnings."""
     for ending in ENDINGS:
         signal.signal(ending, _ending)
     sys.unraisablehook = _not_lost
-    if not logging.getLogger().handlers:            # who runs this inside a program of their own has handlers of their own
+    if not logging.getLogger().handlers:            # a program that embeds this one has its own handlers
         logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
         for handler in logging.getLogger().handlers:
             handler.addFilter(_Once())
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    try:                                      # not command.main(): it turns Ctrl-C into an exit code of its own
+    """Run the command line and return the exit code."""
+    try:                                      # not command.main(): it turns Ctrl-C into its own exit code
         command = typer.main.get_command(app)
         with command.make_context("stribeck", sys.argv[1:] if arguments is None else list(arguments)) as context:
             code = command.invoke(context)
@@ -152,8 +152,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """One sentence on standard error and the exit code; what is no error of ours is raised again."""
-    if hasattr(error, "show") and hasattr(error, "exit_code"):      # the parser's own, which shows its usage
+    """Print one sentence on standard error and return the exit code; unexpected errors are raised again."""
+    if hasattr(error, "show") and hasattr(error, "exit_code"):      # an error of the parser, which shows the usage
         error.show()
         return BAD_INPUT
     from stribeck.drivers.errors import DriverError
@@ -162,13 +162,13 @@ def _explain(error: Exception) -> int:
 
     if isinstance(error, StribeckError):
         print(f"stribeck: {error}", file=sys.stderr)
-        if isinstance(error, RecordingFailed) and isinstance(error.__context__, DriverError):     # why the arm had stopped
+        if isinstance(error, RecordingFailed) and isinstance(error.__context__, DriverError):     # why the arm stopped
             print(f"stribeck: before that, {error.__context__}", file=sys.stderr)
         return STOPPED if isinstance(error, (DriverError, RecordingFailed)) else BAD_INPUT
     if isinstance(error, OSError):
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
-    if _ending.asked:               # what is written in C fails in words of its own where its loading is broken off
+    if _ending.asked:               # an interrupted import of a C extension raises other errors
         print(STOPPED_BY_OPERATOR, file=sys.stderr)
         return STOPPED
     raise error

@@ -1,4 +1,4 @@
-"""What ends the program: the signals that ask for it, and how it leaves."""
+"""End of the program: the signals that request it, and the exit."""
 
 import signal
 import sys
@@ -7,14 +7,14 @@ from collections import namedtuple
 STOPPED_BY_OPERATOR = "stribeck: stopped by the operator"
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    ENDINGS.remove(signal.SIGHUP)           # nohup: it is to outlive its terminal
+    ENDINGS.remove(signal.SIGHUP)           # nohup: the program must continue after its terminal closes
 
 
 def leave(code: int) -> None:
-    """End with this code.
+    """End the program with this exit code.
 
-    After an interrupt that passed through text that is run as code, `python -m` ends as killed by it, handled or not, unless
-    another such text was run since: named tuples are made of one.
+    If an interrupt passed through code that runs from a string (`exec`, `eval`), `python -m` ends as killed by SIGINT even if the
+    interrupt was handled. Running another string clears this state; the creation of a named tuple runs one.
     """
     namedtuple("_", "")
     sys.exit(code)

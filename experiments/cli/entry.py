@@ -1,4 +1,4 @@
-"""Where the program begins, before what takes a while to load."""
+"""Entry point of the program; it handles signals before the slow imports begin."""
 
 import signal
 import sys
@@ -7,7 +7,7 @@ from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; who ends it while it is still being loaded is told so, too."""
+    """Run the command line and exit with its code; a signal during the imports ends the program with a message."""
     asked: list[int] = []
 
     def end(number: int, _: object) -> None:
@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
         for ending in ENDINGS:
             signal.signal(ending, end)
         from stribeck.experiments.cli import app
-    except BaseException:       # what is written in C fails in words of its own where its loading is broken off
+    except BaseException:       # an interrupted import of a C extension raises other errors
         if not asked:
             raise
     if asked:

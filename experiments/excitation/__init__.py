@@ -1,4 +1,4 @@
-"""Periodic motion of all joints that tells most of links and friction: its design, and what it will tell.
+"""Design of the excitation: the periodic motion of all joints with the most information about links and friction.
 
 Imports from: `experiments`, `experiments.plans`, `experiments.plans.clear`, `ident`, `ident.fit`, `ident.fit.arm`,
 `ident.fit.inertia`, `ident.log`, `ident.log.motion`, `ident.model`.

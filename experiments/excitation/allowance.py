@@ -1,4 +1,4 @@
-"""What a motion may not leave, with the margins that plans keep: a cost with slopes for the design, and a verdict."""
+"""Limits of an excitation with the margins of plans: a cost with gradient for the design, and a check of the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from stribeck.ident.fit.arm.motion_information import Course, JointGuess
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.toml_tables import key_of
 
-WRONG_MASSES = 0.3      # by which weight and inertia may be greater than the model's
-_INSIDE = 0.01          # of a limit that the design keeps more than it must
-_DEEP, _WIDE = 0.01, 0.1        # m inside the box, and over which the cost of less grows by 1
-_STEP = 1e-6            # rad or m, for slopes
-_PLACES = 200           # random ones in reach of a closed chain, whose principal directions its motion is sought in
+WRONG_MASSES = 0.3      # relative error of masses that the design allows for
+_INSIDE = 0.01          # of a limit: additional margin of the design
+_DEEP, _WIDE = 0.01, 0.1        # required depth inside the box [m], and shortfall of depth with a cost of 1 [m]
+_STEP = 1e-6            # rad or m; step of finite differences
+_PLACES = 200           # random reachable postures of a closed chain, which give the principal directions of its motion
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Limits of an arm, its box and its shapes.
+    """Limits of an arm, its workspace box and its collision shapes.
 
     Attributes
     ----------
     design : Design
-        Limits and room.
+        Limits and range of the joints.
     guesses : tuple of JointGuess
-        Friction of each joint.
+        Expected friction of each joint.
     """
 
     design: Design
@@ -42,19 +42,19 @@ class Allowance:
 
     @property
     def velocity(self) -> Array:
-        """Highest speeds, shape (n,)."""
+        """Highest allowed speeds, shape (n,)."""
         return np.asarray(self.design.options.fastest * self.design.limits.velocity)
 
     @property
     def acceleration(self) -> Array:
-        """Highest accelerations, shape (n,)."""
+        """Highest allowed accelerations, shape (n,)."""
         return np.asarray(ACCELERATION_SHARE * self.design.limits.acceleration)
 
     @cached_property
     def torque(self) -> Array:
-        """Greatest torque that weight and inertia of the model may ask, shape (n,); infinite where there is no limit.
+        """Greatest allowed rigid-body torque of the model, shape (n,); infinite for joints without a limit.
 
-        Were masses greater by `WRONG_MASSES`, friction as it is guessed would still fit into the limit.
+        The torque limit also covers the expected friction and masses that are greater by `WRONG_MASSES`.
         """
         limit = np.where(np.isnan(self.design.limits.torque), np.inf, self.design.limits.torque)
         rubbed = np.array([float(one.friction(np.array([v]), np.zeros(1))[0])
@@ -63,8 +63,10 @@ class Allowance:
         return np.minimum(PLANNED_SHARE * limit, (limit - rubbed) / (1.0 + growth) / (1.0 + WRONG_MASSES))
 
     def directions(self, active: Sequence[int]) -> tuple[Array, Array]:
-        """Directions in which a motion of some joints is sought, shape (n, d), and of each half the range, velocity and
-        acceleration, shape (3, d): each joint alone; of a closed chain those in which it reaches farther or less far.
+        """Directions of joint space that span the motion of some joints, and the limits of each direction.
+
+        The directions, shape (n, d), are the single joints; for a closed chain, the principal directions of its reachable
+        postures. The limits, shape (3, d), are half the range, velocity and acceleration.
         """
         low, high = self.design.room
         own = np.eye(self.design.mechanism.n)[:, list(active)]
@@ -81,30 +83,34 @@ class Allowance:
         return own, np.array([way, *(1.0 / (part / limit).max(axis=1) for limit in (self.velocity, self.acceleration))])
 
     def check_start(self, start: Array) -> None:
-        """Refuse a start at which gravity takes what shall be left for wrong masses and friction.
+        """Refuse a start posture whose gravity torque leaves too little of the limit for wrong masses and friction.
 
         Raises
         ------
         PlanError
-            Names the joint.
+            The message names the joint.
         """
         held = np.abs(inverse_dynamics(self.design.mechanism, start[None]))[0]
         j = int(np.argmax(held - self.torque))
         if held[j] > self.torque[j]:
             name, unit = self.design.mechanism.names[j], self.design.mechanism.unit(j)
-            raise PlanError(f"{self.design.arm.path}: at home gravity asks {held[j]:.3g} {unit} of {name}; excitation allows "
-                            f"{self.torque[j]:.3g} {unit} there, so that masses may be {100.0 * WRONG_MASSES:.0f} % greater than "
-                            f"the model's and friction still fits into the limit of {self.design.limits.torque[j]:g} {unit}; "
-                            f"move workspace.home, or raise joints.{key_of(name)}.torque if the drive can")
+            raise PlanError(f"{self.design.arm.path}: in the home posture gravity needs {held[j]:.3g} {unit} at {name}; "
+                            f"excitation allows {self.torque[j]:.3g} {unit}, because the limit of "
+                            f"{self.design.limits.torque[j]:g} {unit} must also cover friction and masses "
+                            f"{100.0 * WRONG_MASSES:.0f} % greater than the model's; move workspace.home, or raise "
+                            f"joints.{key_of(name)}.torque if the drive can deliver more")
 
     def of_torques(self, tau: Array) -> tuple[float, Array]:
-        """Cost of torques (N, n), and its slope."""
+        """Return the cost of torques (N, n) beyond their limits, and its gradient."""
         scale = np.where(np.isfinite(self.torque), self.torque, 1.0)
         over = np.maximum(0.0, np.abs(tau) - (1.0 - _INSIDE) * self.torque) / scale
         return float(np.sum(over**2)), 2.0 * over / scale * np.sign(tau)
 
     def of_motion(self, course: Course) -> tuple[float, tuple[Array, Array, Array]]:
-        """Cost of positions, speeds, accelerations and of coming near the walls of the box, and its slopes (N, n)."""
+        """Return the cost of positions, speeds, accelerations and closeness to the walls of the box, and its derivatives (N, n).
+
+        For a closed chain, the cost includes closeness to singular postures.
+        """
         low, high = self.design.room
         middle, half = (low + high) / 2.0, (high - low) / 2.0
         costs, slopes = 0.0, []
@@ -118,12 +124,12 @@ class Allowance:
 
     @cached_property
     def _reach(self) -> Reach | None:
-        """Of a closed chain."""
+        """Reach of a closed chain; None for other arms."""
         arm, mechanism = self.design.arm, self.design.mechanism
         return None if mechanism.chain is None else Reach(mechanism.chain, arm.home(mechanism), arm.workspace.singular_margin)
 
     def in_reach(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
-        """The motion with places out of reach of a closed chain drawn back into it, and which are in reach, shape (N,)."""
+        """Return the motion with unreachable postures of a closed chain drawn back, and a mask of reachable ones, shape (N,)."""
         return (course, np.ones(len(course.q), dtype=bool)) if self._reach is None else self._reach.drawn_back(course)
 
     def _of_walls(self, q: Array) -> tuple[float, Array]:
@@ -140,7 +146,7 @@ class Allowance:
         return float(np.sum(over**2)), slope
 
     def shares(self, course: Course) -> dict[str, Array]:
-        """The greatest of each joint as parts of what is allowed, by kind of limit, shape (n,); 1 is as far as it may go."""
+        """Return the maximum of each joint over its allowed value, by kind of limit, shape (n,); 1 is at the limit."""
         low, high = self.design.room
         reached, _ = self.in_reach(course)
         tau = np.abs(inverse_dynamics(self.design.mechanism, reached.q, reached.dq, reached.ddq)).max(axis=0)
@@ -149,5 +155,5 @@ class Allowance:
                 "acceleration": np.abs(course.ddq).max(axis=0) / self.acceleration, "torque": tau / self.torque}
 
     def blocked(self, corners: Array) -> NDArray[np.bool_]:
-        """Which straight ways between corners (K + 1, n) leave the box or bring shapes together, shape (K,)."""
+        """Mask of straight segments between corners (K + 1, n) that leave the box or cause a collision, shape (K,)."""
         return ~ways_are_clear(self.design.arm, self.design.mechanism, corners[:-1], corners[1:])

@@ -1,4 +1,4 @@
-"""What is expected of joints before they are excited, and what a motion will tell of them."""
+"""Expected friction and noise of joints before the excitation, and the expected information of a motion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-_POSTURES = 200         # random ones that tell how much gravity a joint may carry
-_LEAST_LOAD = 0.05      # of the torque limit: a joint counts as carrying that much at least
-_SPEEDS = np.geomspace(0.02, 1.0, 12)       # of the velocity scale, at which a band of friction is looked at
-_RATE = 25.0            # Hz of samples of earlier runs
+_POSTURES = 200         # random postures for the greatest gravity torque of each joint
+_LEAST_LOAD = 0.05      # of the torque limit: least load that is assumed
+_SPEEDS = np.geomspace(0.02, 1.0, 12)       # of the velocity scale: speeds at which the friction band is evaluated
+_RATE = 25.0            # Hz; sampling rate of earlier runs
 _NORMAL = 1.96
 
 
 def guesses(design: Design, noise: ExpectedNoise | None = None) -> tuple[JointGuess, ...]:
-    """Friction and noise of joints that were never measured, by their limits."""
+    """Return expected friction and noise of joints without earlier measurements, estimated from their limits."""
     noise, limits, mechanism = noise or ExpectedNoise(), design.limits, design.mechanism
     rng, (low, high) = np.random.default_rng(0), limits.position.T
     places = rng.uniform(low, high, (_POSTURES, mechanism.n))
@@ -46,32 +46,32 @@ def guesses(design: Design, noise: ExpectedNoise | None = None) -> tuple[JointGu
 
 
 def told_by_runs(runs: Sequence[Run], mechanisms: Sequence[Mechanism], information: MotionInformation) -> Array:
-    """What recorded runs tell, constant speeds and other motion alike, shape (p, p)."""
+    """Return the information of recorded runs (constant speeds or any other motion), shape (p, p)."""
     total = np.zeros_like(information.prior)
     if not runs:
         return total
     log = filtered(runs, mechanisms)
     step = max(1, round(1.0 / (_RATE * log.dt)))
     for part in log.stretches:
-        ddq = low_pass(part.ddq, log.bandwidth * log.dt)        # as the fit sees it: noise of positions tells nothing
+        ddq = low_pass(part.ddq, log.bandwidth * log.dt)        # filtered as in the fit, because position noise is no information
         total += information.told(Course(part.q[::step], part.dq[::step], ddq[::step], step * log.dt))
     return total
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a motion will tell.
+    """Expected information of a motion.
 
     Attributes
     ----------
     gain, earlier : float
-        By how much it lowers uncertainty about base parameters and friction beyond earlier runs, and they beyond the model [nat].
+        Decrease of entropy of base parameters and friction by the motion, and before it by earlier runs [nat].
     condition : float
-        Condition number of the base regressor, columns of unit length.
+        Condition number of the base regressor, with columns of unit length.
     base : dict of str to tuple of float
-        95 % half width of each base parameter, and as a part of what it was before anything was measured.
+        95 % half width of each base parameter, and its ratio to the prior half width.
     friction : tuple of ExpectedPrecision
-        Of each joint.
+        Expected intervals of each joint's friction.
     """
 
     gain: float
@@ -82,12 +82,12 @@ class Told:
 
     @property
     def count(self) -> int:
-        """How many base parameters a fit of the motion would call told, were noise and friction as expected."""
+        """Number of base parameters that a fit of the motion is expected to identify."""
         return sum(is_told(part, 1.0) for _, part in self.base.values())
 
 
 def told(information: MotionInformation, before: Array, course: Course) -> Told:
-    """What a motion will tell after what was known before."""
+    """Return the expected information of a motion in addition to the information `before`."""
     after = before + information.told(course)
     base, parts, friction = information.deviations(after)
     names = information.base.names

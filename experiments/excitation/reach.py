@@ -1,4 +1,4 @@
-"""How near a motion of a closed chain comes to singular postures: a cost with slopes, also of places out of its reach."""
+"""Closeness of a closed chain's motion to singular postures: a cost with gradient, defined for unreachable postures, too."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,24 +10,24 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.arm.motion_information import Course
 from stribeck.ident.model.mechanism import Chain
 
-_MORE = 0.02            # of margin that the design keeps more than it must
-_BACK = 0.9             # of the part of the way from q = 0 that is in reach, to which a place beyond it is drawn back
-_LEAST = 1e-3           # part of that way, at least
-_STEP = 1e-6            # rad or m, for slopes
+_MORE = 0.02            # additional margin of the design
+_BACK = 0.9             # of the reachable part of the way from q = 0: unreachable postures are drawn back to it
+_LEAST = 1e-3           # least reachable part of the way
+_STEP = 1e-6            # rad or m; step of finite differences
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What is in reach of a closed chain.
+    """Reachable postures of a closed chain, and their margin to singular postures.
 
     Attributes
     ----------
     chain : Chain
-        The chain.
+        The closed chain.
     home : ndarray, shape (n,)
-        Where its margin is 1.
+        Home posture, which has margin 1.
     least : float
-        Margin to singular postures that is kept.
+        Least allowed margin to singular postures.
     """
 
     chain: Chain
@@ -39,22 +39,22 @@ class Reach:
         return float(self.chain.farthest(self.home[None])[1][0])
 
     def margins(self, q: Array) -> tuple[Array, Array]:
-        """Margins to singular postures at places (N, n), and which part of the way there from q = 0 is in reach, (N,) each.
+        """Return margins to singular postures at postures (N, n), and the reachable part of the way from q = 0, (N,) each.
 
-        Beyond the reach the margin falls on below zero by what is missing of the way.
+        For unreachable postures, the margin decreases further, below zero, with the missing part of the way.
         """
         part, condition = self.chain.farthest(q)
         part = np.maximum(part, _LEAST)
         return self._best / condition + 1.0 - 1.0 / part, part
 
     def drawn_back(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
-        """The motion with places out of reach drawn back towards q = 0, and which were in reach, shape (N,)."""
+        """Return the motion with unreachable postures drawn back towards q = 0, and a mask of reachable postures, shape (N,)."""
         part = self.margins(course.q)[1]
         inside = part >= 1.0
         return replace(course, q=course.q * np.where(inside, 1.0, _BACK * part)[:, None]), inside
 
     def cost(self, q: Array) -> tuple[float, Array]:
-        """Cost of coming nearer to singular postures than is allowed, and its slope (N, n)."""
+        """Return the cost of margins to singular postures below the allowed margin, and its gradient (N, n)."""
         wanted, slope = self.least + _MORE, np.zeros_like(q)
         margin, part = self.margins(q)
         over = np.maximum(0.0, wanted - margin)

@@ -1,10 +1,10 @@
-r"""Fourier series that begin and end at rest, where the arm starts.
+r"""Fourier series of joint positions that begin and end at rest in the start posture.
 
 .. math:: q(t) = q_0 + \sum_k \frac{u_k}{k \omega} \sin k \omega t + \frac{v_k}{k \omega} (\cos k \omega t - 1),
           \qquad \sum_k u_k = 0, \quad \sum_k k v_k = 0
 
-so that speed and acceleration vanish at the ends of every period. What is left free of u and v are the numbers x that a design
-may choose, in units of what a harmonic may do alone.
+so speed and acceleration vanish at the ends of every period. The free coordinates x of u and v are the design variables. Their
+unit is the amplitude that the limits allow for one harmonic alone.
 
 References
 ----------
@@ -26,20 +26,21 @@ _DIGITS = 9             # of amplitudes in a plan
 
 @dataclass(frozen=True)
 class RestToRest:
-    """Motion along some directions of joint space, by numbers x of shape (directions, m).
+    """Motion along some directions of joint space, with design variables x of shape (directions, m).
 
     Attributes
     ----------
     start : ndarray, shape (n,)
-        Where all joints are at both ends [rad or m].
+        Posture at both ends [rad or m].
     directions : ndarray, shape (n, d)
-        Those that each joint has alone, or in which several go together.
+        Directions of joint space: single joints, or combinations of joints.
     reach : ndarray, shape (3, d)
-        Half of the range, velocity and acceleration in each: no harmonic alone goes farther at x = 1 [rad or m, per s, s²].
+        Half the range, velocity and acceleration of each direction [rad or m, per s, per s²]; one harmonic with x = 1 stays
+        within these limits.
     period : float
-        [s].
+        Period [s].
     periods, harmonics : int
-        How many periods follow each other, and harmonics of the series, at least 3.
+        Number of consecutive periods; number of harmonics, at least 3.
     """
 
     start: Array
@@ -51,17 +52,17 @@ class RestToRest:
 
     @property
     def size(self) -> int:
-        """Free numbers of each direction, m."""
+        """Number of design variables of each direction, m."""
         return 2 * (self.harmonics - 1)
 
     @property
     def frequencies(self) -> Array:
-        """Of the harmonics, shape (H,) [rad/s]."""
+        """Angular frequencies of the harmonics, shape (H,) [rad/s]."""
         return np.asarray(2.0 * np.pi / self.period * np.arange(1, self.harmonics + 1))
 
     @cached_property
     def _free(self) -> tuple[Array, Array]:
-        """From free numbers to u and to v, shape (directions, H, H - 1) each [rad/s or m/s]."""
+        """Matrices from design variables to u and to v, shape (directions, H, H - 1) each [rad/s or m/s]."""
         w, (way, speed, harder) = self.frequencies, self.reach
         size = np.minimum.reduce([way[:, None] * w, np.broadcast_to(speed[:, None], (len(way), len(w))), harder[:, None] / w])
         u, v = (size[..., None] * np.array([np.linalg.svd(row[None])[2][1:].T for row in size * ends])
@@ -69,7 +70,7 @@ class RestToRest:
         return u, v
 
     def harmonic_motion(self, x: Array) -> Harmonics:
-        """As a plan states it; joints that do not move have zeros."""
+        """Return the amplitudes as a plan states them; joints that do not move have zeros."""
         half, parts = self.harmonics - 1, []
         for free, own in zip(self._free, (x[:, :half], x[:, half:]), strict=True):
             whole = self.directions @ (np.einsum("dhm,dm->dh", free, own) / self.frequencies)
@@ -77,7 +78,7 @@ class RestToRest:
         return Harmonics(self.period, self.periods, *parts)
 
     def sampled(self, rate: float, phase: float = 0.5) -> "Sampled":
-        """Its samples of one period at about a rate [Hz], the first after a part of the time between two."""
+        """Sample one period at about `rate` [Hz]; `phase` is the time of the first sample in sampling intervals."""
         count = max(4 * self.harmonics, round(rate * self.period))
         t: Array = np.asarray(self.period / count * (np.arange(count) + phase), dtype=np.float64)
         w, (u, v) = self.frequencies, self._free
@@ -89,7 +90,10 @@ class RestToRest:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A series at even times: positions, velocities, accelerations are linear in x by `bases`, shape (directions, N, m) each."""
+    """Samples of a series at even times; positions, velocities and accelerations are linear in x.
+
+    `bases` holds the three matrices of this linear relation, shape (directions, N, m) each.
+    """
 
     series: RestToRest
     t: Array
@@ -97,13 +101,13 @@ class Sampled:
     bases: Sequence[Array]
 
     def course(self, x: Array) -> Course:
-        """The motion of all joints."""
+        """Return the motion of all joints for design variables x."""
         series = self.series
         parts = [(series.directions @ (basis @ x[..., None])[..., 0]).T for basis in self.bases]
         return Course(series.start + parts[0], parts[1], parts[2], self.dt, series.periods)
 
     def slope(self, by_sample: tuple[Array, Array, Array]) -> Array:
-        """Slope by x of what has these slopes by q, dq and ddq of every sample (N, n); shape (directions, m)."""
+        """Return the gradient by x, shape (directions, m), from derivatives by q, dq and ddq of every sample, (N, n) each."""
         along = self.series.directions.T
         return np.asarray(sum(((along @ part.T)[:, None] @ basis)[:, 0]
                               for part, basis in zip(by_sample, self.bases, strict=True)))

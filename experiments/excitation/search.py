@@ -1,8 +1,8 @@
-"""The search for the motion that tells most in a given robot time: gradient ascent from random motions, walls as costs.
+"""Search for the motion with the greatest information gain in a given robot time: gradient ascent with penalties for limits.
 
-The gain of `motion_information` less the cost of leaving an `Allowance` is climbed with slopes (L-BFGS). Shapes have no slopes:
-where a motion brings some together, a cost pulls those samples towards the start, and the climb goes on. What still leaves a
-limit is shrunk towards the start, where nothing moves and everything is allowed.
+The search starts from random motions. It maximises the gain of `motion_information` minus the cost of an `Allowance` by L-BFGS.
+Collisions have no gradient: if a motion collides, a cost pulls the colliding samples towards the start posture, and the ascent
+continues. A motion that still violates a limit is shrunk towards the start posture, where every limit is kept.
 """
 
 from collections.abc import Sequence
@@ -17,39 +17,39 @@ from stribeck.experiments.plans.motion_profile import Wave
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.arm.motion_information import MotionInformation, passes_of
 
-RATE = 25.0             # Hz of samples in the search
-_LONGEST = 40.0         # s of a period at most: the robot time is cut into as few as possible, or twice as many, for trial
-_CHAIN_RATE, _CHAIN_LONGEST = 10.0, 15.0        # the same of closed chains, whose samples take thirty times as long
-_BEYOND = (1.0, 2.0)    # highest frequency over that at which limits of speed and acceleration meet, for trial
-_LEAST_PERIOD = 5.0     # s that a period is not cut below
-_MOST_HERTZ = 1.0       # Hz of the highest harmonic: what velocity loops of arms follow well
+RATE = 25.0             # Hz; sampling rate of the search
+_LONGEST = 40.0         # s; longest period: candidates have the fewest possible periods, and twice as many
+_CHAIN_RATE, _CHAIN_LONGEST = 10.0, 15.0        # the same for closed chains, whose samples take thirty times as long to compute
+_BEYOND = (1.0, 2.0)    # candidates for the highest frequency, over the frequency at which speed and acceleration limits meet
+_LEAST_PERIOD = 5.0     # s; shortest period
+_MOST_HERTZ = 1.0       # Hz; highest harmonic that velocity loops of arms follow well
 _LEAST_HARMONICS, _MOST_HARMONICS = 4, 40
-_TRIAL_TURNS, _TURNS = 25, 120      # of the climb, of each trial and of each stage of the chosen one
-_REVERSALS = 4          # how often on a climb it is looked where joints turn back: in between the gain has no leaps
-_HARD = (1e3, 3e4)      # nat per squared part of a limit: soft walls first
-_PULLS, _PULL = 8, 10.0             # rounds in which shapes are avoided, and how hard at first [nat per squared range]
-_NEAR = 0.1             # s; around a time at which something is in the way
-_START = 0.4           # deviation of the first random motion
-_HALVINGS = 12          # to find how far a motion must shrink
-_CORNERS = 16           # places in a period of the highest harmonic between which ways are looked at
-_SLACK = 1.0 + 1e-6     # of what is allowed
-_LEAST = 0.05           # of the motion that was sought, below which there is no room for one
+_TRIAL_TURNS, _TURNS = 25, 120      # iterations of the ascent for each trial, and for each stage of the chosen trial
+_REVERSALS = 4          # updates of the reversals of joints in one ascent: between updates the gain is continuous
+_HARD = (1e3, 3e4)      # nat per squared relative excess over a limit, the softer penalty first
+_PULLS, _PULL = 8, 10.0             # rounds of collision avoidance, and first strength of the pull [nat per squared range]
+_NEAR = 0.1             # s; width of the pull around the time of a collision
+_START = 0.4           # standard deviation of the first random motion
+_HALVINGS = 12          # bisections for the factor by which a motion must shrink
+_CORNERS = 16           # straight segments in a period of the highest harmonic for collision checks
+_SLACK = 1.0 + 1e-6     # rounding tolerance of limits
+_LEAST = 0.05           # of the motion that was found: a motion that must shrink below counts as none
 
 
 @dataclass(frozen=True)
 class Found:
-    """A motion that keeps every limit.
+    """A motion of the search; the result of the search keeps every limit.
 
     Attributes
     ----------
     series : RestToRest
-        Its period and harmonics.
+        Period and harmonics of the motion.
     x : ndarray, shape (directions, m)
-        Its numbers.
+        Design variables.
     gain : float
-        By how much it lowers uncertainty, less what it costs where it leaves limits [nat].
+        Information gain minus the cost of violated limits [nat].
     shrunk : float
-        By which factor it was shrunk at last; 1 is not at all.
+        Factor by which the motion was shrunk; 1 means that it was not.
     """
 
     series: RestToRest
@@ -60,16 +60,16 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """Where a motion is sought.
+    """Search for the motion with the greatest gain.
 
     Attributes
     ----------
     information : MotionInformation
-        What motion tells.
+        Expected information of motions.
     before : ndarray, shape (p, p)
-        Information before it.
+        Information before the motion.
     allowance : Allowance
-        What it may not leave.
+        Limits of the motion.
     """
 
     information: MotionInformation
@@ -81,15 +81,14 @@ class Search:
         return RATE if self.allowance.design.mechanism.chain is None else _CHAIN_RATE
 
     def best(self, start: Array, active: Sequence[int], time: float, seed: int, effort: float = 1.0) -> Found:
-        """The motion from and to a start, shape (n,), that tells most in a robot time [s].
+        """Return the motion from and to a start posture, shape (n,), with the greatest gain in a robot time [s].
 
-        How many periods the time is cut into and how many harmonics they have is tried shortly; `effort` scales how long the
-        search goes on.
+        Short trials compare numbers of periods and of harmonics. `effort` scales the number of iterations.
 
         Raises
         ------
         PlanError
-            If hardly any motion is allowed.
+            If no motion, or only a very small one, keeps all limits.
         """
         tried = [self._climbed(series, self._random(series, seed), (_HARD[0],), round(effort * _TRIAL_TURNS), ())
                  for series in self._offers(start, tuple(active), time)]
@@ -101,12 +100,12 @@ class Search:
             if found and (best is None or found.gain > best.gain):
                 best = found
         if best is None:
-            raise PlanError(f"{self.allowance.design.arm.path}: no motion around home keeps all limits, the workspace box and "
-                            "the shapes of the model apart; move workspace.home, or widen the box")
+            raise PlanError(f"{self.allowance.design.arm.path}: found no motion around home that keeps all joint limits, stays "
+                            "in the workspace box and avoids collisions; move workspace.home, or enlarge workspace.box")
         return best
 
     def _clear(self, trial: Found, effort: float) -> Found:
-        """A motion after a longer climb, pulled towards the start where something is in the way."""
+        """Continue the ascent of a trial, and pull the motion towards the start posture where it collides."""
         found, pulls = self._climbed(trial.series, trial.x, _HARD, round(effort * _TURNS), ()), list[tuple[float, float]]()
         for turn in range(_PULLS):
             if not (blocked := self._blocked_times(found)):
@@ -134,12 +133,15 @@ class Search:
 
     def _climbed(self, series: RestToRest, x: Array, walls: Sequence[float], turns: int,
                  pulled: Sequence[tuple[float, float]]) -> Found:
-        """A motion after climbing with harder and harder walls; `pulled`: parts of the period to shrink from, and how much."""
+        """Return the motion after an ascent with increasing penalties.
+
+        `pulled` : relative times in the period at which the motion is pulled towards the start posture, and strength of the pull.
+        """
         from scipy.optimize import minimize  # takes a while to load
 
         shape = x.shape
         for wall in walls:
-            for again in range(_REVERSALS):             # at other times, so that no few samples are what all is about
+            for again in range(_REVERSALS):             # with shifted samples, so that the result does not depend on single ones
                 sampled = series.sampled(self._rate, (again + 0.5) / _REVERSALS)
                 passes, pulls = passes_of(sampled.course(x)), _pulls(sampled, pulled)
                 x = minimize(self._cost, x.ravel(), (sampled, wall, pulls, shape, passes), jac=True, method="L-BFGS-B",
@@ -150,7 +152,7 @@ class Search:
 
     def _cost(self, flat: Array, sampled: Sampled, wall: float, pulls: Array, shape: tuple[int, ...],
               passes: list[Groups]) -> tuple[float, Array]:
-        """Costs less gain, and the slope by x."""
+        """Return the costs minus the gain, and the gradient by x."""
         x = flat.reshape(shape)
         course = sampled.course(x)
         wall *= course.dt * RATE
@@ -170,12 +172,12 @@ class Search:
                 sampled.slope((whole[0] + by_pull, whole[1], whole[2])).ravel())
 
     def _blocked_times(self, found: Found) -> list[float]:
-        """Where in its period a motion leaves the box or brings shapes together, as parts of the period."""
+        """Relative times in the period at which a motion leaves the box or collides."""
         corners = _corners(found, found.x)
         return [(k + 0.5) / (len(corners) - 1) for k in np.flatnonzero(self.allowance.blocked(corners))]
 
     def _shrunk(self, found: Found) -> Found | None:
-        """The motion, smaller by what a limit, wall or shape demands."""
+        """Return the motion, shrunk until it keeps all limits, the box and clearances; None if hardly any motion is left."""
         least, most = 0.0, 1.0
         if not self._allowed(found, 1.0):
             for _ in range(_HALVINGS):
@@ -196,7 +198,7 @@ class Search:
 
 
 def _pulls(sampled: Sampled, pulled: Sequence[tuple[float, float]]) -> Array:
-    """How hard each sample is pulled towards the start, by parts of the period and how hard there; shape (N,)."""
+    """Strength of the pull towards the start posture for each sample, shape (N,)."""
     period, pulls = sampled.series.period, np.zeros(len(sampled.t))
     for part, much in pulled:
         near = np.abs((sampled.t / period - part + 0.5) % 1.0 - 0.5) * period
@@ -205,7 +207,7 @@ def _pulls(sampled: Sampled, pulled: Sequence[tuple[float, float]]) -> Array:
 
 
 def _corners(found: Found, x: Array) -> Array:
-    """Places of a period between which it goes as good as straight."""
+    """Postures of a period between which the motion is almost straight."""
     motion = found.series.harmonic_motion(x)
     wave = Wave(np.array(motion.sines), np.array(motion.cosines), motion.period, motion.period)
     return np.asarray(found.series.start + wave(wave.close(_CORNERS))[0])

@@ -1,4 +1,4 @@
-"""The excitation: a periodic motion of all joints, from home and back, that tells most of links and friction in its time."""
+"""Plan of the excitation: the periodic motion from home and back with the most information about links and friction."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,24 +18,24 @@ from stribeck.ident.fit.arm.motion_information import Course, MotionInformation
 from stribeck.ident.log.run import EXCITATION, Run, arm_sha256
 
 METHOD = "periodic excitation"
-TIME = 60.0             # s of motion: in less, joints turn back so rarely that the law of friction may stay open
-_RATE = 100.0           # Hz of samples of a forecast
+TIME = 60.0             # s of motion: in less time, joints reverse too rarely to identify the law of friction
+_RATE = 100.0           # Hz; sampling rate of a forecast
 
 
 def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, time: float | None = None,
                     earlier: Sequence[Run] = (), effort: float = 1.0) -> Plan:
-    """Plan of the excitation of some or all joints, checked against all limits.
+    """Plan the excitation of some or all joints, and check the plan against all limits.
 
     Parameters
     ----------
     arm, joints, seed
         As in `one_joint_at_a_time.plan_constant_speed`.
     time : float, optional
-        Of the motion [s]; default `TIME`.
+        Time of the motion [s]; default `TIME`.
     earlier : sequence of Run
-        Runs that are to be fitted together with it: what they tell is not sought once more.
+        Runs that will be fitted together with the excitation; their information counts as known.
     effort : float
-        How long the search goes on, as a part of the usual.
+        Factor on the usual number of iterations.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def plan_excitation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
 
 
 def foretold(plan: Plan, arm: ArmFile, earlier: Sequence[Run] = ()) -> tuple[Told, dict[str, tuple[str, float]]]:
-    """What a plan of excitation tells, and of each kind of limit the joint that comes nearest and what part it keeps free."""
+    """Return the expected information of an excitation plan, and for each kind of limit the tightest joint and its free share."""
     design = Design.of(arm, None, ConstantSpeed())
     expected = guesses(design)
     information = MotionInformation(design.mechanism, expected)

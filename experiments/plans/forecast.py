@@ -1,4 +1,4 @@
-"""What a plan will tell: loads and points that it will give, and the interval of every parameter that they allow."""
+"""Forecast of a plan: its expected loads and points, and the expected interval of every parameter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,24 +17,24 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-FRICTION = 0.05         # of the torque limit: Coulomb friction that a joint is expected to have
-_STEP = 1e-3            # s; over which the slope of gravity is taken
+FRICTION = 0.05         # of the torque limit: expected Coulomb friction of a joint
+_STEP = 1e-3            # s; time step for the derivative of gravity torque
 
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways there of many round trips, on which the joints keep constant speeds.
+    """Forward strokes of K round trips, on which the joints keep constant speeds.
 
     Attributes
     ----------
     start, way : ndarray, shape (K, n)
-        Where they begin, and where they lead from there [rad or m].
+        Start posture of each stroke, and the displacement from it [rad or m].
     time, ramp : ndarray, shape (K,)
-        Time that the way would take at its constant speeds, and time of a ramp [s]; together that of the motion.
+        Time of the stroke at constant speed, and time of a ramp [s]; their sum is the time of the motion.
     t : ndarray, shape (K,)
-        When the arm turns back [s].
+        Time at which the arm reverses [s].
     reference : ndarray of bool, shape (K,)
-        Whether it is a reference round trip.
+        True for reference round trips.
     """
 
     start: Array
@@ -46,19 +46,19 @@ class Ways:
 
     @classmethod
     def together(cls, ways: "Sequence[Ways]") -> "Ways":
-        """Several, one after the other."""
+        """Concatenate several sets of strokes."""
         return cls(*(np.concatenate([getattr(way, field.name) for way in ways]) for field in fields(cls)))
 
 
 def way_of(trip: Trip, postures: Array, design: Design) -> Ways:
-    """The way of a round trip from one of some postures, shape (K, n)."""
+    """Return the forward stroke of a round trip; `postures` has shape (K, n)."""
     time = np.array([abs(trip.way[trip.leader]) / trip.speed])
     ramp = (np.abs(trip.way) / time / (ACCELERATION_SHARE * design.limits.acceleration)).max(keepdims=True)
     return Ways(postures[trip.posture][None], trip.way[None], time, ramp, np.zeros(1), np.zeros(1, dtype=bool))
 
 
 def ways_of(plan: Plan, design: Design) -> Ways:
-    """The round trips of a plan."""
+    """Return the forward strokes of a plan's round trips."""
     rows: list[tuple[object, ...]] = []
     t = 0.0
     for start, segment in plan.legs():
@@ -70,9 +70,10 @@ def ways_of(plan: Plan, design: Design) -> Ways:
 
 
 def points_ahead(ways: Ways, design: Design, resting: bool = False) -> pd.DataFrame:
-    """Points that round trips will give: as those of a run, with `ripple`, the part of it that their window leaves.
+    """Return the expected points of round trips, in the format of a run's points.
 
-    Loads are those of motion at constant speeds, or of an arm that is `resting`.
+    Column `ripple` is the part of the motor ripple that averaging over the window leaves. Loads are those at constant speeds, or
+    those at rest if `resting` is True.
     """
     mechanism, settle = design.mechanism, design.options.settle_time
     speed = np.abs(ways.way) / ways.time[:, None]
@@ -103,9 +104,10 @@ def points_ahead(ways: Ways, design: Design, resting: bool = False) -> pd.DataFr
 
 
 def expectations(ways: Ways, design: Design, earlier: Mapping[str, Expectation] | None = None) -> dict[str, Expectation]:
-    """What is thought of every joint that moves: from an earlier fit, else from its limits and the speeds it has room for.
+    """Return the expected friction of every moving joint, from an earlier fit or from its limits and reachable speeds.
 
-    Loads are candidates that the postures vary: those that only speed varies cannot be told from what else speed does.
+    Candidate loads are those that vary with posture. A load that varies only with speed cannot be separated from other effects of
+    speed.
     """
     found = {}
     for name, own in points_ahead(ways, design, resting=True).groupby("joint", sort=False):
@@ -116,7 +118,7 @@ def expectations(ways: Ways, design: Design, earlier: Mapping[str, Expectation] 
 
 
 def forecast(plan: Plan, design: Design, earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """The plan with what it will tell of every joint filled in."""
+    """Return the plan with the expected precision of every joint."""
     ways = ways_of(plan, design)
     points, thought = points_ahead(ways, design), expectations(ways, design, earlier)
     return replace(plan, predicted=tuple(prediction for name, own in points.groupby("joint", sort=False)
@@ -124,29 +126,29 @@ def forecast(plan: Plan, design: Design, earlier: Mapping[str, Expectation] | No
 
 
 def richest(predicted: Sequence[ExpectedPrecision]) -> dict[str, ExpectedPrecision]:
-    """Of each joint, what the plan tells if friction grows with the load that is told worst."""
+    """Return the expected precision of each joint for the load model that is hardest to identify."""
     return {prediction.joint: prediction for prediction in sorted(predicted, key=lambda one: (len(one.parameters), one.friction))}
 
 
 def check_separable(plan: Plan) -> None:
-    """Refuse a plan whose round trips cannot tell Coulomb from viscous friction, the least that every law holds.
+    """Refuse a plan whose round trips cannot separate Coulomb from viscous friction, which every law contains.
 
     Raises
     ------
     PlanError
-        Names joint and parameters, and what the plan would leave them.
+        The message names the joint, the parameters and their expected intervals.
     """
     for told in plan.predicted:
         lost = {name: width for name, width in told.parameters.items() if width > WEAK and name in ("coulomb", "viscous")}
         if told.load == "none" and lost:
-            said = " and ".join(f"{name} (within {100.0 * width:.0f} %)" for name, width in lost.items())
-            raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its parameters: {said}, at most "
-                            f"{100.0 * WEAK:.0f} % is allowed; a wider range of speeds can (joints.{told.joint}.velocity and "
-                            "position), or more round trips (--target, --budget)")
+            said = " and ".join(f"{name} ± {100.0 * width:.0f} %" for name, width in lost.items())
+            raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its friction parameters: expected "
+                            f"95 % interval of {said}, at most ± {100.0 * WEAK:.0f} % is allowed; allow a wider range of speeds "
+                            f"(joints.{told.joint}.velocity and position), or more round trips (--target, --budget)")
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:
-    """Least and greatest value of every load over each joint's strokes and ramps: joint -> load -> (low, high)."""
+    """Return the range of every load over each joint's strokes and ramps: joint -> load -> (least, greatest)."""
     spread: dict[str, dict[str, tuple[float, float]]] = {}
     for j, name in enumerate(mechanism.names):
         legs = [corner_points(start, segment) if segment.wave else np.array([start, segment.target]) for start, segment

@@ -1,4 +1,4 @@
-"""What plan and run say and take for excitation beside other experiments."""
+"""Options and console output of `plan` and `run` that belong to the excitation experiment."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +25,10 @@ _SHOWN = 6              # base parameters
 
 
 def motion_time(budget: str | None) -> float | None:
-    """Time of the motion in a budget of robot time, as 60s or 2min; the rests before and after it belong to the budget, too."""
+    """Return the time of the motion [s] for a budget of robot time such as 60s or 2min.
+
+    The budget includes the rests before and after the motion.
+    """
     from stribeck.experiments.plans.motion_profile import DWELL
     from stribeck.ident.errors import InputError
 
@@ -33,12 +36,12 @@ def motion_time(budget: str | None) -> float | None:
     if whole is None:
         return None
     if not _LEAST <= whole <= _MOST:
-        raise InputError(f"--budget {budget}: excitation takes {_LEAST:g} s to {_MOST / 60.0:g} min of robot time")
+        raise InputError(f"--budget {budget}: excitation needs between {_LEAST:g} s and {_MOST / 60.0:g} min of robot time")
     return whole - 2.0 * DWELL
 
 
 def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Run]":
-    """Runs of a campaign after which excitation comes."""
+    """Load the runs of the earlier campaign that the excitation complements."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FITTED, arm_sha256, load_run
@@ -46,32 +49,32 @@ def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Ru
     if after is None:
         return []
     if experiment != EXCITATION:
-        raise InputError(f"--after is for --experiment excitation; leave it out with {experiment}")
+        raise InputError(f"--after works only with --experiment excitation; leave it out with {experiment}")
     runs = [run for path in find_runs(after, FITTED) if (run := load_run(path)).purpose != BREAKAWAY]
     for run in runs:
         if arm_sha256(run.arm, "tool") != arm_sha256(arm, "tool"):
-            raise InputError(f"{run.path} was recorded with another arm file or model than {arm.path}, beyond its tool; it "
-                             "cannot be fitted together with the excitation")
+            raise InputError(f"{run.path} was recorded with another arm file or model than {arm.path}, and more than the tool "
+                             "differs; this run cannot be fitted together with the excitation")
     return runs
 
 
 def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Run]") -> dict[str, Any]:
-    """Say what a plan of excitation tells, and give it as data."""
+    """Print the expected information of an excitation plan, and return it as data for `--json`."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.methods.excitation_motion import foretold
 
     told, room = foretold(plan, arm, known)
     inside = ", ".join(f"{kind} {100.0 * part:.1f} % ({joint})" for kind, (joint, part) in room.items())
-    text.print(f"room      of what the margins allow, least of all joints: {inside}")
-    beyond = f" beyond the {told.earlier:.0f} nat of {len(known)} earlier runs" if known else ""
-    text.print(f"tells     {told.gain:.0f} nat of base parameters and friction{beyond}, {told.gain / plan.robot_time:.2f} nat/s; "
-               f"condition number of the base regressor {told.condition:.3g}; {told.count} of {len(told.base)} base parameters "
-               "told beyond what the model says")
+    text.print(f"room      free share of each limit after its margin, for the tightest joint: {inside}")
+    beyond = f" in addition to the {told.earlier:.0f} nat of {len(known)} earlier runs" if known else ""
+    text.print(f"gain      {told.gain:.0f} nat of information about base parameters and friction{beyond}, "
+               f"{told.gain / plan.robot_time:.2f} nat/s; condition number of the base regressor {told.condition:.3g}; "
+               f"{told.count} of {len(told.base)} base parameters become identifiable")
     text.print(fitted(friction_table(told), text.width))
     best = sorted(told.base.items(), key=lambda one: one[1][1])
     words = "; ".join(f"{name.partition(' ')[0]}{' and others' * (' ' in name)} ± {width:.2g}"
                       for name, (width, _) in best[:_SHOWN])
-    text.print(f"base      best told: {words}")
+    text.print(f"base      most accurate base parameters (95 % interval): {words}")
     return {"gain_nat": round(told.gain, 3), "earlier_nat": round(told.earlier, 3), "condition": round(told.condition, 4),
             "room": {kind: {"joint": joint, "free": round(part, 6)} for kind, (joint, part) in room.items()},
             "base": {name: {"half_width": width, "of_prior": part} for name, (width, part) in told.base.items()},

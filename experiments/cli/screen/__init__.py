@@ -1,4 +1,4 @@
-"""What the terminal shows: tables, sentences, progress, live pictures.
+"""Console output: tables, sentences, progress, live pictures.
 
 Imports from: `drivers`, `experiments.methods`, `experiments.plans`, `experiments.plans.clear`,
 `experiments.recording`, `experiments.report`, `ident`, `ident.arm`, `ident.calibration`, `ident.log`, `ident.model`.

@@ -1,4 +1,4 @@
-"""What a reader has to know before using a calibration, at most three lines a joint."""
+"""Lines under "attention": what a reader must know before using a calibration, at most three lines for each joint."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ _FIRST = ("not calibrated", "lack of fit")      # kinds of findings, in this ord
 
 
 def attention(result: Identification, calibration: Calibration) -> tuple[list[str], int]:
-    """Return the lines, and how many more there are.
+    """Return the lines to show, and the number of lines left out.
 
-    A line is a finding that is no mere note, a parameter that is not identified, or torque that does not agree with the model's
+    Each line reports a finding (other than a note), a parameter that is not identified, or torque that disagrees with the model's
     gravity.
     """
     general = [finding.text for finding in result.findings if finding.joint is None and not finding.note]
@@ -39,7 +39,7 @@ def _of_joint(result: Identification, calibration: Calibration, name: str) -> It
 
 
 def _gravity(calibration: Calibration, name: str) -> Iterator[str]:
-    """How torque deviates from the model's gravity, where it does."""
+    """Lines about torque that deviates from the model's gravity torque, if it does."""
     if calibration.model.inertia is not None:
         return
     groups = gravity_groups(calibration)

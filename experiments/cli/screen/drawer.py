@@ -1,7 +1,7 @@
-"""What the terminal shows while an arm moves is drawn by a process of its own.
+"""Drawing in the terminal while an arm moves, in a separate process.
 
-The loop that drives the arm drops a line into a pipe ten times a second and never waits: where the pipe is full, a line is left
-out. Drawing in the loop's own process would hold it up for whole cycles.
+The control loop writes a line to a pipe ten times a second and never waits: if the pipe is full, it drops the line. Drawing in
+the process of the control loop would delay the loop by whole cycles.
 """
 
 import json
@@ -25,31 +25,31 @@ PICTURES = {"bar": "stribeck.experiments.cli.screen.progress:Bar", "joints": "st
 
 
 class Picture(Protocol):
-    """What is drawn; made from a head, a table of what stays."""
+    """A picture in the terminal; its constructor takes the head, a table of constant data."""
 
-    lasting: bool           # whether it stays in the terminal in the end
+    lasting: bool           # True if the picture stays in the terminal after the motion
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take what the loop told."""
+        """Add a row that the control loop has sent."""
 
     def draw(self) -> "RenderableType":
-        """As it is now."""
+        """Return the present picture."""
 
 
 @contextmanager
 def drawer(picture: str, head: dict[str, Any], to: IO[Any] | None = None) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Draw while the arm moves; gives the function that tells the picture something new.
+    """Draw a picture while the arm moves; yields the function that sends a row to the picture.
 
     Parameters
     ----------
     picture : str
-        Of `PICTURES`.
+        Name of a picture in `PICTURES`.
     head : dict
-        What it is made from.
+        Constant data of the picture.
     to : file, optional
-        Where it is drawn; default is standard error. On Windows nothing is.
+        Output; default is standard error. On Windows nothing is drawn.
     """
-    if not hasattr(os, "set_blocking") or sys.platform == "win32":         # a pipe there can only be waited for
+    if not hasattr(os, "set_blocking") or sys.platform == "win32":         # writes to a pipe always block there
         yield lambda _: None
         return
     process = subprocess.Popen([sys.executable, "-c", f"from {__name__} import main; main()", picture], stdin=subprocess.PIPE,
@@ -59,7 +59,7 @@ def drawer(picture: str, head: dict[str, Any], to: IO[Any] | None = None) -> Ite
     os.set_blocking(pipe, False)
 
     def send(table: dict[str, Any]) -> None:
-        with suppress(BlockingIOError, BrokenPipeError):        # a picture is not worth a cycle
+        with suppress(BlockingIOError, BrokenPipeError):        # drop the row: drawing must not delay a cycle
             os.write(pipe, json.dumps(table).encode() + b"\n")
 
     send(head)
@@ -75,11 +75,11 @@ def drawer(picture: str, head: dict[str, Any], to: IO[Any] | None = None) -> Ite
 
 
 def main() -> None:
-    """Draw what comes on standard input until it ends; where there is more than can be drawn, the newest."""
+    """Draw the rows from standard input until it ends; if rows arrive faster than pictures, draw the newest."""
     from rich.console import Console
     from rich.live import Live
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C is for the arm; this ends with its input
+    signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C stops the arm; this process ends when its input ends
     lines = _lines(sys.stdin.fileno())
     try:
         picture: Picture = resolve_name(PICTURES[sys.argv[1]])(json.loads(next(line for line in lines if line)))
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def _lines(file: int) -> Iterator[str | None]:
-    """Lines as they come, and None whenever it is time to draw."""
+    """Yield lines as they arrive, and None whenever a picture is due."""
     rest, due = b"", monotonic() + _PERIOD
     while True:
         if select.select([file], [], [], max(0.0, due - monotonic()))[0]:

@@ -1,4 +1,4 @@
-"""A live picture of every joint that a plan measures: position, speed, torque, and its friction curve as it grows."""
+"""Live picture of every joint that a plan measures: position, speed, torque, and the points of its friction curve."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from stribeck.experiments.recording.follow import Watch
     from stribeck.ident.model.mechanism import Mechanism
 
-VIEW = "view"           # in place of a file for Rerun: open its viewer
-_END = 0.2              # part of a stroke's samples that is left out at either end
-_WIDTH, _HEIGHT = 30, 4         # characters of a curve, of 2 x 4 dots each
-_PANEL = _WIDTH + 6     # and of the panel around it
-_LINE, _NAMED = 64, 8   # characters of a joint's line beside its name, and of that at least
+VIEW = "view"           # instead of a file name: open the Rerun viewer
+_END = 0.2              # share of a stroke's samples that is left out at each end
+_WIDTH, _HEIGHT = 30, 4         # size of a curve in characters of 2 x 4 dots
+_PANEL = _WIDTH + 6     # width of the panel around a curve
+_LINE, _NAMED = 64, 8   # characters of a joint's line without its name, and least characters of the name
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 @contextmanager
 def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = None,
          rerun: str | None = None) -> Iterator["Watch"]:
-    """Draw while the arm moves; gives the function that the tracker calls.
+    """Draw the joints while the arm moves; yields the function that the tracker calls.
 
     Parameters
     ----------
     plan : Plan
-        What it does.
+        The plan that is driven.
     word : str
-        What moves it.
+        Label of the motion, such as "run".
     mechanism : Mechanism
-        Its joints.
+        The arm with its joints.
     to : file, optional
-        Where it is drawn; default is standard error.
+        Output; default is standard error.
     rerun : str, optional
-        A file that takes a recording for the Rerun viewer, or "view" to open that.
+        File for a recording in the format of the Rerun viewer, or "view" to open the viewer.
     """
     joints = range(mechanism.n)
     head = {"total": plan.robot_time, "word": word, "measured": measured(plan), "names": mechanism.names,
@@ -62,7 +62,7 @@ def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = N
 
 
 def measured(plan: "Plan") -> list[int]:
-    """The joints that do more in a plan than go to a posture, by number."""
+    """Return the indices of the joints that a plan measures: those that move in segments other than moves to a posture."""
     moved = {k for start, segment in plan.legs() if segment.kind != "move"
              for k, moves in enumerate(segment.moving(start)) if moves or plan.names[k] == segment.joint}
     return sorted(moved)
@@ -70,12 +70,12 @@ def measured(plan: "Plan") -> list[int]:
 
 @dataclass
 class Curves:
-    """Friction points from the samples that came: half the difference between a stroke and the one that retraces it.
+    """Friction points from samples: half the difference of torque between a stroke and the stroke back.
 
     Attributes
     ----------
     points : dict of int to list
-        Joint number to its points: speed [rad/s or m/s], friction [N·m or N].
+        For each joint index its points: speed [rad/s or m/s], friction [N·m or N].
     """
 
     points: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Curves:
     _rows: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take a sample; one of another segment ends that before it."""
+        """Add a sample; the first sample of another segment completes the segment before it."""
         if self._rows and self._rows[-1]["id"] != row["id"]:
             self._close(self._rows)
             self._rows = []
@@ -101,12 +101,12 @@ class Curves:
             return
         for j in joints:
             (forth, push), (back, pull) = there[j], mean[j]
-            if forth * back < 0.0 and abs(forth + back) < 0.2 * abs(forth):         # both ways at one speed
+            if forth * back < 0.0 and abs(forth + back) < 0.2 * abs(forth):         # same speed in both directions
                 self.points.setdefault(j, []).append((abs(forth - back) / 2.0, (push - pull) / 2.0 * (1 if forth > 0.0 else -1)))
 
 
 def spread(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points over the logarithm of speed, from 0 to 1, and friction in parts of the greatest."""
+    """Scale points: the logarithm of speed to 0 ... 1, and friction to a part of its maximum."""
     if not points:
         return []
     speeds = [log10(speed) for speed, _ in points]
@@ -116,7 +116,7 @@ def spread(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def plot(points: list[tuple[float, float]], width: int = _WIDTH, height: int = _HEIGHT) -> list[str]:
-    """Points over the logarithm of speed, from zero friction up, as rows of braille characters."""
+    """Return a plot of friction (from zero) over the logarithm of speed, as rows of braille characters."""
     cells = [[0] * width for _ in range(height)]
     for right, up in spread(points):
         column, row = round(right * (2 * width - 1)), round((1.0 - max(up, 0.0)) * (4 * height - 1))
@@ -134,16 +134,16 @@ class Joints:
         self._row: dict[str, Any] = {}
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take a sample."""
+        """Add a sample."""
         self._row = row
         self.curves.add(row)
 
     def draw(self) -> "RenderableType":
-        """As they are now."""
+        """Return the present picture of the joints."""
         return self
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        """A panel for each joint; where the terminal is too small for those, a line."""
+        """Yield a panel for each joint; if the terminal is too small for panels, a line."""
         from rich.columns import Columns
         from rich.text import Text
 
@@ -177,7 +177,7 @@ class Joints:
         return Text(f"{said}  {plot(points, min(left, _WIDTH), 1)[0]}" if left > 0 else said, no_wrap=True, overflow="ellipsis")
 
     def _said(self, j: int) -> tuple[str, str, str]:
-        """Position, speed and torque."""
+        """Position, speed and torque of a joint as text."""
         row, unit, place = self._row, self._head["units"][j], self._head["position_units"][j]
         return f"{row['q'][j]:z7.3f} {place}", f"{row['dq'][j]:z7.3f} {place}/s", f"{row['tau'][j]:z.2f} {unit}"
 
@@ -189,5 +189,5 @@ class Joints:
 
 
 def _cut(name: str, length: int) -> str:
-    """A name that fits."""
+    """Shorten a name to a length."""
     return name if len(name) <= length else f"{name[:max(length - 1, 0)]}…"

@@ -1,4 +1,4 @@
-"""What is seen of an arm while it moves: progress, a live picture or a viewer; and where its samples are if motion ends early."""
+"""Display while an arm moves: progress bar, live picture or viewer; and a message about the samples if motion ends early."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_view(text: "Console", live: bool, rerun: str | None) -> None:
-    """Refuse a picture that nothing can draw: no terminal, no viewer, no display, no place for its file."""
+    """Refuse a picture that cannot be drawn: without a terminal, viewer, display, or writable folder for its file."""
     from importlib.util import find_spec
 
     from stribeck.ident.errors import InputError
@@ -40,7 +40,7 @@ def check_view(text: "Console", live: bool, rerun: str | None) -> None:
 @contextmanager
 def motion_view(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechanism", live: bool, rerun: str | None,
                 also: str = "") -> Iterator["Watch | None"]:
-    """Progress while the arm moves, or a live picture of its joints; whatever ends it early, say where the samples are."""
+    """Show progress or a live picture while the arm moves; if the motion ends early, print the path of the recorded samples."""
     from stribeck.drivers.errors import ArmStopped
     from stribeck.drivers.interrupts import uninterrupted
     from stribeck.experiments.cli.screen.live import live as live_picture
@@ -68,12 +68,12 @@ def motion_view(text: "Console", plan: "Plan", folder: Path, mechanism: "Mechani
 
 
 def _screen(text: "Console") -> "IO[str] | None":
-    """A terminal to draw in, also where what is printed goes elsewhere; None where there is none."""
+    """Return a terminal to draw in, even if printed text goes to a pipe; None without a terminal."""
     return text.file if text.is_terminal else sys.stderr if sys.stderr.isatty() else None
 
 
 def _free(rerun: str | None) -> str | None:
-    """The file for this run: runs of a campaign have one each, numbered, and none is written over."""
+    """Return the Rerun file of this run. Runs of a campaign have numbered files; no file is overwritten."""
     if rerun is None or rerun == VIEW:
         return rerun
     path = Path(rerun)

@@ -1,4 +1,4 @@
-"""A progress bar over robot time, with what moves now."""
+"""Progress bar over robot time, with the present motion."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(out: "Console", total: float, word: str, mechanism: "Mechanism") -> Iterator["Watch | None"]:
-    """Draw the bar in a terminal; gives the function that the tracker calls."""
+    """Draw the bar in a terminal; yields the function that the tracker calls, or None without a terminal."""
     if not out.is_terminal:
         yield None
         return
@@ -43,16 +43,16 @@ class Bar:
         self._task = self._bar.add_task("", total=head["total"])
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take how far it is, and what moves."""
+        """Add a row with the progress and the present motion."""
         self._bar.update(self._task, completed=row["done"], description=row["said"])
 
     def draw(self) -> "RenderableType":
-        """As it is now."""
+        """Return the present bar."""
         return self._bar.get_renderable()
 
 
 def motion(segment: "Segment", sample: "JointSample", mechanism: "Mechanism") -> str:
-    """What moves now, in a line of constant width."""
+    """Return a line of constant width about the present motion."""
     if segment.wave is not None:
         return f"{'all joints, periodic motion':<46}"
     if segment.joint is None:

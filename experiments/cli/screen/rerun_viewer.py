@@ -1,4 +1,4 @@
-"""What `live` draws, in the Rerun viewer, too, or in a recording for it: motion of each joint, its growing friction curve."""
+"""The live picture for the Rerun viewer, or a recording for it: motion and friction points of each joint."""
 
 from typing import Any
 
@@ -6,7 +6,10 @@ from stribeck.experiments.cli.screen.live import VIEW, Joints, spread
 
 
 class Viewer(Joints):
-    """The picture of `live`, which also goes to Rerun. Made from its head and ``to``, a file or `VIEW`."""
+    """The picture of `live`, which is also sent to Rerun.
+
+    The head contains ``to`` in addition to the data of `live`: a file name or `VIEW`.
+    """
 
     def __init__(self, head: dict[str, Any]) -> None:
         import rerun
@@ -28,7 +31,7 @@ class Viewer(Joints):
             self._stream.save(head["to"], default_blueprint=blueprint)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take a sample."""
+        """Add a sample."""
         import rerun
 
         super().add(row)
@@ -44,7 +47,7 @@ class Viewer(Joints):
 
     @staticmethod
     def _curve(points: list[tuple[float, float]], place: str, force: str) -> Any:
-        """Friction upwards, where a picture's second axis points down."""
+        """Return the friction points with negative ordinate, because the second axis of a 2D view points down."""
         import rerun
 
         labels = [f"{speed:.3g} {place}/s: {friction:.3g} {force}" for speed, friction in points]

@@ -1,4 +1,4 @@
-"""Tables as wide as the paper: what is too wide goes on below; no name, number or unit is cut."""
+"""Tables that fit the width of the terminal: columns that do not fit follow below; no name, number or unit is cut."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def fitted(table: Table, width: int, keys: int = 1) -> "RenderableType":
-    """The table on paper of a width.
+    """Fit a table to a width.
 
-    Names in the first column, numbers, which are to the right, and columns without wrapping are never broken, other cells only
-    between words; a heading breaks between words too, or anywhere where its column says ``overflow="fold"``.
+    The first column, right-aligned columns (numbers) and columns with ``no_wrap`` are never wrapped. Other cells and headings
+    wrap only between words; a heading wraps anywhere if its column has ``overflow="fold"``.
 
     Parameters
     ----------
     table : Table
-        As it is on paper that is wide enough.
+        The table without a limit of its width.
     width : int
-        Of the paper, in characters.
+        Available width in characters.
     keys : int
-        First columns, which say what a row is about; they are repeated where the table goes on below.
+        Number of first columns that name a row; every part of the table repeats them.
 
     Returns
     -------
     RenderableType
-        The table, or its parts, one under another.
+        The table, or its parts, one below the other.
     """
     columns = [replace(table.columns[0], no_wrap=True), *table.columns[1:]]
     if _needed(table, [_most(column) for column in columns]) <= width:
@@ -45,18 +45,18 @@ def fitted(table: Table, width: int, keys: int = 1) -> "RenderableType":
 
 
 def _needed(table: Table, widths: Sequence[int]) -> int:
-    """Width of the table with such columns: between two there are padding and a line, a margin on either side."""
+    """Width of a table with columns of given widths, including padding, lines and margins."""
     _, right, _, left = table.padding
     return sum(widths) + (len(widths) - 1) * (left + right + 1) + 2
 
 
 def _most(column: "Column") -> int:
-    """Width in which nothing breaks."""
+    """Width of a column without any wrapping."""
     return _longest(column, [line for text in _texts(column) for line in text.split("\n")])
 
 
 def _least(column: "Column") -> int:
-    """Width in which no more breaks than may."""
+    """Least width of a column with all allowed wrapping."""
     if column.no_wrap:
         return _most(column)
     heading, *cells = _texts(column)
@@ -66,7 +66,7 @@ def _least(column: "Column") -> int:
 
 
 def _texts(column: "Column") -> list[str]:
-    """Heading and cells."""
+    """Heading and cells of a column as text."""
     return [str(text) for text in (column.header, *column.cells)]
 
 
@@ -75,7 +75,7 @@ def _longest(column: "Column", pieces: Sequence[str]) -> int:
 
 
 def _part(table: Table, columns: "Sequence[Column]", width: int, first: bool) -> Table:
-    """A table of some of the columns; those that gain by it share the room that is left."""
+    """Return a table of some columns; the columns that wrap share the remaining width."""
     widths, most = ([measure(column) for column in columns] for measure in (_least, _most))
     for _ in range(width - _needed(table, widths)):
         k = max(range(len(columns)), key=lambda k: most[k] - widths[k])

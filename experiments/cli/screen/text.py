@@ -1,4 +1,4 @@
-"""Text for people: plans, result tables, findings."""
+"""Console text about plans and results: sentences and tables."""
 
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def margin_line(plan: "Plan", arm: "ArmFile") -> str:
 
 
 def checked_against(arm: "ArmFile", mechanism: "Mechanism") -> str:
-    """Return what the motion of a plan is checked against."""
+    """Return a sentence that names the limits and shapes against which a plan is checked."""
     return ("checked against the limits and "
             f"{' and '.join(relied_on(arm, mechanism)) or 'nothing else, as neither a box nor geometry is stated'}")
 
@@ -224,7 +224,7 @@ def result_table(result: "Identification", width: int) -> "RenderableType":
 
 
 def _weakest(joint: "JointCalibration", word: str) -> str:
-    """Return the parameters with the joint's verdict unless it is identified, and what the data cannot show."""
+    """Return the parameters that cause the joint's verdict (unless it is "identified"), and effects that the data cannot show."""
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
     said = "" if word == "identified" else f" ({', '.join(parameter_word(name) for name in names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]

@@ -1,7 +1,8 @@
-"""Between-run deviation: every pass of a campaign fitted alone, with the law and load that all runs chose together.
+"""Between-run deviation: the scatter of parameters over passes of a campaign, each fitted alone.
 
-It holds what an interval of one run does not: another temperature, another run-in, another day. It stands beside the
-interval and never widens it, because a few runs tell it only roughly.
+All passes use the law and the load that all runs chose together. The deviation includes effects that the interval of one run
+does not cover: another temperature, another run-in, another day. It is reported beside the interval and never widens it, because
+a few runs determine it only roughly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from stribeck.ident.log.run import Run
 
 
 def runs_by_pass(runs: Sequence[Run]) -> list[list[int]]:
-    """Places of runs by pass over their plan: one that continues another, which was broken off, is of the same pass."""
+    """Group the indices of runs by pass over their plan; a run that continues an interrupted run belongs to the same pass."""
     found: list[list[int]] = []
     for k, run in enumerate(runs):
         before = next((one for one in found if run.record.get("continues") in [runs[part].label for part in one]), None)
@@ -26,14 +27,14 @@ def runs_by_pass(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def with_deviation(parameters: Mapping[str, Parameter], runs: Sequence[Mapping[str, Parameter]]) -> dict[str, Parameter]:
-    """Parameters with the standard deviation over the runs that estimated them, where at least two did.
+    """Return the parameters with their standard deviation over runs, if at least two runs estimated them.
 
     Parameters
     ----------
     parameters : mapping of str to Parameter
         Estimates from all runs together.
     runs : sequence of mapping of str to Parameter
-        Estimates of single runs.
+        Estimates from each run alone.
     """
     out = {}
     for name, parameter in parameters.items():

@@ -1,12 +1,13 @@
-r"""Inertial parameters of every link from sampled motion and joint wrenches, and what such a motion cannot show (P1).
+r"""Inertial parameters of every link from sampled motion and joint wrenches, with unobservable parameters named (P1).
 
-Given what its own joint and its children's exert on a link, Newton's and Euler's equations are linear in its parameters:
+The wrenches of a link's own joint and of its children's joints are known. Newton's and Euler's equations are then linear in the
+parameters of the link:
 
 .. math:: F = m (a - g) + \dot\omega \times h + \omega \times (\omega \times h), \qquad
           N = h \times (a - g) + J \dot\omega + \omega \times J \omega
 
-about a point P of the link with acceleration a, in link axes, with h = m (c - P). P is the centre of mass where that is
-known (then h = 0), else the joint origin.
+about a point P of the link with acceleration a, in link axes, with h = m (c - P). P is the centre of mass if it is known
+(then h = 0), else the joint origin.
 """
 
 from dataclasses import dataclass, replace
@@ -22,32 +23,32 @@ from stribeck.ident.model.mechanism import Mechanism
 _NAMES = ("mass", "cx", "cy", "cz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 _GROUP = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])       # columns in kg, kg·m, kg·m²
 _ROW, _COLUMN = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
-_STILL = 1e-9           # rad/s or m/s²; less than this is no motion
+_STILL = 1e-9           # rad/s or m/s²; smaller rates count as rest
 UNKNOWNS = {"principal": [0, 4, 5, 6], "full": [0, 4, 5, 6, 7, 8, 9], "all": list(range(10))}
 
 
 @dataclass(frozen=True)
 class LinkInertia:
-    """Inertial parameters of one link; nan where the motion does not show them.
+    """Inertial parameters of one link; nan for parameters that the motion does not show.
 
     Attributes
     ----------
     name : str
         Joint that carries the link.
     mass : float
-        [kg].
+        Mass [kg].
     com : ndarray, shape (3,)
         Centre of mass from the joint's origin, link axes [m].
     inertia : ndarray, shape (3, 3)
-        About the centre of mass, link axes [kg·m²].
+        Inertia about the centre of mass, link axes [kg·m²].
     condition : float
-        Condition number of the scaled regressor, columns that were found only; nan without any.
+        Condition number of the scaled regressor, with the columns of identified parameters; nan without such columns.
     unobservable : tuple of str
-        What was not found: "mass", "cx" .. "cz", "Jxx" .. "Jyz".
+        Parameters that are not identified: "mass", "cx" .. "cz", "Jxx" .. "Jyz".
     reason : str
-        Why; empty where everything was found.
+        Why parameters are not identified; empty if all are.
     residual : ndarray, shape (2,)
-        Root mean square of the force [N] and of the moment [N·m] that the parameters leave.
+        Root mean square residual of force [N] and moment [N·m].
     """
 
     name: str
@@ -61,50 +62,50 @@ class LinkInertia:
 
     def __str__(self) -> str:
         if not self.unobservable:
-            return f"link {self.name}: everything found, condition number {self.condition:.3g}"
+            return f"link {self.name}: all parameters identified, condition number {self.condition:.3g}"
         return f"link {self.name}: {', '.join(self.unobservable)} unobservable: {self.reason}"
 
 
 def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, force: ArrayLike, moment: ArrayLike,
                     unknown: str = "principal", resolution: float = 1e-8) -> tuple[LinkInertia, ...]:
-    """Mass, inertia and, if asked for, centre of mass of every link by least squares over all samples.
+    """Identify mass, inertia and, on request, centre of mass of every link by least squares over all samples.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Axes, origins, gravity and, unless unknown, centres of mass. Its masses and inertias are not used.
+        Axes, origins, gravity and, unless they are unknown, centres of mass. Masses and inertias are not used.
     q, dq, ddq : array_like, shape (N, n)
         Joint positions, velocities and accelerations [rad or m, per s, per s²].
     force, moment : array_like, shape (N, n, 3)
-        What each joint exerts on the subtree, about the joint origin, base axes [N, N·m].
+        Wrench of each joint on its subtree, about the joint origin, base axes [N, N·m].
     unknown : {"principal", "full", "all"}
-        "principal": mass and Jxx, Jyy, Jzz, as in the paper, with no products of inertia; "full": mass and all six;
-        "all": the centre of mass too.
+        "principal": mass and Jxx, Jyy, Jzz, as in the paper, without products of inertia; "full": mass and all six
+        inertias; "all": also the centre of mass.
     resolution : float
-        Smallest effect, relative to the fastest motion of the mechanism, that counts as seen. The default is for exact
-        data; for measured motion give its relative noise, since below that a fit follows noise.
+        Smallest effect, relative to the fastest motion of the mechanism, that counts as observable. The default is for
+        exact data. For measured motion, state the relative noise: smaller effects would be fits of noise.
 
     Returns
     -------
     tuple of LinkInertia
-        One a link, in the order of `mechanism.names`.
+        One for each link, in the order of `mechanism.names`.
 
     Raises
     ------
     InputError
-        If a shape does not fit, a value is not finite, there is no sample, `unknown` is none of the three, or
-        `resolution` is no fraction.
+        If a shape does not fit, a value is not finite, there is no sample, `unknown` is none of the three choices, or
+        `resolution` is not between 0 and 1.
     ModelError
         If the mechanism has closures or followers.
 
     References
     ----------
-    Cheng et al., Machines 10 (2022) 499, Table 1 and its recovery, which takes one sample a link.
+    Cheng et al., Machines 10 (2022) 499, Table 1; the paper identifies each link from one sample.
     """
     if unknown not in UNKNOWNS:
         raise unknown_name("choice of unknown parameters", unknown, UNKNOWNS)
     if not 0.0 < resolution < 1.0:
-        raise InputError(f"resolution = {resolution:g}, a fraction between 0 and 1 is needed: the relative noise of the data")
+        raise InputError(f"resolution = {resolution:g} must lie between 0 and 1; state the relative noise of the data")
     point = np.zeros((mechanism.n, 3)) if unknown == "all" else mechanism.com
     bodies = body_motion(replace(mechanism, com=point), q, dq, ddq)
     F, N = _net_wrenches(mechanism, bodies, point, force, moment)
@@ -115,7 +116,7 @@ def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Arra
     turns = ~mechanism.prismatic
     fall = max(np.abs(a).max(), _STILL)
     rate = max(np.abs(dq).max(where=turns, initial=_STILL), np.sqrt(np.abs(ddq).max(where=turns, initial=_STILL**2)))
-    size = np.array([fall, fall, rate**2])[_GROUP]                  # what a unit of each parameter does at most, about
+    size = np.array([fall, fall, rate**2])[_GROUP]                  # greatest effect of a unit of each parameter
     found = []
     for i, name in enumerate(mechanism.names):
         Y, b = _regressor(a[i], w[i], dw[i]), np.hstack((F[i], N[i])).ravel()
@@ -129,7 +130,7 @@ def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Arra
 
 
 def _net_wrenches(m: Mechanism, bodies: Bodies, point: Array, force: ArrayLike, moment: ArrayLike) -> tuple[Array, Array]:
-    """What all joints exert on each link, about its point P; shape (N, n, 3) each."""
+    """Net wrench of all joints on each link, about its point P; shape (N, n, 3) each."""
     samples = len(bodies.position)
     force, moment = _vectors("force", force, m, samples), _vectors("moment", moment, m, samples)
     arm = -np.einsum("ijab,jb->ija", bodies.rotation, point)        # P -> joint origin
@@ -142,7 +143,7 @@ def _net_wrenches(m: Mechanism, bodies: Bodies, point: Array, force: ArrayLike, 
 
 
 def _regressor(a: Array, w: Array, dw: Array) -> Array:
-    """Force and moment of one link per parameter, shape (6 N, 10); a is less gravity, all in link axes."""
+    """Force and moment of one link per parameter, shape (6 N, 10); `a` is acceleration minus gravity, all in link axes."""
     Y = np.zeros((len(a), 6, 10))
     spin = _skew(dw) + _skew(w) @ _skew(w)
     Y[:, :3, 0], Y[:, :3, 1:4], Y[:, 3:, 1:4] = a, spin, -_skew(a)
@@ -152,7 +153,7 @@ def _regressor(a: Array, w: Array, dw: Array) -> Array:
 
 def _solve(Y: Array, b: Array, unknown: NDArray[np.int_], size: Array,
            resolution: float) -> tuple[Array, NDArray[np.bool_], float]:
-    """Least squares within what is seen: parameters (10,), which of them are determined, condition number of those."""
+    """Least squares over observable directions: parameters (10,), a mask of determined ones, and their condition number."""
     scaled = Y[:, unknown] / size[unknown] / np.sqrt(len(Y))
     U, s, Vt = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.sum(s > resolution))
@@ -167,10 +168,10 @@ def _solve(Y: Array, b: Array, unknown: NDArray[np.int_], size: Array,
 
 
 def _about_com(theta: Array, com: Array | None) -> tuple[float, Array, Array]:
-    """Mass, centre of mass and inertia about it from the parameters about P, which is com where that is known."""
+    """Mass, centre of mass, and inertia about the centre of mass, from parameters about P; P is `com` if that is known."""
     mass, six = float(theta[0]), theta[4:]
     if com is None:
-        com = x, y, z = theta[1:4] / mass           # one that is nan must not spoil what does not depend on it
+        com = x, y, z = theta[1:4] / mass           # a nan component must not spoil parameters independent of it
         six = six - mass * np.array([y**2 + z**2, x**2 + z**2, x**2 + y**2, -x * y, -x * z, -y * z])
     J = np.empty((3, 3))
     J[_ROW, _COLUMN] = J[_COLUMN, _ROW] = six
@@ -178,19 +179,19 @@ def _about_com(theta: Array, com: Array | None) -> tuple[float, Array, Array]:
 
 
 def _reason(missing: tuple[str, ...], turning: Array, resolution: float) -> str:
-    """Why parameters stay hidden, from a link's angular velocities and accelerations in link axes, shape (2 N, 3)."""
-    reasons = ["it fell freely"] if "mass" in missing else []
+    """Return why parameters are unobservable, from angular velocities and accelerations in link axes, shape (2 N, 3)."""
+    reasons = ["the link fell freely"] if "mass" in missing else []
     if set(missing) - {"mass"}:
         _, s, axes = np.linalg.svd(turning, full_matrices=False)
         directions = int(np.sum(s > resolution * np.sqrt(len(turning))))
         axis = np.round(axes[0] * np.sign(axes[0][np.argmax(np.abs(axes[0]))]), 3) + 0.0
-        reasons.append(("it did not turn", f"it turned only about ({', '.join(f'{x:g}' for x in axis)})",
-                        "this motion does not tell them apart")[min(directions, 2)])
+        reasons.append(("the link did not turn", f"the link turned only about ({', '.join(f'{x:g}' for x in axis)})",
+                        "this motion cannot separate these parameters")[min(directions, 2)])
     return " and ".join(reasons)
 
 
 def _inertia_times(v: Array) -> Array:
-    """Matrix that gives J v from (Jxx, Jyy, Jzz, Jxy, Jxz, Jyz), shape (N, 3, 6)."""
+    """Matrix whose product with (Jxx, Jyy, Jzz, Jxy, Jxz, Jyz) is J v, shape (N, 3, 6)."""
     x, y, z = v.T
     o = np.zeros_like(x)
     return np.array([[x, o, o, y, z, o], [o, y, o, x, o, z], [o, o, z, o, x, y]]).transpose(2, 0, 1)
@@ -204,7 +205,7 @@ def _skew(v: Array) -> Array:
 
 
 def _vectors(name: str, values: ArrayLike, m: Mechanism, samples: int) -> Array:
-    """One finite vector a sample and joint."""
+    """Return the values as an array, checked for shape (N, n, 3) and finite entries."""
     array = np.asarray(values, dtype=float)
     if array.shape != (samples, m.n, 3):
         raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples}, {m.n}, 3): samples, joints, components")

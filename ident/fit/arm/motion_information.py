@@ -1,21 +1,20 @@
-r"""What a motion of all joints will tell of base parameters and friction, before it is driven, and the slope of that.
+r"""Expected information of a planned motion about base parameters and friction, and the gradient of this information.
 
-A sample of joint j tells of its torque, less what friction leaves open (P0, Eqs. 22 and 52),
-
+A sample of joint j measures its torque (P0, Eqs. 22 and 52),
 .. math:: \tau_j = Y_j(q, \dot q, \ddot q)\, \theta + \tau_f(\dot q_j, |\tau_j|) + o_j + J_j \ddot q_j + \dots + e, \qquad
           V = v\, 1 + s^2 1 1^T \text{ from reversal to reversal}
 
-with white noise of variance v and a level of friction of its own between two reversals (deviation s). Over all samples and joints
-the information about base parameters, friction and all that is fitted along adds up:
+with white noise of variance v, and with a random level of friction between two reversals (standard deviation s). The information
+about base parameters, friction and nuisance parameters adds up over all samples and joints:
 
 .. math:: M = M_0 + \sum_j X_j^T V_j^{-1} X_j, \qquad S = A - B D^{-1} B^T
 
-S is its Schur complement for base parameters and friction, whatever else there is (offset, rotor, waves: D). The prior M_0 of the
-base parameters is that of a model that may be wrong (`link_prior`), of friction a vague expectation. What is gained is
+S is the Schur complement for base parameters and friction; it eliminates the nuisance parameters (offset, rotor, waves: D). The
+prior M_0 is that of an uncertain model for base parameters (`link_prior`), and a wide prior for friction. The gain is
 
 .. math:: g = \tfrac12 (\log\det S - \log\det S_0)
 
-the fall of entropy in nat: half a nat where the deviation of one parameter falls by a factor of 1.65.
+the decrease of entropy in nat. Half a nat corresponds to a standard deviation of one parameter that falls by a factor of 1.65.
 
 References
 ----------
@@ -37,30 +36,31 @@ from stribeck.ident.model.regressor import inertial_parameters, torque_regressor
 
 FRICTION = ("coulomb", "static", "stribeck_velocity", "viscous", "coulomb_coefficient")
 BESIDE = ("offset", "inertia", "viscous_difference", "fall", "bend", "sin q", "cos q", "sin 2q", "cos 2q")
-INDEPENDENT = 40.0      # samples a second whose noise is independent: twice the bandwidth of general motion
-_MODEL = Scatter(0.3, 0.3)      # by which parts shapes and masses of a model may be off
-_VAGUE = 3.0            # deviation of what is expected of friction, as a part of the expected value
-_TURN = 0.02            # of a joint's velocity scale: around so low a speed a sample counts half
-_ROUND = 0.1            # of Coulomb friction, over which the load is rounded at zero
-_STEP = 1e-5            # for slopes
+INDEPENDENT = 40.0      # samples per second with independent noise: twice the bandwidth of general motion
+_MODEL = Scatter(0.3, 0.3)      # prior relative errors of a model's shapes and masses
+_VAGUE = 3.0            # prior standard deviation of friction over its expected value
+_TURN = 0.02            # of a joint's velocity scale: speed at which a sample has half weight
+_ROUND = 0.1            # of Coulomb friction: loads up to this size are smoothed around zero
+_STEP = 1e-5            # step of finite differences
 _NORMAL = 1.96
-TorqueCost = Callable[[Array], tuple[float, Array]]     # from torques (N, n) to a cost and its slope
+TorqueCost = Callable[[Array], tuple[float, Array]]     # from torques (N, n) to a cost and its gradient
 
 
 @dataclass(frozen=True)
 class JointGuess:
-    """What is expected of a joint: friction of Stribeck's law, by the torque where it grows, and noise of its torque.
+    """Expected friction and noise of a joint: Stribeck's law, with the transmitted torque as load, and noise of the torque.
 
     Attributes
     ----------
     coulomb, static, stribeck_velocity, viscous : float
         [N·m, N·m, rad/s, N·m·s/rad, or those of a slider].
     coulomb_coefficient : float
-        Growth per transmitted torque, of Coulomb and static friction alike.
+        Growth of Coulomb and of static friction per transmitted torque.
     velocity : float
-        Velocity limit, or as fast as the joint has room for [rad/s or m/s].
+        Velocity limit, or the highest speed that the joint reaches within its range [rad/s or m/s].
     within, level : float
-        Deviation of the torque from sample to sample, of `INDEPENDENT` ones a second, and from one reversal to the next [N·m].
+        Standard deviation of the torque from sample to sample, at `INDEPENDENT` samples per second, and of its level from one
+        reversal to the next [N·m].
     """
 
     coulomb: float
@@ -73,30 +73,30 @@ class JointGuess:
     level: float
 
     def friction(self, speed: Array, load: Array) -> Array:
-        """Friction at speeds and loads, shape (N,)."""
+        """Return friction at speeds and loads, shape (N,)."""
         fall = np.exp(-np.square(speed / self.stribeck_velocity))
         return np.asarray(self.coulomb + (self.static - self.coulomb) * fall + self.coulomb_coefficient * load
                           + self.viscous * speed)
 
     def load(self, tau: Array) -> Array:
-        """Transmitted torque without a kink at zero, shape (N,)."""
+        """Return the load: the transmitted torque, smoothed around zero, shape (N,)."""
         return np.asarray(np.hypot(tau, _ROUND * self.coulomb))
 
     def slopes(self, speed: Array, load: Array) -> Array:
-        """Derivatives of friction by `FRICTION`, that velocity in the logarithm, shape (5, N)."""
+        """Derivatives of friction by `FRICTION`, for the Stribeck velocity by its logarithm, shape (5, N)."""
         part = np.square(speed / self.stribeck_velocity)
         fall = np.exp(-part)
         return np.array([1.0 - fall, fall, 2.0 * part * fall * (self.static - self.coulomb), speed, load])
 
     @property
     def deviations(self) -> Array:
-        """Prior deviations of `FRICTION`; of the velocity's logarithm."""
+        """Prior standard deviations of `FRICTION`, for the Stribeck velocity of its logarithm, shape (5,)."""
         return _VAGUE * np.array([self.coulomb, self.static, 1.0, self.viscous, self.coulomb_coefficient])
 
 
 @dataclass(frozen=True)
 class Course:
-    """Motion of all joints: positions, velocities, accelerations (N, n) at times `dt` [s] apart, and how often it is driven."""
+    """Motion of all joints: positions, velocities, accelerations (N, n) at time step `dt` [s], and number of repetitions."""
 
     q: Array
     dq: Array
@@ -107,16 +107,17 @@ class Course:
 
 @dataclass(frozen=True)
 class MotionInformation:
-    """What motion of an arm tells.
+    """Expected information of motions of an arm.
 
-    Parameters are base parameters, then `FRICTION` of each joint, then `BESIDE` of each joint, all in prior deviations.
+    The p parameters are base parameters, then `FRICTION` of each joint, then the nuisance parameters `BESIDE` of each joint.
+    Their unit is the prior standard deviation.
 
     Attributes
     ----------
     mechanism : Mechanism
         The model.
     guesses : tuple of JointGuess
-        Of each joint.
+        Expected friction and noise of each joint.
     """
 
     mechanism: Mechanism
@@ -129,7 +130,7 @@ class MotionInformation:
 
     @cached_property
     def _root(self) -> Array:
-        """Root of the prior covariance of the base parameters, shape (b, b)."""
+        """Square root of the prior covariance of the base parameters, shape (b, b)."""
         links = self.mechanism.link_tree.n
         spread = self.base.combination @ LinkPrior(self.mechanism).directions @ _MODEL.root(links)
         covariance = spread @ spread.T
@@ -142,30 +143,30 @@ class MotionInformation:
 
     @property
     def asked(self) -> int:
-        """How many parameters are asked for: the first ones."""
+        """Number of parameters of interest (base parameters and friction), which come first."""
         return len(self.base.independent) + len(FRICTION) * self.mechanism.n
 
     @property
     def size(self) -> int:
-        """Parameters in all."""
+        """Number of all parameters, p."""
         return self.asked + len(BESIDE) * self.mechanism.n
 
     @property
     def prior(self) -> Array:
-        """Information before anything was measured, shape (p, p)."""
+        """Information of the prior, before any measurement, shape (p, p)."""
         return np.eye(self.size)
 
     def rows_of(self, j: int) -> Groups:
-        """Parameters that the torque of a joint depends on."""
+        """Indices of the parameters that the torque of joint j depends on."""
         b, f, k = len(self.base.independent), len(FRICTION), len(BESIDE)
         return np.concatenate((np.arange(b), b + f * j + np.arange(f), self.asked + k * j + np.arange(k)))
 
     def told(self, course: Course) -> Array:
-        """Information of a motion, shape (p, p)."""
+        """Return the information of a motion, shape (p, p)."""
         return self._sums(course, self._torque_rows(course), passes_of(course))[0]
 
     def gain(self, information: Array, before: Array | None = None) -> float:
-        """By how much uncertainty about what is asked for falls [nat], from that `before` (default: the prior)."""
+        """Return the decrease of entropy of the parameters of interest [nat], from information `before` (default: the prior)."""
         return 0.5 * (self._log_det(information) - self._log_det(self.prior if before is None else before))
 
     def _log_det(self, information: Array) -> float:
@@ -173,16 +174,16 @@ class MotionInformation:
         return float(np.linalg.slogdet(information)[1] - np.linalg.slogdet(beside)[1])
 
     def deviations(self, information: Array) -> tuple[Array, Array, Array]:
-        """Standard errors that follow from information.
+        """Return the expected standard errors for given information.
 
         Returns
         -------
         base : ndarray, shape (b,)
-            Of the base parameters.
+            Standard errors of the base parameters.
         told : ndarray, shape (b,)
-            The same as parts of their prior deviations.
+            Standard errors of the base parameters over their prior standard deviations.
         friction : ndarray, shape (n, 5)
-            Of `FRICTION` of each joint; of the Stribeck velocity as a part of it.
+            Standard errors of `FRICTION` of each joint; for the Stribeck velocity, relative to its value.
         """
         covariance, b = np.linalg.inv(information), len(self.base.independent)
         root = self._root
@@ -191,13 +192,13 @@ class MotionInformation:
         return base, base / np.linalg.norm(root, axis=1), of_friction * [one.deviations for one in self.guesses]
 
     def condition(self, course: Course) -> float:
-        """Condition number of the base regressor as robotics states it: columns of unit length, rows weighed by the noise."""
+        """Condition number of the base regressor in its usual form: columns of unit length, rows weighted by the noise."""
         Y = self._torque_rows(course)[:, self.base.independent]
         W = np.hstack([Y[j] / one.within for j, one in enumerate(self.guesses)])
         return float(np.linalg.cond((W / np.linalg.norm(W, axis=1)[:, None]).T))
 
     def band(self, information: Array, j: int, speed: Array, load: float) -> Array:
-        """Half width of the 95 % band of a joint's friction at speeds and a load, as a part of friction, shape (N,)."""
+        """Return the half width of the 95 % band of a joint's friction over friction, at speeds and a load, shape (N,)."""
         guess, b = self.guesses[j], len(self.base.independent) + len(FRICTION) * j
         own = np.linalg.inv(information)[b:b + len(FRICTION), b:b + len(FRICTION)]
         rows = guess.slopes(speed, np.full(len(speed), load)).T * guess.deviations
@@ -205,11 +206,11 @@ class MotionInformation:
                           / guess.friction(speed, np.full(len(speed), load)))
 
     def _torque_rows(self, course: Course) -> Array:
-        """Regressor, components first, shape (n, 10 n, N)."""
+        """Torque regressor with joints and parameters first, shape (n, 10 n, N)."""
         return torque_regressor(self.mechanism, course.q, course.dq, course.ddq).transpose(1, 2, 0)
 
     def _sums(self, course: Course, Y: Array, passes: Sequence[Groups]) -> tuple[Array, list[tuple[Array, Array]]]:
-        """Information, and of each joint its rows X and V^-1 X, shape (k, N) each."""
+        """Information, and for each joint its rows X and V^-1 X, shape (k, N) each."""
         total, rows = np.zeros((self.size, self.size)), []
         tau = np.einsum("jpn,p->jn", Y, self._theta)
         for j, guess in enumerate(self.guesses):
@@ -224,15 +225,15 @@ class MotionInformation:
         return total, rows
 
     def _moves(self, j: int, dq: Array) -> Array:
-        """How much samples count: not at all at rest, where friction takes any value."""
+        """Weight of each sample, from 0 at rest (where friction takes any value) to 1, shape (N,)."""
         slow = (_TURN * self.guesses[j].velocity) ** 2
         return np.asarray(dq**2 / (dq**2 + slow))
 
     def _columns(self, j: int, q: Array, dq: Array, ddq: Array, load: Array) -> Array:
-        """Columns of friction and of what is fitted along, shape (14, N); at rest they vanish.
+        """Columns of friction and of nuisance parameters, shape (14, N); they vanish at rest.
 
-        Among the latter are another fall from static friction (Tustin's) and a bend of the viscous part: which law it is, is
-        found out, too.
+        The nuisance columns include another transition from static to Coulomb friction (Tustin's) and a bend of the viscous part,
+        because the fit must also choose the law.
         """
         guess = self.guesses[j]
         size = guess.coulomb
@@ -247,26 +248,26 @@ class MotionInformation:
 
     def gain_and_slope(self, course: Course, before: Array, cost: TorqueCost | None = None,
                        passes: Sequence[Groups] | None = None) -> tuple[float, float, tuple[Array, Array, Array]]:
-        """The gain of a motion over what was known, a cost of its torques, and slopes of gain less cost.
+        """Return the gain of a motion, a cost of its torques, and the gradient of gain minus cost.
 
         Parameters
         ----------
         course : Course
             The motion.
         before : ndarray, shape (p, p)
-            Information before it.
+            Information before the motion.
         cost : callable, optional
-            Of torques without friction.
+            Cost of torques without friction, and its gradient.
         passes : sequence of ndarray of int, shape (N,)
-            Of each joint, which pass between reversals its samples belong to; default: as the motion has them. Where they are
-            held the gain has no leaps.
+            For each joint, the pass between reversals that each sample belongs to; default: the passes of the motion itself.
+            Fixed passes make the gain continuous.
 
         Returns
         -------
         gain, cost : float
-            In nat, and as it comes.
+            Gain [nat], and cost in its own unit.
         slopes : tuple of ndarray, shape (N, n)
-            Of gain less cost by q, dq and ddq of every sample.
+            Derivatives of gain minus cost by q, dq and ddq of every sample.
         """
         Y = self._torque_rows(course)
         total, rows = self._sums(course, Y, passes or passes_of(course))
@@ -288,9 +289,10 @@ class MotionInformation:
 
     def _own_slopes(self, j: int, course: Course, tau: Array, Y: Array, X: Array, G: Array,
                     by_regressor: Array) -> tuple[tuple[Array, ...], Array]:
-        """Slopes through the columns of a joint's rows, of which G are the slopes, by its own q, dq and ddq, and by its load.
+        """Derivatives of the gain by a joint's own q, dq and ddq, and by its load, through the columns X of its rows.
 
-        What goes by the regressor is put into `by_regressor`, shape (10 n, N).
+        G is the derivative of the gain by these columns. The derivative by the regressor is stored in `by_regressor`, shape
+        (10 n, N).
         """
         b, independent = len(self.base.independent), self.base.independent
         own = [course.q[:, j], course.dq[:, j], course.ddq[:, j], self.guesses[j].load(tau)]
@@ -305,7 +307,7 @@ class MotionInformation:
         return tuple(moved[:3]), moved[3]
 
     def _through_regressor(self, course: Course, Y: Array, by_regressor: Array, slopes: tuple[Array, Array, Array]) -> None:
-        """Add what follows from slopes by every element of the regressor, shape (n, 10 n, N)."""
+        """Add the derivatives through the regressor to `slopes`; `by_regressor` has shape (n, 10 n, N)."""
         here = np.einsum("jpn,jpn->n", by_regressor, Y)
         for k, slope in enumerate(slopes):
             for j in range(self.mechanism.n):
@@ -317,13 +319,13 @@ class MotionInformation:
 
 
 def passes_of(course: Course) -> list[Groups]:
-    """Of each joint, which pass between reversals each sample belongs to, shape (N,)."""
+    """For each joint, the pass between reversals that each sample belongs to, shape (N,)."""
     sign = np.sign(course.dq)
     return list(np.cumsum(np.diff(sign, axis=0, prepend=sign[:1]) != 0.0, axis=0).T)
 
 
 def _whitened(X: Array, group: Groups, v: float, s: float) -> Array:
-    """V^-1 X of rows X, shape (k, N), of variances v within and s of groups."""
+    """Return V^-1 X for rows X, shape (k, N), with variance v of samples and variance s of groups."""
     first = np.flatnonzero(np.diff(group, prepend=group[:1] - 1))
     sums, count = np.add.reduceat(X, first, axis=1), np.diff(first, append=len(group))
     shared = np.repeat(sums * (s / (v + s * count)), count, axis=1)

@@ -1,11 +1,10 @@
-r"""An unknown tool on the last link, from the even parts of all joints at once.
+r"""Identification of an unknown tool on the last link, from the even parts of all joints together.
 
-Gravity is linear in the mass m of a tool and its first moment m c, so that with the regressor T of the model
-
+Gravity torque is linear in the mass m of a tool and in its first moment m c. With the regressor T of the model,
 .. math:: (\tau_+ + \tau_-) / 2 = s_j\, [\tau_g(q) + T_j(q)\, (m, m c)] + o_j
 
-for every joint j. Four explanations of the even parts compete on postures that were left out: offsets alone, scales, a tool,
-a tool and scales. A tool is claimed only where scales alone predict worse.
+for every joint j, with scale s_j and offset o_j. Four explanations of the even parts are compared by cross-validation over
+postures: offsets alone, scales, a tool, a tool and scales. A tool is claimed only if scales alone predict worse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,21 +28,21 @@ from stribeck.ident.model.mechanism import Mechanism
 
 MASS = "mass"
 TOOL_PARAMETERS = (MASS, "moment_x", "moment_y", "moment_z")
-LEAST_PLACES = 4        # postures of a joint from which it takes part
-_SAME_PLACE = 0.05      # rad or m; nearer postures count as one
-_UNSEEN = 1e-6          # singular value, as a part of the greatest, that counts as none
-_TURNS = 20             # Gauss-Newton steps; the model is all but linear
+LEAST_PLACES = 4        # least number of postures of a joint that takes part
+_SAME_PLACE = 0.05      # rad or m; nearer postures count as the same
+_UNSEEN = 1e-6          # of the greatest singular value: smaller singular values count as zero
+_TURNS = 20             # Gauss-Newton steps; the model is almost linear
 
 
 @dataclass(frozen=True)
 class UnknownTool:
-    """What is known of a tool that the arm file does not state.
+    """Result of the search for a tool that the arm file does not state.
 
     Attributes
     ----------
     status : str
-        "not sought"; "none": scales alone predict as well or better, and a tool alone does worse; "possible": a tool alone
-        predicts as well as scales do; "found": but not well enough to be used; "used": the loads are those with it.
+        "not sought"; "none": scales alone predict as well or better, and a tool alone predicts worse; "possible": a tool
+        alone predicts as well as scales; "found": a tool is identified too roughly to be used; "used": loads include the tool.
     parameters : mapping of str to Parameter
         `TOOL_PARAMETERS`: mass [kg] and first moment m c in the last link's frame [kg·m]; empty unless found.
     """
@@ -53,7 +52,7 @@ class UnknownTool:
 
     @property
     def tool(self) -> Tool | None:
-        """The tool that loads are computed with; None unless it is used."""
+        """The tool that the loads include; None unless it is used."""
         if self.status != "used":
             return None
         mass, *moment = (float(self.parameters[name].value or 0.0) for name in TOOL_PARAMETERS)
@@ -67,15 +66,15 @@ class EvenParts:
     Attributes
     ----------
     name : str
-        Joint.
+        Name of the joint.
     even, gravity, friction : ndarray, shape (N,)
-        Half sums, the model's gravity torque, half differences [N·m or N].
+        Even part of the torque, the model's gravity torque, odd part of the torque [N·m or N].
     tool : ndarray, shape (N, 4)
         Gravity torque per unit of `TOOL_PARAMETERS`.
     trip, place : ndarray of int, shape (N,)
-        Round trips; postures of the other joints.
+        Index of the round trip, and of the posture of the other joints.
     prismatic : bool
-        Whether the joint slides.
+        True for a prismatic joint.
     """
 
     name: str
@@ -90,18 +89,18 @@ class EvenParts:
 
 @dataclass(frozen=True)
 class ToolFit:
-    """The joint fit of the even parts.
+    """Fit of the even parts of all joints.
 
     Attributes
     ----------
     unknown : UnknownTool
-        What is known of the tool.
+        The tool.
     gravity : dict of str to dict of str to Parameter
-        "scale" and "offset" of each joint beside a tool that is used; their intervals hold its uncertainty.
+        "scale" and "offset" of each joint if a tool is used; their intervals include the uncertainty of the tool.
     errors : dict of str to float
-        Mean held-out error of each explanation, log(1 + sum of whitened squares) of a posture.
+        Mean held-out error of each explanation: log(1 + sum of whitened squares) of a posture.
     missing : float
-        Mass of a tool that would have to be negative, which is none: the model's last link is too heavy [kg].
+        Negative mass that fits best instead of a tool; the model's last link is then too heavy [kg].
     """
 
     unknown: UnknownTool = field(default_factory=UnknownTool)
@@ -113,8 +112,8 @@ class ToolFit:
 def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | None = None) -> Array:
     """Torque of a tool on the last link per unit of `TOOL_PARAMETERS` at constant speeds, (N, n, 4) [N·m/kg and N·m/(kg·m)].
 
-    A point mass at unit distance has a second moment too, whose centrifugal torque is taken out: half the difference
-    between both sides.
+    A point mass at unit distance also has a second moment, which causes centrifugal torque. Half the difference between point
+    masses on opposite sides removes this torque.
     """
     def torque(*com: float) -> Array:
         return joint_loads(load_mechanism(arm, tool=Tool(1.0, (com[0], com[1], com[2]))), q, dq).tau
@@ -125,7 +124,7 @@ def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | Non
 
 
 def places(rows: pd.DataFrame, others: Array) -> Groups:
-    """Postures in which a joint's points were recorded, 0, 1, 2, ...: the plan's, or those of the other joints, (N, n - 1)."""
+    """Index of the posture of each point, 0, 1, 2, ...: from the plan, or from the positions `others`, shape (N, n - 1)."""
     if rows["posture"].nunique() > 1:
         return group_index((rows["run"].astype(str) + "#" + rows["posture"].astype(str)).to_numpy())
     if not others.shape[1]:
@@ -134,14 +133,14 @@ def places(rows: pd.DataFrame, others: Array) -> Groups:
 
 
 def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array, dq: Array) -> ToolFit:
-    """Seek an unknown tool in the points of an arm.
+    """Search for an unknown tool in the points of an arm.
 
     Parameters
     ----------
     arm : ArmFile
-        The arm; a tool that it states is no unknown one.
+        The arm; a tool that the arm file states is part of the model.
     mechanism : Mechanism
-        Its model.
+        Model of the arm.
     points : DataFrame
         Points of all joints, see `round_trips`.
     q, dq : ndarray, shape (N, n)
@@ -160,7 +159,7 @@ def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array
 
 
 def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
-    """Seek an unknown tool in the even parts of joints that moved in several postures."""
+    """Search for an unknown tool in the even parts of joints that moved in several postures."""
     parts = [part for part in parts if part.place.max() + 1 >= LEAST_PLACES]
     if not parts:
         return ToolFit()
@@ -192,7 +191,7 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
 
 
 def _beside_scale(parameter: Parameter) -> Parameter:
-    """A parameter that rests on scales of 1, because the data cannot tell a scale from it."""
+    """Return a parameter that assumes scales of 1 with verdict "weak" at best: the data cannot separate it from scales."""
     if parameter.value is None:
         return parameter
     return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
@@ -201,7 +200,7 @@ def _beside_scale(parameter: Parameter) -> Parameter:
 
 @dataclass(frozen=True)
 class _Stack:
-    """All joints' even parts, one below the other."""
+    """Even parts of all joints, stacked in rows."""
 
     parts: Sequence[EvenParts]
     rows: tuple[slice, ...]
@@ -223,7 +222,7 @@ class _Stack:
         return cls(parts, rows, member, even, gravity, tool, place)
 
     def seen(self) -> Array:
-        """Basis of the tool's parameters that any joint sees, shape (4, r): those told alone first, then combinations."""
+        """Basis of the observable tool parameters, shape (4, r): single parameters first, then combinations."""
         centred = self.tool - self.member @ (self.member.T @ self.tool / self.member.sum(axis=0)[:, None])
         _, size, axes = np.linalg.svd(centred, full_matrices=False)
         row = axes[size > _UNSEEN * max(float(size[0]), 1e-12)] if size[0] > 1e-9 else axes[:0]
@@ -234,17 +233,17 @@ class _Stack:
         return np.column_stack([np.eye(4)[:, alone], axes[size > 1e-3].T])
 
     def whiten(self, noise: Sequence[Noise], values: Array) -> Array:
-        """Rows with white noise of unit variance."""
+        """Return rows whitened to noise of unit variance."""
         return np.concatenate([model.whiten(values[own], part.trip)
                                for model, own, part in zip(noise, self.rows, self.parts, strict=True)])
 
     def shown(self, basis: Array) -> np.ndarray:
-        """Joints whose gravity, tool included, varies by more than its scatter."""
+        """Mask of joints whose gravity torque, tool included, varies by clearly more than the residual scatters."""
         fit = _fit(self, [WHITE] * len(self.parts), basis, np.zeros(len(self.parts), dtype=bool))
         return np.array([np.ptp(fit.rigid[own]) > SHOWS * max(float(np.std(fit.residual[own])), 1e-12) for own in self.rows])
 
     def noise(self, basis: Array, shown: np.ndarray) -> list[Noise]:
-        """Noise of each joint, from the richest explanation."""
+        """Noise model of each joint, from the residual of the richest explanation."""
         noise = [WHITE] * len(self.parts)
         for _ in range(3):
             residual = _fit(self, noise, basis, shown).residual
@@ -255,7 +254,7 @@ class _Stack:
 
 @dataclass(frozen=True)
 class _Fit:
-    """One explanation: tool in coordinates of the basis, scales and offsets of the joints."""
+    """Fit of one explanation: tool in coordinates of the basis, scales and offsets of the joints."""
 
     data: _Stack
     noise: Sequence[Noise]
@@ -267,7 +266,7 @@ class _Fit:
 
     @property
     def residual(self) -> Array:
-        """Even parts less prediction."""
+        """Even parts minus prediction."""
         member = self.data.member
         return np.asarray(self.data.even - (member @ self.scale) * self.rigid - member @ self.offset)
 
@@ -278,24 +277,24 @@ class _Fit:
 
     @property
     def jacobian(self) -> Array:
-        """Columns: tool, scales, offsets."""
+        """Jacobian of the prediction, with columns for tool, scales and offsets."""
         member = self.data.member
         return np.column_stack([(member @ self.scale)[:, None] * (self.data.tool @ self.basis),
                                 member[:, self.scaled] * self.rigid[:, None], member])
 
     @property
     def white(self) -> tuple[Array, Array]:
-        """Jacobian and residual, whitened."""
+        """Whitened Jacobian and residual."""
         return self.data.whiten(self.noise, self.jacobian), self.data.whiten(self.noise, self.residual)
 
     @property
     def determined(self) -> bool:
-        """Whether the data tell all its parameters apart."""
+        """True if the data determine all parameters of the explanation."""
         J, _ = self.white
         return bool(np.linalg.matrix_rank(J / np.linalg.norm(J, axis=0), 1e-8) == J.shape[1])
 
     def held_out(self) -> Array:
-        """Error of each posture by a fit without it."""
+        """Error of each posture, predicted by a fit without this posture."""
         return held_out(*self.white, self.data.place)
 
     def _intervals(self) -> tuple[Array, Array]:
@@ -304,7 +303,7 @@ class _Fit:
         return found.std_error, found.half_width()
 
     def tool_parameters(self) -> dict[str, Parameter]:
-        """Mass and first moment, with what no joint tells named."""
+        """Mass and first moment; notes name the reason for parameters that are not identifiable."""
         error, half = self._intervals()
         theta, out = self.basis @ self.tool, {}
         for k, name in enumerate(TOOL_PARAMETERS):
@@ -322,7 +321,10 @@ class _Fit:
         return out
 
     def _matters(self, k: int) -> float:
-        """First moment whose torque is the least friction of the joints that feel it; it may well be zero itself [kg·m]."""
+        """Scale of a relevant first moment: its torque equals the least friction of the joints that feel it [kg·m].
+
+        The interval is judged against this scale, because the first moment itself may be zero.
+        """
         levels = [np.median(part.friction) / np.abs(part.tool[:, k]).max() for part in self.data.parts
                   if np.abs(part.tool[:, k]).max() > 1e-9]
         return float(min(levels))
@@ -333,7 +335,7 @@ class _Fit:
                 "them" if with_ else "no measured joint feels it; measure a joint with an axis in another direction")
 
     def joint_parameters(self) -> dict[str, dict[str, Parameter]]:
-        """Scale, where it was fitted, and offset of every joint."""
+        """Scale (if fitted) and offset of every joint."""
         error, half = self._intervals()
         first = self.basis.shape[1]
         at = {int(k): first + i for i, k in enumerate(np.flatnonzero(self.scaled))}
@@ -354,7 +356,7 @@ class _Fit:
 
 
 def _fit(data: _Stack, noise: Sequence[Noise], basis: Array, scaled: np.ndarray) -> _Fit:
-    """Gauss-Newton from no tool and scales of 1."""
+    """Fit an explanation by Gauss-Newton, starting without tool and with scales of 1."""
     joints, r = len(data.parts), basis.shape[1]
     fit = _Fit(data, noise, basis, scaled, np.zeros(r), np.ones(joints), np.zeros(joints))
     for _ in range(_TURNS):

@@ -1,12 +1,12 @@
-r"""Motors that move several joints: what their friction and inertia add to the torque of each of those joints.
+r"""Unknown friction and inertia of motors that move several joints, and their contribution to the joint torques.
 
-With motor travel :math:`\varphi = R\, q`, and virtual work,
+With the motor travel :math:`\varphi = R\, q`, virtual work gives
 
 .. math:: \tau_j \ni \sum_k R_{kj}\,(f_k(\dot\varphi_k) + I_k \ddot\varphi_k)
 
-so that each joint of such a motor tells of the same friction f and inertia I. Friction of a motor and friction of its joint look
-alike while one joint moves alone, or several in step: only where the parts that two joints give a motor's travel go opposite ways
-can they be told apart.
+so the torque of every joint of motor k contains the same friction f and inertia I. Friction of the motor cannot be separated from
+friction of the joint while one joint moves alone or several joints move in step. The two can be separated where two joints turn
+the motor in opposite directions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,33 +24,33 @@ from stribeck.ident.laws.law_table import law_named, unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.model.transmission import Transmission
 
-LAWS = ("coulomb-viscous", "stribeck", "power")     # what a motor's friction may be, the simplest first
+LAWS = ("coulomb-viscous", "stribeck", "power")     # candidate friction laws of a motor, the simplest first
 _NORMAL = 1.96
-_NEWS = 0.7             # deviation over that which is allowed beforehand, above which the data tell next to nothing
-_OPPOSITE = 0.1         # part of the samples in which both joints move that have to move the motor opposite ways
-_MOVES = 0.01           # part of its greatest speed from which a joint counts as moving
-_KNEES = 6              # speeds at which friction may have fallen from a static level,
-_LOWEST, _HIGHEST = 0.02, 0.25      # between these quantiles of the motor's speeds,
-_EXPONENTS = 0.4, 0.6, 0.8          # and exponents of viscous friction, that are tried
-_STEP = 1e-4            # of a logarithm, for slopes
-_OTHER, _SPEEDS = 1.3, 30           # times a knee or exponent, and speeds, at which a bend is looked for
-_NOTHING = 1e-3         # part of friction that is none
+_NEWS = 0.7             # posterior over prior standard deviation above which the data count as uninformative
+_OPPOSITE = 0.1         # least part of the samples with both joints moving in which they turn the motor in opposite directions
+_MOVES = 0.01           # of its greatest speed, above which a joint counts as moving
+_KNEES = 6              # number of Stribeck velocities that are tried,
+_LOWEST, _HIGHEST = 0.02, 0.25      # between these quantiles of the motor's speeds
+_EXPONENTS = 0.4, 0.6, 0.8          # viscous exponents that are tried
+_STEP = 1e-4            # step of a logarithm for finite differences
+_OTHER, _SPEEDS = 1.3, 30           # factor on the nonlinear parameter, and number of speeds, that show a bend of the curve
+_NOTHING = 1e-3         # of friction: a smaller change counts as zero
 
 
 @dataclass(frozen=True)
 class CoupledMotor:
-    """A motor of unknown friction and inertia, about what is known of it.
+    """A motor of unknown friction and inertia, linearised about current parameters.
 
     Attributes
     ----------
     motor : int
-        Which motor.
+        Index of the motor.
     law : Law
-        Of its friction.
+        Friction law.
     values : mapping of str to float
-        Parameters of the law at which its slopes are taken.
+        Parameters of the law about which it is linearised.
     sizes : tuple of float
-        Torque [N·m or N], speed and acceleration by which its parameters are measured.
+        Typical torque [N·m or N], speed and acceleration; they set the units of the parameters.
     """
 
     motor: int
@@ -60,12 +60,12 @@ class CoupledMotor:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Its parameters: those in which it is linear, logarithms of the others, and the inertia."""
+        """Names of the parameters: linear ones, nonlinear ones (as logarithms), and the inertia."""
         return (*self.law.linear, *self.law.nonlinear, INERTIA)
 
     @cached_property
     def units(self) -> Array:
-        """What a parameter of 1 stands for: by it the torque of a joint is as large as the torques are."""
+        """Physical value of a scaled parameter of 1, shape (p,); such a parameter causes a torque of typical size."""
         torque, speed, acceleration = self.sizes
         at = {name: self.values[name] for name in self.law.nonlinear}
         sizes = np.abs(self.law.columns(np.array([speed]), None, at)[0])
@@ -73,7 +73,7 @@ class CoupledMotor:
         return np.array([*linear, *np.ones(len(self.law.nonlinear)), torque / acceleration])
 
     def slopes(self, rate: Array, acceleration: Array) -> Array:
-        """Torque of the motor per parameter, shape (N, p)."""
+        """Derivative of the motor's torque by the scaled parameters, shape (N, p)."""
         at = {name: self.values[name] for name in self.law.nonlinear}
         columns = [self.law.columns(rate, None, at)]
         for name in at:
@@ -82,13 +82,16 @@ class CoupledMotor:
         return np.asarray(np.column_stack((*columns, acceleration)) * self.units)
 
     def at(self, y: Array) -> "CoupledMotor":
-        """The same about parameters y, shape (p,)."""
+        """Return the motor linearised about scaled parameters y, shape (p,)."""
         values = dict(zip(self.terms, (self.units * y).tolist(), strict=True))
         moved = {name: self.values[name] * float(np.exp(np.clip(values[name], -1.0, 1.0))) for name in self.law.nonlinear}
         return replace(self, values={name: values[name] for name in self.law.linear} | moved)
 
     def straight(self, y: Array, speeds: tuple[float, float]) -> bool:
-        """Whether its friction at parameters y, shape (p,), is Coulomb and viscous alone, or falls from no static level."""
+        """Return True if friction at parameters y, shape (p,), shows no effect of the law's nonlinear parameter.
+
+        Friction is then Coulomb and viscous only, or its static level does not exceed the Coulomb level.
+        """
         if not self.law.nonlinear:
             return False
         values, rate = self.at(y).values, np.geomspace(*speeds, _SPEEDS)
@@ -98,7 +101,7 @@ class CoupledMotor:
         return bool(no_fall or np.abs(bend).max() < _NOTHING * max(float(np.abs(self.law.torque(rate, values)).max()), 1e-300))
 
     def found(self, y: Array, covariance: Array, prismatic: bool, speeds: tuple[float, float]) -> RubbingMotor:
-        """What was found, with intervals."""
+        """Return the identified friction and inertia with 95 % intervals."""
         values, errors = self.at(y).values, self.units * np.sqrt(np.diag(covariance))
         parameters = {}
         for name, value, error in zip(self.terms, (self.units * y).tolist(), errors.tolist(), strict=True):
@@ -111,24 +114,24 @@ class CoupledMotor:
                                          verdict(value, low, high))
         if covariance[-1, -1] > _NEWS**2:
             parameters[INERTIA] = Parameter(None, None, None, None, unit(INERTIA, prismatic), "unidentifiable",
-                                            "constant speeds tell nothing of it")
+                                            "constant speeds do not show inertia; the motion needs acceleration")
         return RubbingMotor(self.law.name, parameters, speeds)
 
 
 @dataclass(frozen=True)
 class CoupledMotors:
-    """Motors of unknown friction and inertia; parameters of one after the other.
+    """All motors of unknown friction and inertia; y holds the parameters of one motor after the other.
 
     Attributes
     ----------
     transmission : Transmission
-        How they move the joints.
+        Ratios between motors and joints.
     members : tuple of CoupledMotor
         The motors.
     speeds : tuple of (float, float)
-        Slowest and fastest of each.
+        Lowest and highest speed of each motor.
     knees : tuple of (float, float)
-        Speeds of each between which its friction may fall from a static level.
+        Range of each motor's Stribeck velocity.
     """
 
     transmission: Transmission
@@ -139,14 +142,14 @@ class CoupledMotors:
     @classmethod
     def told_by(cls, transmission: Transmission | None, joints: Sequence[str], dq: Array, ddq: Array,
                 tau: Array) -> "CoupledMotors | None":
-        """Those whose friction some joints' motion tells apart from that of their joints; None where there are none.
+        """Motors whose friction the motion separates from the friction of their joints; None without such a motor.
 
         Parameters
         ----------
         transmission : Transmission, optional
-            Of the arm.
+            Ratios between motors and joints of the arm.
         joints : sequence of str
-            Joints whose torques count.
+            Joints whose torques are used.
         dq, ddq, tau : ndarray, shape (N, n)
             Velocities, accelerations and torques of all joints.
         """
@@ -172,7 +175,7 @@ class CoupledMotors:
 
     @property
     def linear(self) -> tuple[tuple[str, ...], Array]:
-        """Names of the parameters in which torque is linear, with the motor's, and their rows over all, shape (m, p)."""
+        """Names of the linear parameters ("motor of j6: coulomb"), and rows that give their values from y, shape (m, p)."""
         names = [f"motor of {self.transmission.names[one.motor]}: {term}" if term not in one.law.nonlinear else ""
                  for one in self.members for term in one.terms]
         rows = np.diag(np.concatenate([one.units for one in self.members]))
@@ -180,35 +183,35 @@ class CoupledMotors:
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """Least and greatest parameters: friction and inertia are not negative, and logarithms move by 1 at most."""
+        """Lower and upper bounds of y: friction and inertia are not negative, and logarithms change by at most 1."""
         free = np.concatenate([[name in one.law.nonlinear for name in one.terms] for one in self.members])
         return np.where(free, -1.0, 0.0), np.where(free, 1.0, np.inf)
 
     def moves(self, joint: int) -> bool:
-        """Whether one of them moves this joint."""
+        """Return True if one of the motors moves this joint."""
         return any(self.transmission.ratios[one.motor, joint] != 0.0 for one in self.members)
 
     def slopes(self, dq: Array, ddq: Array) -> Array:
-        """Torque of every joint per parameter, shape (N, n, p)."""
+        """Derivative of every joint's torque by y, shape (N, n, p)."""
         rate, acceleration = self.transmission.of_motors(dq), self.transmission.of_motors(ddq)
         return np.concatenate([one.slopes(rate[:, one.motor], acceleration[:, one.motor])[:, None]
                                * self.transmission.ratios[one.motor][:, None] for one in self.members], axis=2)
 
     def at(self, y: Array) -> "CoupledMotors":
-        """The same about parameters y, shape (p,)."""
+        """Return the motors linearised about y, shape (p,)."""
         return replace(self, members=tuple(one.at(y[own]) for one, own in zip(self.members, self._places, strict=True)))
 
     def found(self, y: Array, covariance: Array, prismatic: NDArray[np.bool_]) -> MotorFriction:
-        """What was found, with intervals.
+        """Return the identified friction and inertia of every motor with 95 % intervals.
 
         Parameters
         ----------
         y : ndarray, shape (p,)
-            Parameters.
+            Scaled parameters.
         covariance : ndarray, shape (p, p)
-            Their covariance.
+            Covariance of y.
         prismatic : ndarray of bool, shape (n,)
-            Which joints slide.
+            True for prismatic joints.
         """
         return MotorFriction({
             self.transmission.names[one.motor]: one.found(y[own], covariance[own, own], bool(prismatic[one.motor]), speeds)
@@ -216,26 +219,28 @@ class CoupledMotors:
 
     @property
     def laws(self) -> list[str]:
-        """Names of their laws."""
+        """Names of the motors' friction laws."""
         return [one.law.name for one in self.members]
 
     def plain(self, y: Array) -> "CoupledMotors":
-        """The same, with the simplest law for each whose friction at parameters y, shape (p,), shows nothing of its own law."""
+        """Return the motors with the simplest law wherever y, shape (p,), shows no effect of the nonlinear parameter."""
         return replace(self, members=tuple(
             replace(one, law=law_named(LAWS[0]), values={}) if one.straight(y[own], speeds) else one
             for one, own, speeds in zip(self.members, self._places, self.speeds, strict=True)))
 
     def likeliest(self, laws: Sequence[str], misfit: Callable[["CoupledMotors"], float], points: int) -> "CoupledMotors":
-        """With the laws by which a misfit is least, each parameter more costing the logarithm of the number of points (Schwarz).
+        """Return the motors with the laws that the Bayesian information criterion (Schwarz) prefers.
+
+        The criterion is the misfit plus log(points) per additional parameter.
 
         Parameters
         ----------
         laws : sequence of str
-            On offer beside the present one, of `LAWS`.
+            Candidate laws out of `LAWS`, in addition to the present law.
         misfit : callable
-            Sum of squared whitened residuals of all joints with these motors.
+            Sum of squared whitened residuals of all joints with given motors.
         points : int
-            How many residuals.
+            Number of residuals.
         """
         offered = [law_named(name) for name in laws if name != LAWS[0]]
         chosen, least = self, misfit(self) if offered else 0.0
@@ -252,27 +257,29 @@ class CoupledMotors:
 
     @property
     def _places(self) -> list[slice]:
-        """Where the parameters of each stand."""
+        """Slice of y that belongs to each motor."""
         ends = np.cumsum([0, *(len(one.terms) for one in self.members)]).tolist()
         return [slice(begin, end) for begin, end in pairwise(ends)]
 
 
 def _starts(law: Law, knees: tuple[float, float]) -> list[dict[str, float]]:
-    """Where its parameters may be: those in which it is linear at zero."""
+    """Starting values of a law's parameters: a grid over the nonlinear parameter, zero for the linear ones."""
     (name,) = law.nonlinear
     tried = np.geomspace(*knees, _KNEES).tolist() if name == law.knee else _EXPONENTS
     return [dict.fromkeys(law.linear, 0.0) | {name: value} for value in tried]
 
 
 def goes_opposite_ways(transmission: Transmission, motor: int, dq: Array) -> bool:
-    """Whether two joints, and no more, give a motor travel of opposite signs in enough of the samples in which both move.
+    """Return True if exactly two joints move the motor, and often enough in opposite directions.
+
+    Samples count in which both joints move.
 
     Parameters
     ----------
     transmission : Transmission
-        Of the arm.
+        Ratios between motors and joints of the arm.
     motor : int
-        Which motor.
+        Index of the motor.
     dq : ndarray, shape (N, n)
         Velocities of all joints.
     """

@@ -1,21 +1,21 @@
-r"""Noise of positions in what explains torques, drawn again: what of a slope is noise.
+r"""Bias compensation for position noise in the regression columns (errors in variables), by simulated noise.
 
-Slopes Y and the model's torque come from measured positions, whose noise is in both (errors in variables). Least squares takes it
-for motion: with Y = Y_0 + dY, the joint's own acceleration among its columns, and a torque of the model that is off by d,
+The columns Y and the model's torque are computed from measured positions, so both contain position noise. Least squares takes
+this noise for motion. With Y = Y_0 + dY (the joint's own acceleration is one of the columns) and a model torque with error d,
 
 .. math:: E[Y^T r] = Y_0^T Y_0\, y - E[dY^T d], \qquad E[Y^T Y] = Y_0^T Y_0 + E[dY^T dY]
 
-so that a direction whose slope is hardly more than noise gets any value. Noise of the same size, added to the positions and
-filtered like them, tells both expectations. They are taken from the sums of products before what else a joint has is eliminated:
-its own acceleration has the same noise, and takes most of it. Least squares that is so compensated has the covariance of a
-sandwich:
+A direction whose column is hardly more than noise can get any value. Noise of the same size is therefore added to the positions
+and filtered like them; the changes of the columns estimate both expectations. The expectations are subtracted from the sums of
+products before the other parameters of a joint are eliminated, because the column of its own acceleration contains the same noise
+and absorbs most of it. The compensated least squares estimate has a sandwich covariance:
 
 .. math:: y = G^{-1} (Y^T r + E[dY^T d]), \quad G = Y^T Y - E[dY^T dY], \qquad \mathrm{cov}\, y = G^{-1} (Y^T Y)\, G^{-1}
 
 References
 ----------
-Cook and Stefanski, J. American Statistical Association 89 (1994) 1314 (noise added); Stoica and Soederstroem, Int. J. Control 36
-(1982) 449 (least squares compensated for bias).
+Cook and Stefanski, J. American Statistical Association 89 (1994) 1314 (added noise); Stoica and Soederstroem, Int. J. Control 36
+(1982) 449 (bias-compensated least squares).
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ from stribeck.ident.log.motion.low_pass import low_pass
 from stribeck.ident.log.motion.position_cutoff import has_velocity, signal_noise
 from stribeck.ident.model.dynamics import inverse_dynamics
 
-_TIMES = 3              # that noise is drawn
-_RANK = 1e-12           # of the greatest eigenvalue, below which columns are combinations of others
+_TIMES = 3              # draws of noise
+_RANK = 1e-12           # of the greatest eigenvalue; smaller eigenvalues mean linearly dependent columns
 
 
 def noisier(log: Log) -> Iterator[Log]:
-    """The log with noise of its positions, or velocities, added once more, a few times; loads and gravity stay as they are."""
+    """Yield copies of the log with additional noise of its positions (or velocities); loads and gravity stay the same."""
     rng = np.random.default_rng(0)
     for _ in range(_TIMES):
         yield replace(log, stretches=tuple(_noisier(part, log, rng) for part in log.stretches))
@@ -52,16 +52,16 @@ def _noisier(part: Stretch, log: Log, rng: np.random.Generator) -> Stretch:
 
 
 def compensated(matrix: Array, noise: Array, moment: Array) -> tuple[Array, Array]:
-    """Information and moment of least squares that is compensated for noise in its columns.
+    """Return information matrix and moment of least squares, compensated for noise in the columns.
 
     Parameters
     ----------
     matrix : ndarray, shape (k, k)
         Y'Y.
     noise : ndarray, shape (k, k)
-        What of it is noise: expectation of dY'dY.
+        Noise part of Y'Y: the expectation of dY'dY.
     moment : ndarray, shape (k,)
-        Y'r, compensated.
+        Y'r, already compensated by E[dY'd].
     """
     size = np.diag(matrix)
     scale = np.where(size > _RANK * size.max(), 1.0 / np.sqrt(np.maximum(size, 1e-300)), 0.0)
@@ -70,6 +70,6 @@ def compensated(matrix: Array, noise: Array, moment: Array) -> tuple[Array, Arra
     root = np.divide(vectors[:, told] * np.sqrt(values[told]), scale[:, None], where=scale[:, None] > 0.0,
                      out=np.zeros((len(scale), int(told.sum()))))               # matrix = root root'
     inverse = scale[:, None] * vectors[:, told] / np.sqrt(values[told])
-    noisy, turn = np.linalg.eigh(inverse.T @ noise @ inverse)                   # part of each direction that is noise
+    noisy, turn = np.linalg.eigh(inverse.T @ noise @ inverse)                   # noise share of each direction
     left, root, inverse = np.clip(1.0 - noisy, 0.0, 1.0), root @ turn, inverse @ turn
     return np.asarray(root * left**2 @ root.T), np.asarray(root @ (left * (inverse.T @ moment)))

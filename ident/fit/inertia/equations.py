@@ -38,17 +38,17 @@ class Equations:
     Attributes
     ----------
     log : Log
-        With the model's torques.
+        Filtered log; its rigid-body torques are those of the model.
     mechanism : Mechanism
         The model.
     shared : Shared
-        What y is.
+        Definition of the unknowns y.
     motions : dict of str to Motion
-        Of the joints that move.
+        Motion of each joint that moves.
     torque_slopes : dict of str to ndarray, shape (N, k)
-        Torque without friction per unit of y at their points.
+        Derivative by y of each joint's torque without load-dependent friction, at its points.
     load : str
-        With which friction grows, where that was asked for.
+        Requested load that friction grows with; "auto" chooses.
     """
 
     log: Log
@@ -60,28 +60,29 @@ class Equations:
 
     @classmethod
     def of(cls, log: Log, mechanism: Mechanism, shared: Shared, joints: Sequence[str], load: str = "auto") -> "Equations":
-        """Of those of some joints that move."""
+        """Set up the equations of those of the given joints that move."""
         motions = {}
         for name in joints:
-            with suppress(FitError):            # said where the joint is fitted
+            with suppress(FitError):            # the fit of the joint reports this error
                 motions[name] = reduce_motion(log, name)
         return cls(log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions), load)
 
     def along(self, log: Log) -> "Equations":
-        """The same samples and points along another motion: a log of the same stretches."""
+        """Return the equations at the same samples and points, along the motion of another log with the same stretches."""
         motions = {name: along(motion, log, self.mechanism.names) for name, motion in self.motions.items()}
         return replace(self, log=log, motions=motions, torque_slopes=slopes_of(log, self.mechanism, self.shared, motions))
 
     @cached_property
     def load_slopes(self) -> LoadSlopes:
-        """Loads per unit of y."""
+        """Derivatives of the loads by y."""
         return LoadSlopes.of(self.log, self.mechanism, self.shared)
 
     @cached_property
     def echoes(self) -> dict[str, Array]:
-        """What noise of positions changes slopes, the model's torque and the joint's acceleration by, shape (R, N, k + 2).
+        """Changes due to position noise of slopes, model torque and the joint's acceleration, shape (R, N, k + 2).
 
-        Noise is drawn R times. Friction of joints without a drive, which goes with directions, hardly changes.
+        Noise is drawn R times. Columns of friction of passive joints are zero: this friction follows the direction of motion,
+        which noise hardly changes.
         """
         found: dict[str, list[Array]] = {name: [] for name in self.motions}
         for log in noisier(self.log):
@@ -97,7 +98,7 @@ class Equations:
         return {name: np.array(times) for name, times in found.items()}
 
     def slopes(self, name: str, friction: Friction | None) -> Array:
-        """Torque of a joint per unit of y, with its friction as far as that is known to grow with a load."""
+        """Derivative of a joint's torque by y, including its load-dependent friction if the friction is known, shape (N, k)."""
         if friction is None or friction.load == "none" or not self.shared.modelled:
             return self.torque_slopes[name]
         joint, motion, slopes = self.mechanism.names.index(name), self.motions[name], self.torque_slopes[name].copy()
@@ -106,26 +107,35 @@ class Equations:
 
     def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
                     reference: "Equations | None" = None) -> dict[str, Information]:
-        """About y = 0, of a model that is at `y`, with frictions as far as they are known.
+        """Return each joint's information about the unknowns, with moments at y = 0.
 
-        With a `reference`, the same equations along the motion that was commanded, by instruments, too; laws that are known stay.
+        Parameters
+        ----------
+        y : ndarray, shape (k,)
+            Unknowns of the present model, about which the equations are linearised.
+        frictions : mapping of str to Friction
+            Friction of the joints for which it is already known.
+        laws : sequence of str
+            Candidate friction laws, the simplest first.
+        reference : Equations, optional
+            The same equations along the commanded motion. They add information by instruments, and known laws are kept.
         """
         found = {}
         for name, motion in self.motions.items():
             known = frictions.get(name)
             alone = self.shared.motors is None or not self.shared.motors.moves(self.mechanism.names.index(name))
-            own = laws if alone or not self.shared.of_links else laws[:1]      # beside links, whose motor bends is not told
+            own = laws if alone or not self.shared.of_links else laws[:1]      # unknown links hide the law of a motor
             told = None
             if reference is not None:
                 own = own if known is None else (known.law,)
                 told = explained(reference.motions[name], reference.slopes(name, known))
-            with suppress(FitError):            # a torque that opposes motion tells nothing
+            with suppress(FitError):            # a torque that opposes the motion carries no information
                 one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told)
                 found[name] = one.from_model_at(y[:self.shared.modelled])
         return found
 
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
-        """How well motors explain the torques of their joints about this model, as a function; and the number of points."""
+        """Return a function from motors to the misfit of their joints' torques about this model, and the number of points."""
         own = self.shared.motors
         motions = {name: replace(motion, loads={frictions[name].load: motion.loads[frictions[name].load]})
                    for name, motion in self.motions.items()
@@ -142,7 +152,7 @@ class Equations:
         return misfit, sum(len(motion.points) for motion in motions.values())
 
     def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
-        """What is left open of the torque of a joint; of its friction, too, where that is known to grow with a load."""
+        """Return the remaining uncertainty of a joint's model torque, and of its load-dependent friction if that is given."""
         motion = self.motions[name]
         known = None if friction is None else Friction(friction.law, friction.load, friction.values)
         noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)

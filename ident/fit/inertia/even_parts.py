@@ -1,11 +1,11 @@
-r"""The links' first moments from round trips at constant speed: the even parts of all joints at once.
+r"""First moments of the links from round trips at constant speed, by a fit of all joints' even parts.
 
-Half the sum of the torques there and back is what the rigid body takes, and an offset. Without acceleration it holds gravity, and
-centrifugal forces where several joints move:
+The even part, half the sum of forward and backward torque, is rigid-body torque plus an offset. At constant speed the rigid-body
+torque consists of gravity and, if several joints move, of centrifugal torque:
 
 .. math:: (\tau_+ + \tau_-) / 2 = Y_j(q, \dot q, 0)\, \theta + o_j
 
-Friction is in half the difference. What the even parts leave open of a load is then in its coefficient's interval.
+Half the difference is friction. The uncertainty of a load that remains after this fit enters the interval of its coefficient.
 """
 
 from dataclasses import dataclass
@@ -25,21 +25,21 @@ from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import torque_regressor
 
-_OPEN = 1.0             # deviation of y while the noise is sought
-_ROUNDS = 3             # of noise and least squares
+_OPEN = 1.0             # prior standard deviation of y while the noise is estimated
+_ROUNDS = 3             # iterations of noise estimate and least squares
 
 
 def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> InertialFit:
-    """Links' inertia as far as even parts tell it.
+    """Identify the inertial parameters that the even parts determine.
 
     Parameters
     ----------
     points : DataFrame
-        Of all joints, see `round_trips`.
+        Points of all joints, see `round_trips`.
     q, dq : ndarray, shape (N, n)
         Positions and velocities of all joints at the points.
     mechanism : Mechanism
-        Whose gravity torques the points have.
+        Model; column `gravity` of the points holds its gravity torques.
     """
     shared = Shared(LinkPrior(mechanism))
     information = {}
@@ -51,7 +51,7 @@ def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mech
 
 
 def _informed(rows: pd.DataFrame, slopes: Array) -> Information:
-    """What the even parts of one joint tell of y, beside an offset."""
+    """Information about y from the even parts of one joint, after elimination of its offset."""
     left, friction = (rows["even"] - rows["gravity"]).to_numpy(dtype=float), rows["odd"].to_numpy(dtype=float)
     trip, noise = round_trips(rows), WHITE
     columns = np.column_stack((slopes, np.ones(len(rows)), left))
@@ -65,7 +65,10 @@ def _informed(rows: pd.DataFrame, slopes: Array) -> Information:
 
 
 def _beside_offset(rows: Array) -> tuple[Array, Array]:
-    """Sums of products of columns, and with the last, after least squares over the last but one."""
+    """Sums of products of the columns among themselves and with the residual, after elimination of the offset column.
+
+    The residual is the last column of `rows`, the offset the last but one.
+    """
     offset = rows[:, -2]
     own = rows - np.outer(offset, offset @ rows / (offset @ offset))
     return own[:, :-2].T @ own[:, :-2], own[:, :-2].T @ own[:, -1]
@@ -73,18 +76,18 @@ def _beside_offset(rows: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class LoadDoubts:
-    """What an inertia that even parts tell leaves open of the friction of a joint.
+    """Uncertainty of a joint's load-dependent friction that remains after the fit of the even parts.
 
     Attributes
     ----------
     fit : InertialFit
-        The links' inertia.
+        Identified inertia of the links.
     mechanism : Mechanism
-        The model with it.
+        The model with the identified inertia.
     joint : str
-        The joint.
+        Name of the joint.
     points : DataFrame
-        Its points, with loads of this model.
+        Points of the joint, with loads of `mechanism`.
     q, dq : ndarray, shape (N, n)
         Positions and velocities of all joints at the points.
     """
@@ -97,7 +100,7 @@ class LoadDoubts:
     dq: Array
 
     def __call__(self, friction: FitResult | None) -> ModelDoubt:
-        """None of a joint whose friction does not grow with a load, or is not known yet."""
+        """Return the uncertainty; it is empty if the joint's friction is unknown or does not grow with a load."""
         if friction is None or friction.load in ("none", "components"):
             return ModelDoubt.none(len(self.points))
         j, load = self.mechanism.names.index(self.joint), self.points[friction.load].to_numpy(dtype=float)

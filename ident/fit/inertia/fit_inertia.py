@@ -1,16 +1,17 @@
-r"""Inertia and friction in one fit.
+r"""Identification of inertia and friction in one fit.
 
-All joints share the inertial parameters of the links, some the friction of a motor that moves several, and the drives of a closed
-chain that of its other joints (`Shared`); nothing else. What one joint's torque tells of these, whatever its own friction is, has
-the form of a normal distribution; the joints' distributions add up. A joint's friction is fitted with what the others leave open:
+Joints share three kinds of unknowns y (`Shared`): the inertial parameters of the links, the friction of motors that move several
+joints, and the friction of the passive joints of a closed chain. All other parameters belong to one joint. After elimination of
+its own friction, each joint's torque gives a normal distribution of y; the information of all joints adds up. The fit has four
+steps:
 
-1. Each joint's information about y (`link_prior`) is that of its equation of motion after least squares over its friction.
-2. How far the model is off is what has the greatest marginal likelihood; the most plausible y follows.
-3. The model with this y gives torques and loads of the next pass, in which friction grows with the new loads.
-4. Joint by joint, friction is fitted as ever, with columns for the directions in which the prior and the other joints leave the
-   model's torque open.
+1. Each joint's information about y (`link_prior`) follows from its equation of motion by least squares over its friction.
+2. The error of the model (scatter) is chosen by the greatest marginal likelihood; the most plausible y follows.
+3. The model at this y gives the torques and loads of the next pass, in which friction depends on the new loads.
+4. The friction of each joint is fitted alone, with nuisance columns for the directions in which the prior and the other joints
+   leave the model's torque uncertain.
 
-With the laws given this is least squares over everything at once: the other joints enter by their Schur complement.
+For given laws these steps equal one least squares fit of all parameters: the other joints enter by their Schur complement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,15 +34,15 @@ from stribeck.ident.log.motion.commanded_motion import commanded
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
-_WEIGHTY = 0.03         # of a joint's friction, root mean square, that a change of inertia has to move its torque by
-_FEW = 200              # samples by which the unit of an unknown is chosen
+_WEIGHTY = 0.03         # of a joint's rms friction: a change of inertia matters if it changes the joint's torque by more
+_FEW = 200              # samples that set the unit of an unknown
 
 
 def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str], law: str = "auto", load: str = "auto") -> bool:
-    """Whether the torques of some joints say that the model's links are off, torque constants being as they may.
+    """Return True if the torques contradict the inertia of the model's links.
 
-    Links that are off have to be more likely than constants alone, and to change the torque of a joint by a part of its friction
-    that matters.
+    Two conditions must hold. Wrong links are clearly more likely than wrong torque constants alone. The corrected inertia changes
+    the torque of some joint by a relevant part of its friction.
     """
     shared = Shared(LinkPrior(mechanism), True, coupled_motors(log, mechanism, joints), unknown_passive(log, mechanism))
     equations = Equations.of(log, mechanism, shared, joints, load)
@@ -58,13 +59,13 @@ def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str], law: str
 
 
 def coupled_motors(log: Log, mechanism: Mechanism, joints: Sequence[str]) -> CoupledMotors | None:
-    """Motors that move several joints and whose friction a log tells from that of its joints."""
+    """Motors that move several joints and whose friction the log separates from the friction of these joints."""
     return CoupledMotors.told_by(mechanism.transmission, joints, *(np.concatenate([getattr(part, key) for part in log.stretches])
                                                                    for key in ("dq", "ddq", "tau")))
 
 
 def unknown_passive(log: Log, mechanism: Mechanism) -> UnknownPassive | None:
-    """Joints of a closed chain without a drive whose friction is unknown."""
+    """Passive joints of a closed chain whose friction is unknown; None without such joints."""
     if mechanism.chain is None:
         return None
     every = max(1, sum(len(part.t) for part in log.stretches) // _FEW)
@@ -74,27 +75,27 @@ def unknown_passive(log: Log, mechanism: Mechanism) -> UnknownPassive | None:
 
 def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links: bool = True,
                 law: str = "auto", load: str = "auto") -> tuple[InertialFit, Equations]:
-    """Links' inertia, and friction that is not that of one drive, from the torques of some joints; equations about them.
+    """Identify all unknowns that joints share, and return them with the equations about the identified model.
 
     Parameters
     ----------
     log : Log
-        Whose stretches have torques and loads of `mechanism`, or of one with another tool.
+        Filtered log; its stretches hold torques and loads of `mechanism`, or of `mechanism` with another tool.
     mechanism : Mechanism
         The model.
     joints : sequence of str
-        Whose torques count.
+        Joints whose torques are used.
     of_links : bool
-        Whether links are sought, too; else they are the model's.
+        True identifies the links' inertia; False keeps the model's.
     law : str
-        Of friction, that was asked for; the motors have it, too, where they can.
+        Requested friction law or "auto"; motors use the requested law if it is one of their candidates.
     load : str
-        With which friction grows, where that was asked for.
+        Requested load that friction grows with, or "auto".
 
     Raises
     ------
     FitError
-        If none of them moves.
+        If no joint has usable motion.
     """
     motors = coupled_motors(log, mechanism, joints)
     shared = Shared(LinkPrior(mechanism), of_links, motors, unknown_passive(log, mechanism))
@@ -105,7 +106,7 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     if motors is not None:
         frictions = {name: one.friction for name, one in found.information.items() if one.friction is not None}
         likely = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), *equations.misfits(frictions, laws))
-        for _ in range(2):                  # once more where a motor's friction shows nothing of its law
+        for _ in range(2):                  # a second time if a motor's friction shows no effect of the nonlinear parameter
             if likely.laws == motors.laws:
                 break
             shared = replace(shared, motors=likely)
@@ -122,10 +123,10 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
                load: str, constants: Sequence[float]) -> tuple[InertialFit, Equations]:
-    """What joints share, loads and friction in turn, with torque constants off by one of these parts."""
+    """Alternate between shared unknowns, loads and friction; `constants` are the candidate errors of torque constants."""
     equations, y = Equations.of(log, mechanism, shared, joints, load), np.zeros(shared.count)
-    frictions = _frictions(equations.information(y, {}, offered[:1]))           # by it loads count from the beginning
-    for laws in (offered[:1], offered[:1], offered):    # friction's law is chosen last, beside inertia that is nearly right
+    frictions = _frictions(equations.information(y, {}, offered[:1]))           # the first pass needs load-dependent friction
+    for laws in (offered[:1], offered[:1], offered):    # the law is chosen last, when the inertia is nearly right
         information = equations.information(y, frictions, laws)
         frictions = _frictions(information)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
@@ -134,13 +135,13 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
 
 
 def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
-    """Equations about the model that was found."""
+    """Equations about the identified model."""
     moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
     return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
 
 
 def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> InertialFit:
-    """What was found, held against instruments along the motion that was commanded, and replaced by theirs where it is biased."""
+    """Compare the fit with instrumental variables from the commanded motion; return their fit if least squares is biased."""
     information = equations.information(found.y, _frictions(found.information), reference=equations.along(reference))
     plain = replace(found, shared=equations.shared, information=information)
     through = by_instruments(plain)
@@ -149,7 +150,7 @@ def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> I
 
 
 def _frictions(information: Mapping[str, Information]) -> dict[str, Friction]:
-    """Of the joints, as far as they are known."""
+    """Friction of the joints for which it is known."""
     if not information:
-        raise FitError("no joint moves as is needed to tell the links' inertia")
+        raise FitError("the inertia of the links cannot be identified: no joint has usable motion")
     return {name: one.friction for name, one in information.items() if one.friction is not None}

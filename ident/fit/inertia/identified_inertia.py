@@ -1,4 +1,4 @@
-"""The links' inertia as a calibration keeps it: what each link is taken for, and what the torques told of it."""
+"""Identified inertia of the links as a calibration stores it: bodies for the model, and base parameters with intervals."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _NORMAL = 1.96
 
 @dataclass(frozen=True)
 class LinkBody:
-    """What a link is taken for.
+    """Mass, centre of mass and inertia of a link.
 
     Attributes
     ----------
@@ -39,18 +39,18 @@ class LinkBody:
 
 @dataclass(frozen=True)
 class IdentifiedInertia:
-    """Inertia of the links in place of the model's.
+    """Identified inertia of the links, which replaces the model's.
 
     Attributes
     ----------
     deviation : float
-        By about which part links are taken to differ from the model's (`Scatter.of_masses`).
+        Typical relative error of the model's link masses (`Scatter.of_masses`).
     constants : float
-        By about which part torque constants are taken to be off; 0: they are right.
+        Typical relative error of torque constants; 0 means that they are taken as right.
     links : mapping of str to LinkBody
-        By the joints that carry them, followers among them.
+        Links by the name of the joint that carries them, followers included.
     parameters : mapping of str to Parameter
-        Combinations of inertial parameters that torques can tell, by what they combine.
+        Base parameters: the combinations of inertial parameters that torques determine, by name of the combination.
     """
 
     deviation: float
@@ -60,11 +60,11 @@ class IdentifiedInertia:
 
     @property
     def told(self) -> int:
-        """How many of the combinations the torques told."""
+        """Number of identifiable combinations."""
         return sum(one.verdict != "unidentifiable" for one in self.parameters.values())
 
     def differing(self, base: BaseParameters, stated: Mechanism) -> dict[str, float]:
-        """What a model states of the combinations that lie outside their interval about it, by name, the clearest first."""
+        """Return the values of a model that lie outside the interval, by name of the combination, the clearest first."""
         values = dict(zip(base.names, (base.combination @ inertial_parameters(stated)).tolist(), strict=True))
         apart = {name: abs(one.value - values[name]) / one.std_error for name, one in self.parameters.items()
                  if one.value is not None and one.std_error and one.verdict != "unidentifiable"}
@@ -72,14 +72,16 @@ class IdentifiedInertia:
 
     def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str],
                 tested: Collection[str] = ()) -> "IdentifiedInertia":
-        """The same where the closed loop biases least squares of some joints: what these carry is known weakly at best.
+        """Return the inertia with lower verdicts where the closed loop biases least squares of some joints.
 
-        But for what instruments have tested. A drive of a closed chain moves all its links.
+        Combinations of links that these joints carry become "weak" at best, except those that instruments have `tested`. A drive
+        of a closed chain moves all links of the chain.
         """
         tree = mechanism.link_tree
         rows = tree.carries[[tree.names.index(name) for name in biased]]
         carried = np.any(rows if mechanism.chain is None else np.ones_like(rows), axis=0)
-        note = f"the closed loop biases least squares for {', '.join(biased)}, and instruments are too weak to test this"
+        note = (f"the closed loop biases least squares for {', '.join(biased)}; the instruments are too weak to test this "
+                "parameter")
         parameters = dict(self.parameters)
         for name, column in zip(base.names, base.independent, strict=True):
             one = parameters[name]
@@ -88,15 +90,15 @@ class IdentifiedInertia:
         return replace(self, parameters=parameters)
 
     def of(self, mechanism: Mechanism) -> Mechanism:
-        """The model with these links.
+        """Return the model with the identified links.
 
         Raises
         ------
         InputError
-            If the model has a link that is none of these.
+            If the identified inertia lacks a link of the model.
         """
         if missing := set(mechanism.link_tree.names) - set(self.links):
-            raise InputError(f"{mechanism.name}: the identified inertia has no link of joint {', '.join(sorted(missing))}")
+            raise InputError(f"{mechanism.name}: the identified inertia lacks the link of joint {', '.join(sorted(missing))}")
         bodies = [self.links[name] for name in mechanism.link_tree.names]
         mass, com = np.array([one.mass for one in bodies]), np.array([one.com for one in bodies])
         inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] for xx, yy, zz, xy, xz, yz in
@@ -105,7 +107,7 @@ class IdentifiedInertia:
 
 
 def identified(fit: InertialFit) -> IdentifiedInertia:
-    """What was found, about the model that it was fitted to."""
+    """Return the identified inertia for the model that was fitted."""
     mechanism = fit.model(fit.prior.mechanism)
     tree = mechanism.link_tree
     links = {name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j])) for j, name in enumerate(tree.names)}
@@ -122,8 +124,8 @@ def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:
         half = _NORMAL * float(error[k])
         word, note = verdict(value, value - half, value + half), f"the model states {stated[k]:.4g}"
         if not is_told(float(error[k]), float(spread[k])):
-            word, note = "unidentifiable", f"{note}; the motion tells next to nothing of it"
-        elif word == "unidentifiable":              # small, and told to be small
+            word, note = "unidentifiable", f"{note}; the motion hardly constrains this combination"
+        elif word == "unidentifiable":              # the value is small, and its interval excludes large values
             word = "weak"
         unit = _UNITS[INERTIAL[int(base.independent[k]) % PER_LINK]]
         out[base.names[k]] = Parameter(value, float(error[k]), value - half, value + half, unit, word, note)

@@ -1,4 +1,4 @@
-"""What torques tell of what the joints share: the most plausible values, and what stays open (`fit_inertia`)."""
+"""Most plausible values and covariance of the unknowns that joints share (`fit_inertia`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,35 +21,35 @@ from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK
 
-SURE = 5.0              # logarithm of the likelihood ratio from which the model's masses are wrong
-_SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter that is tried,
-CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # and of torque constants
-_AS_LIKELY = 1.92       # by which a scatter is hardly less likely than the best: half of chi-squared at 95 %
-_CLEARLY = 50.0         # by which the likelihood's logarithm is greater where torque constants beside wrong links are off, too
-_AT_BOUND = 1e-9        # of a parameter of friction in its unit: next to zero
-_ROUNDING = 1e-13       # of variances, with which a covariance has a root
-_LEFT = 1.0 / 3.0       # of how far links are off, that a tool which explains it may leave
-_MATTERS = 0.2          # standard errors, by which all points together tell a direction, below which its doubt is left out
+SURE = 5.0              # log likelihood ratio above which the model's masses count as wrong
+_SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter of links that is tried
+CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # scatter of torque constants that is tried
+_AS_LIKELY = 1.92       # log likelihood that a scatter may lose against the best: half of chi-squared at 95 %
+_CLEARLY = 50.0         # log likelihood that wrong torque constants must add to wrong links before they are accepted
+_AT_BOUND = 1e-9        # in units of a friction parameter: a value this close to its bound is at the bound
+_ROUNDING = 1e-13       # of the variances, added to a covariance so that its Cholesky factor exists
+_LEFT = 1.0 / 3.0       # of the links' scatter without a tool: the most that a tool may leave to explain it
+_MATTERS = 0.2          # of the noise: directions whose effect over all points is smaller are left out of the doubt
 
 
 @dataclass(frozen=True)
 class InertialFit:
-    """The links' inertia, and friction that is not that of one drive, as far as the torques tell it.
+    """Fit of the unknowns that joints share: inertia of the links, friction of shared motors and of passive joints.
 
     Attributes
     ----------
     shared : Shared
-        What is sought.
+        The unknowns y.
     information : dict of str to Information
-        What each joint tells.
+        Information of each joint about y.
     scatter : Scatter
-        By about which parts the model's links are off.
+        Typical relative errors of the model's links.
     evidence : float
-        Logarithm of the likelihood ratio of a model that is off by so much, and one that is right.
+        Log likelihood ratio of a model with this scatter against a right model.
     still : bool
-        Whether the torques were those of gravity alone.
+        True if the torques are those of gravity alone.
     loop : ClosedLoop
-        What instruments say of it.
+        Result of the test by instruments for bias of the closed loop.
     """
 
     shared: Shared
@@ -66,29 +66,29 @@ class InertialFit:
 
     @property
     def prior(self) -> LinkPrior:
-        """The model."""
+        """Prior of the links' inertia."""
         return self.shared.prior
 
     @cached_property
     def change(self) -> Array:
-        """Of the inertial parameters, shape (10 n,)."""
+        """Change of the inertial parameters against the model, shape (10 n,)."""
         return np.asarray(self.prior.directions @ self.y[:self.shared.links])
 
     @cached_property
     def covariance_of_y(self) -> Array:
-        """Of y, shape (k, k)."""
+        """Covariance of y, shape (k, k)."""
         return self._spread(self.information.values())[0]
 
     @cached_property
     def covariance(self) -> Array:
-        """Of the inertial parameters, shape (10 n, 10 n)."""
+        """Covariance of the inertial parameters, shape (10 n, 10 n)."""
         of_links = self.covariance_of_y[:self.shared.links, :self.shared.links]
         return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
     def _spread(self, information: Iterable[Information], held: bool = False) -> tuple[Array, Array]:
-        """Covariance and mean of y by some joints and a prior that is normal.
+        """Covariance and mean of y from the information of some joints and a normal prior.
 
-        `held`: a parameter of friction that is zero because it cannot be less stays zero.
+        `held`: friction parameters at their lower bound stay there.
         """
         root = self.shared.root(self.scatter)
         if held and self.shared.count > self.shared.links:
@@ -99,34 +99,34 @@ class InertialFit:
         return covariance, covariance @ moment
 
     def model(self, mechanism: Mechanism) -> Mechanism:
-        """A mechanism of the same links and joints with what was found."""
+        """Return a mechanism of the same links and joints with the identified values."""
         return self.shared.model(mechanism, self.y)
 
     @cached_property
     def motors(self) -> MotorFriction:
-        """Friction of the motors that move several joints, of those of which it is sought."""
+        """Identified friction of the motors that move several joints; empty if none was fitted."""
         motors, first = self.shared.motors, self.shared.modelled
         return NO_MOTORS if motors is None else motors.found(self.y[first:], self.covariance_of_y[first:, first:],
                                                              self.prior.mechanism.prismatic)
 
     @cached_property
     def passive(self) -> PassiveFriction:
-        """Friction of joints without a drive, where it was sought."""
+        """Identified friction of passive joints; empty if none was fitted."""
         passive, own = self.shared.passive, slice(self.shared.links, self.shared.modelled)
         return NO_PASSIVE if passive is None else passive.found(self.y[own], self.covariance_of_y[own, own], self.prior.mechanism)
 
     @property
     def plain_motors(self) -> CoupledMotors:
-        """The motors that are sought, each with the simplest law where its friction shows nothing of another."""
+        """The fitted motors, with the simplest law for each motor that shows no effect of its nonlinear parameter."""
         assert self.shared.motors is not None
         return self.shared.motors.plain(self.y[self.shared.modelled:])
 
     @cached_property
     def tool_mass(self) -> float:
-        """Mass of a tool on the last link that explains what the links' inertia does [kg]; 0 where none does.
+        """Mass of a tool on the last link that explains the apparent errors of the links [kg]; 0 if no tool does.
 
-        With the tool the torques must be clearly more likely, and the model's links off by little of what they are without. Of
-        closed chains, whose last link is none in particular, it is not sought.
+        With the tool, the torques must be clearly more likely, and the scatter of the links must fall to a third. Closed chains
+        have no last link, so no tool is sought.
         """
         if self.prior.mechanism.chain is not None:
             return 0.0
@@ -142,25 +142,25 @@ class InertialFit:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The combinations of parameters that torques can tell."""
+        """Base parameters: the combinations of inertial parameters that torques determine."""
         return base_parameters(self.prior.mechanism, self.still)
 
     def doubt(self, name: str, slopes: Array, noise: float) -> ModelDoubt:
-        """What prior and other joints leave open of the torque of a joint about the model with the change.
+        """Return the uncertainty of a joint's torque about the identified model that prior and other joints leave.
 
         Parameters
         ----------
         name : str
-            The joint; "" where its own torques take part, and what is doubted is not in them.
+            The joint, whose own information is left out; "" includes the information of all joints.
         slopes : ndarray, shape (N, k)
-            Its torque, and its friction by its load, per unit of y at its points.
+            Derivative by y of the joint's torque, with its load-dependent friction, at its points.
         noise : float
-            Of the points [N·m or N]: what matters little beside it is left out.
+            Noise of the points [N·m or N]; directions with a small effect against this noise are left out.
         """
         others = [found for joint, found in self.information.items() if joint != name]
         (covariance, _), (_, mean) = self._spread(others), self._spread(others, held=True)
         root = np.linalg.cholesky(covariance + _ROUNDING * np.diag(np.diag(covariance)))
-        U, size, _ = svd(slopes @ root, full_matrices=False, lapack_driver="gesvd")      # the other one may not converge
+        U, size, _ = svd(slopes @ root, full_matrices=False, lapack_driver="gesvd")      # the driver gesdd may not converge
         keep = size > _MATTERS * noise
         centre = slopes @ (mean - self.y) if name else np.zeros(len(slopes))
         return ModelDoubt(centre, U[:, keep] * size[keep], self.shared.of_links)
@@ -168,10 +168,11 @@ class InertialFit:
 
 def most_likely(information: Iterable[Information], shared: Shared,
                 constants: Sequence[float] = (0.0, *CONSTANTS)) -> tuple[Scatter, float]:
-    """The most likely scatter, and the logarithm of its likelihood over that of none.
+    """Return the most likely scatter, and its log likelihood ratio against no scatter.
 
-    Torque constants are off by one of these parts; by the first unless another is far more likely. Shapes are off by the greatest
-    part that is hardly less likely than the best: a log whose noise hides shapes does not say that they are right.
+    `constants` are candidate scatters of torque constants; the first is kept unless another is far more likely. Of the scatters
+    of shape that are hardly less likely than the best, the greatest is returned: a log too noisy to show shapes does not prove
+    them right.
     """
     found = list(information)
     if not shared.of_links:
@@ -186,14 +187,17 @@ def most_likely(information: Iterable[Information], shared: Shared,
 
 def _likeliest(found: Sequence[Information], shared: Shared, constants: float,
                more: Array | None = None) -> tuple[Scatter, float]:
-    """The most likely scatter with torque constants off by a part, and the logarithm of its likelihood over that of none."""
+    """Return the most likely scatter for a given scatter of torque constants, and its log likelihood ratio against no scatter."""
     tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
     right = likelihood(found, shared, Scatter(0.0, 0.0))
     return max(((scatter, likelihood(found, shared, scatter, more) - right) for scatter in tried), key=lambda pair: pair[1])
 
 
 def likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter, more: Array | None = None) -> float:
-    """Logarithm over that of no unknowns, of a prior that is nearly normal; `more`: columns that y may change by, too."""
+    """Log marginal likelihood of a scatter, relative to y = 0, for a prior that is nearly normal.
+
+    `more` : additional columns along which y may change.
+    """
     found = list(information)
     matrix, moment = _summed(found, scatter)
     root = shared.root(scatter) if more is None else np.column_stack((shared.root(scatter), more))
@@ -204,7 +208,7 @@ def likelihood(information: Iterable[Information], shared: Shared, scatter: Scat
 
 
 def _summed(information: Iterable[Information], scatter: Scatter, size: int = 0) -> tuple[Array, Array]:
-    """Matrix and moment over y of all together, whatever their torque constants are; zero of none."""
+    """Sum of information matrices and moments over y, with torque constants eliminated; zeros without any joint."""
     parts = [one.of_y(scatter.constants) for one in information]
     if not parts:
         return np.zeros((size, size)), np.zeros(size)

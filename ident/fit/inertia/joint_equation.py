@@ -1,4 +1,4 @@
-"""The equation of motion of each joint as one in what joints share, and what it tells of that whatever its own friction is."""
+"""The equation of motion of one joint in the unknowns that joints share, with its own friction eliminated."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,27 +25,27 @@ from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed
 
-LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # what friction may be while inertia is sought
-_LOADS = ("torque", "bending", "normal")        # and by which load it may grow; growth by 0 is none
-_EVERY, _MOST = 0.4, 6000       # periods of the bandwidth, and samples at most, at which slopes of loads are known
-_BLOCK = 8192           # samples whose regressor is held at once
-_STEP = 1e-3            # of y and, as a part of its greatest, of a load, for slopes
-_UNSEEN = 1e-9          # part of the greatest column below which a direction is none; of the torque, below which a load is
-_FEW = 12               # unknowns with which laws are searched at once
+LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # candidate friction laws while inertia is fitted
+_LOADS = ("torque", "bending", "normal")        # candidate loads that friction may grow with
+_EVERY, _MOST = 0.4, 6000       # step in periods of the bandwidth, and maximum number, of samples with derivatives of loads
+_BLOCK = 8192           # samples whose regressor is held in memory together
+_STEP = 1e-3            # step of y, and of a load as a part of its maximum, for finite differences
+_UNSEEN = 1e-9          # of the greatest column or of the torque: smaller directions and loads count as zero
+_FEW = 12               # unknowns y up to which law and y are searched together
 ACCELERATION = "inertia"        # parameter whose column is the joint's own acceleration
-_OPEN = 0.3             # deviation of y while the data alone shall tell: friction is that of a model not far away
+_OPEN = 0.3             # wide prior standard deviation of y while a joint's friction is fitted: the model is nearly right
 
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction of a joint as far as it is known: a law, the load that it grows with, and its parameters."""
+    """Friction of a joint: its law, the load that it grows with, and its parameters."""
 
     law: str
     load: str
     values: Mapping[str, float]
 
     def growth(self, speed: Array, load: Array) -> Array:
-        """Slope of friction over the load, shape (N,)."""
+        """Derivative of friction by the load, shape (N,)."""
         step = _STEP * max(float(load.max()), 1e-12)
         law = law_named(self.law)
         values = {name: self.values[name] for name in law.parameters(True)}
@@ -54,23 +54,22 @@ class Friction:
 
 @dataclass(frozen=True)
 class Information:
-    """What one joint's torque tells of y, friction and all else of its own fitted along.
+    """Information about y from one joint's torque, after elimination of its friction and nuisance parameters.
 
     Attributes
     ----------
     matrix : ndarray, shape (k + 1, k + 1)
-        Minus the second derivative of the logarithm of the likelihood, by y and, last, by how far the joint's torque constant is
-        off: a part of the rigid-body torque.
+        Minus the second derivative of the log likelihood by y and by the relative error of the joint's torque constant (last).
     moment : ndarray, shape (k + 1,)
-        Its first derivative at y = 0.
+        First derivative of the log likelihood at y = 0.
     friction : Friction, optional
-        That goes with it.
+        Friction that was fitted together with y.
     noise : Noise
-        Of what is left.
+        Noise model of the residual.
     misfit : float
-        Sum of the squares of what is left, whitened.
+        Sum of squared whitened residuals.
     instruments : Instrumented, optional
-        What it tells by instruments, where these were asked.
+        The same information by instrumental variables, if a commanded motion is given.
     """
 
     matrix: Array
@@ -81,16 +80,17 @@ class Information:
     instruments: Instrumented | None = None
 
     def friction_level(self, motion: Motion) -> float:
-        """Root mean square of the friction along a motion [N·m or N]."""
+        """Root mean square of friction along a motion [N·m or N]."""
         assert self.friction is not None
         load = motion.loads[self.friction.load]
         torque = law_named(self.friction.law).torque(motion.speed, dict(self.friction.values), load)
         return float(np.sqrt(np.mean(torque**2)))
 
     def of_y(self, constants: float) -> tuple[Array, Array, float]:
-        """Matrix, moment and logarithm of the likelihood over y, with torque constants off by such a part.
+        """Matrix, moment and log likelihood ratio over y, with the torque constant eliminated.
 
-        The logarithm is that at y = 0 over that of a right constant.
+        `constants` is the prior standard deviation of its relative error. The ratio compares this prior with a right constant, at
+        y = 0.
         """
         if constants == 0.0:
             return self.matrix[:-1, :-1], self.moment[:-1], 0.0
@@ -99,14 +99,14 @@ class Information:
                 0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)))
 
     def left_by_constant(self, constants: float) -> Array:
-        """Combinations of the unknowns that the torque constant leaves, by instruments, shape (k, k + 1)."""
+        """Matrix that eliminates the torque constant from the instruments' information, shape (k, k + 1)."""
         assert self.instruments is not None
         matrix = self.instruments.matrix
         taken = matrix[:-1, -1] / (matrix[-1, -1] + constants**-2.0) if constants else np.zeros(len(matrix) - 1)
         return np.column_stack((np.eye(len(matrix) - 1), -taken))
 
     def from_model_at(self, y: Array) -> "Information":
-        """About y = 0, where this is about a model that is at some first unknowns y."""
+        """Return the information with moments at y = 0, if it was computed about a model whose first unknowns are y."""
         k = len(y)
         moved = replace(self, moment=self.moment + self.matrix[:, :k] @ y)
         if (told := self.instruments) is None:
@@ -115,23 +115,23 @@ class Information:
 
     @property
     def by_instruments(self) -> "Information":
-        """The same, as instruments tell it."""
+        """The information by instruments in place of least squares."""
         assert self.instruments is not None
         return replace(self, matrix=self.instruments.matrix, moment=self.instruments.moment)
 
 
 @dataclass(frozen=True)
 class Explained:
-    """What may explain the torque of a joint along a motion.
+    """Regression columns of a joint's torque along a motion.
 
     Attributes
     ----------
     base : FitPoints
-        Its points, with what is fitted along.
+        Points of the joint, with nuisance columns.
     loads : mapping of str to ndarray
-        That its friction may grow with; some that are not finite, or nothing, do not count.
+        Candidate loads of its friction; loads that are not finite or zero are ignored.
     slopes : ndarray, shape (N, k)
-        Torque per unit of y.
+        Derivative of the torque by y.
     """
 
     base: FitPoints
@@ -139,18 +139,18 @@ class Explained:
     slopes: Array
 
     def columns(self, seen: Iterable[int]) -> dict[str, Array]:
-        """Some of the slopes by name."""
+        """Columns of the unknowns `seen`, by name."""
         return {f"y_{k}": self.slopes[:, k] for k in seen}
 
     def along_with(self, load: str, seen: Iterable[int]) -> FitPoints:
-        """Points with a load, and some of the slopes fitted along."""
+        """Points with one load, and with the columns of the unknowns `seen` as nuisance columns."""
         columns = self.columns(seen)
         return replace(self.base, load=self.loads[load], nuisance={**self.base.nuisance, **columns},
                        prior={**self.base.prior, **dict.fromkeys(columns, _OPEN)}).condensed()
 
 
 def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[str, Motion]) -> dict[str, Array]:
-    """Torque of each joint per unit of y as its points see it, shape (N, k)."""
+    """Derivative of each joint's torque by y at its points, shape (N, k)."""
     seen = {name: motion.seen.tocsc() for name, motion in motions.items()}
     out = {name: np.zeros((len(motion.points), shared.count)) for name, motion in motions.items()}
     first = {name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)]) for name, motion in motions.items()}
@@ -171,16 +171,16 @@ def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[s
 
 @dataclass(frozen=True)
 class LoadSlopes:
-    """Loads of all joints per unit of y, at every so many samples of each stretch of a log.
+    """Derivatives by y of all joints' loads, at every `step`-th sample of each stretch of a log.
 
     Attributes
     ----------
     step : int
-        How many samples apart.
+        Distance in samples.
     first : ndarray of int, shape (stretches,)
         Row of the first sample of each stretch.
     slopes : dict of str to ndarray, shape (S, n, k)
-        By load.
+        Derivatives, by load.
     """
 
     step: int
@@ -189,14 +189,14 @@ class LoadSlopes:
 
     @classmethod
     def of(cls, log: Log, mechanism: Mechanism, shared: Shared) -> "LoadSlopes":
-        """By differences about a model."""
+        """Compute the derivatives by finite differences about a model."""
         step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
         parts = [[values[::step] for values in of_all] for of_all in zip(*(part.links for part in log.stretches), strict=True)]
         slopes = slopes_of_loads(mechanism, shared, *map(np.concatenate, parts))
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 
     def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
-        """Friction of a joint per unit of y, by the load that it grows with, as its points see it; shape (N, k)."""
+        """Derivative of a joint's friction by y through the load that it grows with, at its points, shape (N, k)."""
         sample = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[motion.points]
         stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
         growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
@@ -204,14 +204,14 @@ class LoadSlopes:
 
 
 def slopes_of_loads(mechanism: Mechanism, shared: Shared, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
-    """Loads of all joints per unit of each y that a model holds, by differences; shape (N, n, k) each."""
+    """Derivatives of all joints' loads by the unknowns that a model holds, by finite differences; shape (N, n, k) each."""
     slopes = {load: np.zeros((len(q), mechanism.n, shared.modelled)) for load in LOADS}
     for k, direction in enumerate(shared.prior.directions.T if shared.of_links else ()):
         if direction.any():
             up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
             for load, slope in slopes.items():
                 slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
-    for slope in slopes.values():           # a link that left the plane of a closed chain would load it in unknown ways
+    for slope in slopes.values():           # loads are nan where a link has mass outside the plane of a planar closed chain
         np.nan_to_num(slope, copy=False)
     if shared.passive is not None:
         of_loads = shared.passive.slopes(
@@ -222,9 +222,9 @@ def slopes_of_loads(mechanism: Mechanism, shared: Shared, q: Array, dq: Array, d
 
 
 def explained(motion: Motion, slopes: Array) -> Explained:
-    """What may explain the torque of a joint along a motion, its torque constant last.
+    """Return the regression columns of a joint's torque along a motion, the column of its torque constant last.
 
-    Friction may differ between the directions and wave with position, too, which inertia shall not be blamed for.
+    Nuisance columns for friction that differs between directions or varies with position keep these effects out of inertia.
     """
     base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
     beside = [np.abs(motion.dq)]
@@ -236,29 +236,29 @@ def explained(motion: Motion, slopes: Array) -> Explained:
 
 def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
              echoes: Array | None = None, load: str = "auto", reference: Explained | None = None) -> Information:
-    """What a joint's general motion tells of y about the model of its motion, its torque constant last.
+    """Return the information about y from a joint's general motion, about the model of that motion.
 
     Parameters
     ----------
     motion : Motion
-        Of the joint.
+        Motion of the joint.
     slopes : ndarray, shape (N, k)
-        Torque per unit of y at its points.
+        Derivative of the torque by y at its points.
     laws : sequence of str
-        What its friction may be, the simplest first.
+        Candidate friction laws, the simplest first.
     noise : Noise, optional
-        By which the misfit is measured; default what is found.
+        Noise model that weights the misfit; default: the estimated one.
     echoes : ndarray, shape (R, N, k + 2), optional
-        What noise of positions changes slopes, the model's torque and the joint's acceleration by, each time that it is drawn.
+        Changes of slopes, model torque and the joint's acceleration by position noise, for each of R draws.
     load : str
-        With which friction grows, where that was asked for.
+        Requested load that friction grows with, or "auto".
     reference : Explained, optional
-        The same along the motion that was commanded: instruments.
+        The same columns along the commanded motion, used as instruments.
 
     Raises
     ------
     FitError
-        If torque opposes motion.
+        If the torque opposes the motion.
     """
     own = explained(motion, slopes)
     check_sign(motion_data(motion, "model", ModelDoubt.none(len(slopes))))
@@ -266,28 +266,31 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
 
 
 def laws_meanwhile(law: str) -> tuple[str, ...]:
-    """What friction may be while what joints share is sought, the simplest first, where a law was asked for or "auto"."""
+    """Return the candidate friction laws while the shared unknowns are fitted, the simplest first.
+
+    `law` is the requested law or "auto".
+    """
     return LAWS if law == "auto" or len(law_named(law).nonlinear) > 1 else (law,)
 
 
 def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes: Array | None = None,
          load: str = "auto", reference: Explained | None = None) -> Information:
-    """What points of a joint tell of y, whatever its friction is.
+    """Return the information about y from the points of a joint, with its friction eliminated.
 
     Parameters
     ----------
     own : Explained
-        What may explain its torque.
+        Regression columns of the torque.
     laws : sequence of str
-        What its friction may be, the simplest first.
+        Candidate friction laws, the simplest first.
     noise : Noise, optional
-        By which the misfit is measured; default what is found.
+        Noise model that weights the misfit; default: the estimated one.
     echoes : ndarray, shape (R, N, k + 1), optional
-        What of the slopes, and of the acceleration that the points have a column of, is noise; see `informed`.
+        Noise part of the slopes and of the acceleration column; see `informed`.
     load : str
-        With which friction grows, where that was asked for.
+        Requested load that friction grows with, or "auto".
     reference : Explained, optional
-        The same points along the motion that was commanded: instruments.
+        Columns of the same points along the commanded motion, used as instruments.
     """
     base, slopes = own.base, own.slopes
     seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
@@ -307,7 +310,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
     linear = [k for k in beside if names[k] in law.parameters(True)]
     wider = float(np.median(spread(best.whole, best.noise, best.values, linear).wider)) ** 2 if linear else 1.0
     next_ = following([rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)])
-    wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertia is slow: residuals that follow each other count the more
+    wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertial torque is slow: residuals' autocorrelation counts
     found = np.array([best.values[name] for name in columns])
     friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(True)})
     grid = {name: np.array([best.values[name]]) for name in law.nonlinear}
@@ -336,14 +339,14 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
 
 def _best(own: Explained, loads: Sequence[str], seen: Iterable[int], laws: Sequence[str],
           noise: Noise | None) -> tuple[str, Best]:
-    """Friction and y together, by the load and the law that describe best what y leaves (criterion of Schwarz)."""
+    """Fit friction and y together, and choose load and law; the law by the Bayesian information criterion (Schwarz)."""
     wholes, columns = {load: own.along_with(load, seen) for load in loads}, own.columns(seen)
     firsts = {load: best_of(searched(whole, law_named(laws[0]))) for load, whole in wholes.items()}
     load = min(firsts, key=lambda name: firsts[name].rmse)
     first, whole = firsts[load], wholes[load]
     if len(laws) == 1:
         return load, first
-    few = len(columns) <= _FEW                          # else the search of laws takes y as the first law has it
+    few = len(columns) <= _FEW                          # with more, laws are compared at the first law's y
     left = own.base.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(own.base.tau)))
     points = whole if few else replace(own.base, load=own.loads[load], tau=left).condensed()
     fits = [best_of(searched(points, law)) for law in map(law_named, laws) if supports(points, law)]
@@ -365,5 +368,5 @@ def _best(own: Explained, loads: Sequence[str], seen: Iterable[int], laws: Seque
 
 
 def _seen_by(left: Array, total: Array) -> tuple[Array, Array]:
-    """Sums of products of combinations of columns, and with the residual, which is last in `total`."""
+    """Sums of products of combinations `left` of the columns, among themselves and with the residual (last in `total`)."""
     return left.T @ total[:-1, :-1] @ left, left.T @ total[:-1, -1]

@@ -1,16 +1,17 @@
-r"""What a model says of its links' inertia, as a distribution that knows of no impossible body.
+r"""Prior distribution of the links' inertia about a model, which excludes physically impossible bodies.
 
-A link's pseudo-inertia P, the 4 x 4 matrix of its mass, first and second moments, is positive definite for every body that can
-exist. With the model's :math:`P_0 = C C^T` any other one is :math:`C (1 + Y) C^T` with a symmetric Y, and
+The pseudo-inertia P of a link, the 4 x 4 matrix of its mass, first and second moments, is positive definite for every possible
+body. With the model's :math:`P_0 = C C^T`, any other pseudo-inertia is :math:`C (1 + Y) C^T` with a symmetric Y, and
 
 .. math:: d = \mathrm{tr}\, Y - \log\det(1 + Y)
 
-is its distance from the model: 1/2 |Y|^2 near it, infinite where the body becomes impossible, and the same in all frames and
-units. What is wrong most often is how heavy a link is as a whole, so that the model stands for :math:`c P_0` with any c near 1:
+is its distance from the model. The distance is 1/2 |Y|^2 near the model, infinite at the limit of possible bodies, and the same
+in all frames and units. The most common error of a model is the total mass of a link with right proportions. The model therefore
+stands for :math:`c P_0` with any c near 1:
 
 .. math:: d = \min_c\ \mathrm{tr}(1 + Y) / c - \log\det(1 + Y) + 4 \log c - 4 + s^2 (\log c)^2 / 2 k^2
 
-The prior exp(-d / s^2) then leaves shapes uncertain by about the part s and masses by k.
+The prior exp(-d / s^2) then has a relative standard deviation of about s for shapes and of about k for masses.
 
 References
 ----------
@@ -28,26 +29,26 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, inertial_parameters, of_bodies
 
-_LIGHTEST = 1e-3        # of the arm's mass: a link counts as that heavy at least,
-_SMALLEST = 5e-3        # and as wide as that: root of its second moment about the centre of mass over its mass [m]
-_THINNEST = 1e-6        # of the model's pseudo-inertia in any direction, below which rounding could make a body impossible
+_LIGHTEST = 1e-3        # of the arm's mass: least mass of a link in the prior
+_SMALLEST = 5e-3        # least extension of a link in the prior: root of second moment about the centre of mass over mass [m]
+_THINNEST = 1e-6        # of the model's pseudo-inertia in any direction: smaller bodies may become impossible by rounding
 _UPPER = np.triu_indices(3)
 _BASIS = np.array([np.where(np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][:, None] * np.eye(4)[i] > 0.0,
                             1.0 if i == k else np.sqrt(0.5), 0.0) for i in range(4) for k in range(i, 4)])
-_TURNS, _HALVINGS, _FINE = 100, 40, 1e-10       # Newton steps, how often one is halved, and the gain below which it is the last
-_STEPS = 8              # for log c
-_NEWS = 0.7             # deviation over that of the prior, above which data tell next to nothing
-_FLAT = 1e-14           # least curvature over the greatest
+_TURNS, _HALVINGS, _FINE = 100, 40, 1e-10       # Newton steps, halvings of one step, and relative gain that ends the search
+_STEPS = 8              # Newton steps for log c
+_NEWS = 0.7             # posterior over prior standard deviation above which the data count as uninformative
+_FLAT = 1e-14           # least curvature over the greatest curvature
 
 
 def is_told(error: float, prior: float) -> bool:
-    """Whether data tell a combination of inertial parameters: by its deviation, and that of what the model leaves open."""
+    """Return True if data determine a combination of inertial parameters: its standard error is clearly below the prior's."""
     return error <= _NEWS * prior
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """By about which parts links may differ from their model: in shape (s above), and in mass alone (k); and torque constants."""
+    """Typical relative errors of the model: of shapes (s above), of masses alone (k), and of torque constants."""
 
     shape: float
     mass: float
@@ -55,19 +56,19 @@ class Scatter:
 
     @property
     def of_masses(self) -> float:
-        """Of a link's mass, all in all."""
+        """Typical relative error of a link's mass from both sources."""
         return float(np.hypot(self.mass, 0.5 * self.shape))
 
     def root(self, links: int) -> Array:
-        """Root of the covariance of y near the model, shape (10 n, 10 n)."""
-        whole = np.einsum("kaa->k", _BASIS) / 2.0               # a link heavier as a whole, of length 1
+        """Square root of the covariance of y near the model, shape (10 n, 10 n)."""
+        whole = np.einsum("kaa->k", _BASIS) / 2.0               # unit direction: mass changes, proportions stay
         more = np.hypot(self.shape, 2.0 * self.mass) - self.shape
         return np.asarray(np.kron(np.eye(links), self.shape * np.eye(PER_LINK) + more * np.outer(whole, whole)))
 
 
 @dataclass(frozen=True)
 class LinkPrior:
-    """Where inertial parameters may lie about those of a model: theta = theta_0 + directions @ y.
+    """Prior of inertial parameters about those of a model: theta = theta_0 + directions @ y.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class LinkPrior:
 
     @cached_property
     def _roots(self) -> list[Array]:
-        """C of each link."""
+        """Factor C of each link."""
         tree = self.mechanism.link_tree
         least = _LIGHTEST * float(tree.mass.sum())
         roots = []
@@ -97,12 +98,12 @@ class LinkPrior:
 
     @cached_property
     def middle(self) -> Array:
-        """Parameters at y = 0, shape (10 n,): the model's, but for links without mass or extension."""
+        """Parameters at y = 0, shape (10 n,): the model's; links without mass or extension get the least values."""
         return np.concatenate([_parameters(C @ C.T) for C in self._roots])
 
     @cached_property
     def directions(self) -> Array:
-        """Change of the parameters per unit of y, shape (10 n, 10 n); none of links that are no bodies."""
+        """Change of the parameters per unit of y, shape (10 n, 10 n); zero for links that are no physical bodies."""
         steps = block_diag(*(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots))
         return np.asarray(steps * of_bodies(self.mechanism))
 
@@ -111,16 +112,16 @@ class LinkPrior:
         return np.asarray(self.middle + self.directions @ y)
 
     def most_plausible(self, information: Array, moment: Array, scatter: Scatter) -> Array:
-        """The y at which data and prior together are most plausible, by Newton's method; shape (10 n,).
+        """Return the y with the greatest posterior probability, by Newton's method; shape (10 n,).
 
         Parameters
         ----------
         information : ndarray, shape (10 n, 10 n)
-            Of the data: minus the second derivative of their logarithmic likelihood.
+            Minus the second derivative of the data's log likelihood.
         moment : ndarray, shape (10 n,)
-            Its derivative at y = 0.
+            First derivative of the data's log likelihood at y = 0.
         scatter : Scatter
-            How far links may differ from the model.
+            Typical relative errors of the model.
         """
         y = np.zeros(len(moment))
 
@@ -146,7 +147,7 @@ class LinkPrior:
         return y
 
     def _distance(self, y: Array, scatter: Scatter) -> float:
-        """d / s^2, over all links; infinite where one is no body."""
+        """d / s^2, summed over all links; infinite if a link is no possible body."""
         total, loose = 0.0, (scatter.shape / scatter.mass) ** 2
         for Y in _matrices(y):
             values = 1.0 + np.linalg.eigvalsh(Y)
@@ -157,7 +158,7 @@ class LinkPrior:
         return total / scatter.shape**2
 
     def _slope(self, y: Array, scatter: Scatter) -> tuple[Array, Array]:
-        """First and second derivative of d / s^2."""
+        """First and second derivative of d / s^2 by y."""
         slopes, curvatures, loose = [], [], (scatter.shape / scatter.mass) ** 2
         trace = np.einsum("kaa->k", _BASIS)
         for Y in _matrices(y):
@@ -171,7 +172,7 @@ class LinkPrior:
 
 
 def _heavier(trace: float, loose: float) -> float:
-    """log c that goes with a trace of 1 + Y: where trace / c = 4 + loose log c."""
+    """Return log c for the trace of 1 + Y, the solution of trace / c = 4 + loose log c."""
     log = np.log(trace / 4.0)
     for _ in range(_STEPS):
         log += (trace * np.exp(-log) - 4.0 - loose * log) / (trace * np.exp(-log) + loose)
@@ -179,7 +180,7 @@ def _heavier(trace: float, loose: float) -> float:
 
 
 def _matrices(y: Array) -> Array:
-    """Y of each link, shape (n, 4, 4)."""
+    """Matrix Y of each link, shape (n, 4, 4)."""
     return np.einsum("jk,kab->jab", y.reshape(-1, PER_LINK), _BASIS)
 
 
@@ -195,6 +196,6 @@ def _pseudo(theta: Array) -> Array:
 
 
 def _parameters(P: Array) -> Array:
-    """Inertial parameters of a pseudo-inertia, or of a difference of two."""
+    """Inertial parameters of a pseudo-inertia, or of a difference of two pseudo-inertias."""
     inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
     return np.concatenate(([P[3, 3]], P[:3, 3], inertia[_UPPER]))

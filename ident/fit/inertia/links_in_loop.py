@@ -1,19 +1,19 @@
-r"""Whether what goes round the control loop biases what the joints share, by the motion that was commanded.
+r"""Test of the unknowns that joints share for bias by the closed control loop, with the commanded motion as instruments.
 
-See `durbin_wu_hausman` for one joint. Joints share y; with information A_j and moments m_j of joint j by least squares,
+`durbin_wu_hausman` has the test for one joint. Joints share y. With information A_j and moments m_j of joint j by least squares,
 :math:`\hat A_j, \hat m_j` by instruments (`two_stage`), and the prior's precision P,
 
 .. math:: y = C \sum_j m_j, \quad C = (P + \sum_j A_j)^{-1}, \qquad \hat y = \hat C \sum_j \hat m_j, \quad d = y - \hat y
 
-Every pass of a joint adds to both moments. What these scores s scatter by, and what the prior holds back of either estimate, is
-the covariance of d where least squares are right:
+Every pass g of a joint contributes a score s to both moments. If least squares is unbiased, the covariance of d consists of the
+scatter of these scores and of the different pull of the prior on the two estimates:
 
 .. math:: \mathrm{cov}\, d = \sum_{j, g} (\hat C \hat s_{jg} - C s_{jg}) (\hat C \hat s_{jg} - C s_{jg})^T
           + (\hat C - C)\, P\, (\hat C - C)
 
-An estimate b^T y is judged where its instruments are strong: with the weights :math:`w = \hat C b / b^T \hat C b` of the
-unknowns, by the F of :math:`\hat X w` over :math:`V w`, errors shared within a pass. All of y is that of the instruments where
-one estimate is biased: links are bodies as a whole.
+An estimate b^T y is tested only if its instruments are strong. The measure is the F statistic of :math:`\hat X w` over
+:math:`V w`, with the weights :math:`w = \hat C b / b^T \hat C b` of the unknowns and errors that are shared within a pass. If one
+estimate is biased, all of y is taken from the instruments, because the parameters of a link must form one possible body.
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,14 @@ _NORMAL = 1.96
 
 
 def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
-    """Hold least squares of what joints share against instruments, parameter by parameter.
+    """Compare least squares and instruments for every parameter that joints share.
 
     Parameters
     ----------
     plain : InertialFit
-        By least squares, its information with instruments.
+        Fit by least squares; its information includes instruments.
     through : InertialFit
-        By instruments.
+        Fit by instruments.
     """
     names, stated, rows = plain.shared.asked
     C, by = plain.covariance_of_y, through.covariance_of_y
@@ -51,7 +51,7 @@ def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
     contrasts = {name: Contrast(*map(float, own)) for name, own in zip(names, zip(*columns, strict=True), strict=True)}
     strong = strength >= WEAK
     if not strong.any():
-        return ClosedLoop(UNTESTED, "the joints follow their references too loosely", float(strength.max()), contrasts)
+        return ClosedLoop(UNTESTED, "the joints do not follow their references closely enough", float(strength.max()), contrasts)
     sure, half = strong & (p < LEVEL), _NORMAL * errors
     asked, biased, named = (tuple(np.array(names)[so].tolist()) for so in (
         strong, sure & (np.abs(d) > MATTERS * half), sure & (np.abs(d) > NAMED * half)))
@@ -59,12 +59,12 @@ def links_in_loop(plain: InertialFit, through: InertialFit) -> ClosedLoop:
 
 
 def by_instruments(plain: InertialFit) -> InertialFit:
-    """The same prior with what instruments tell."""
+    """Return the fit with the same prior and the information by instruments."""
     return replace(plain, information={name: one.by_instruments for name, one in plain.information.items()})
 
 
 def _told(fit: InertialFit) -> Mapping[str, tuple[Instrumented, Array]]:
-    """Of each joint what its instruments tell, and which combinations (k, k + 1) of it are left by its torque constant."""
+    """Instruments of each joint, and the matrix (k, k + 1) that eliminates its torque constant."""
     found = {}
     for name, one in fit.information.items():
         assert one.instruments is not None
@@ -73,7 +73,10 @@ def _told(fit: InertialFit) -> Mapping[str, tuple[Instrumented, Array]]:
 
 
 def _scatter(fit: InertialFit, plain: Array, by: Array) -> tuple[Array, Array]:
-    """Standard errors of differences, and their degrees of freedom, shape (m,); rows are parameters by C and by its twin."""
+    """Standard errors of the differences d and their degrees of freedom, shape (m,).
+
+    `plain` and `by` are the rows b of the parameters times C and times the C of the instruments, shape (m, k).
+    """
     root = fit.shared.root(fit.scatter)
     held = np.linalg.lstsq(root, (by - plain).T, rcond=None)[0]
     variance, fourth, passes = np.zeros(len(plain)), np.zeros(len(plain)), 0
@@ -83,12 +86,12 @@ def _scatter(fit: InertialFit, plain: Array, by: Array) -> tuple[Array, Array]:
         variance, fourth = variance + np.sum(each**2, axis=0), fourth + np.sum(each**4, axis=0)
         passes += len(each)
     freedom = 3.0 * variance**2 / np.maximum(fourth, 1e-300)            # Satterthwaite: 3 is the kurtosis of normal scores
-    variance = variance * passes / max(1, passes - len(plain))          # which the estimates themselves have made smaller
+    variance = variance * passes / max(1, passes - len(plain))          # degrees of freedom that the fit has used
     return np.sqrt(np.maximum(variance + np.sum(held**2, axis=0), 1e-300)), np.maximum(1.0, freedom)
 
 
 def _first_stages(fit: InertialFit, rows: Array, variance: Array) -> Array:
-    """F of each parameter's instruments, shape (m,)."""
+    """First-stage F statistic of each parameter's instruments, shape (m,)."""
     weights, told, shared = rows / np.maximum(variance, 1e-300)[:, None], np.zeros(len(rows)), np.zeros(len(rows))
     for one, left in _told(fit).values():
         own = weights @ left

@@ -1,4 +1,4 @@
-"""Friction of motors that move several joints, as it was found: what it adds to the torques of the joints."""
+"""Identified friction of motors that move several joints, and its contribution to the joint torques."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,21 +12,21 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.transmission import Transmission
 
 INERTIA = "inertia"
-_SCALED = 0.02          # of torque against gravity, from which a joint's scale is not 1
+_SCALED = 0.02          # deviation of measured over gravity torque above which a joint's scale differs from 1
 
 
 @dataclass(frozen=True)
 class RubbingMotor:
-    """Friction of a motor, and its inertia beside that which the arm file states.
+    """Friction of a motor, and its inertia in addition to the inertia that the arm file states.
 
     Attributes
     ----------
     law : str
-        Of its friction, on the joints' side of its gear.
+        Friction law, on the joints' side of the gear.
     parameters : mapping of str to Parameter
-        Of the law, and `INERTIA`.
+        Parameters of the law, and `INERTIA`.
     velocity_range : tuple of float
-        Speeds of the motor that the data covered [rad/s or m/s].
+        Lowest and highest speed of the motor in the data [rad/s or m/s].
     """
 
     law: str
@@ -35,36 +35,36 @@ class RubbingMotor:
 
     @property
     def values(self) -> dict[str, float]:
-        """Parameters of the law."""
+        """Values of the law's parameters; 0 where a parameter has no value."""
         return {name: float(self.parameters[name].value or 0.0) for name in law_named(self.law).parameters(False)}
 
     def torque(self, rate: Array) -> Array:
-        """Friction at velocities of the motor, shapes alike [N·m or N]."""
+        """Return friction at velocities `rate` of the motor, same shape [N·m or N]."""
         return law_named(self.law).torque(rate, self.values)
 
 
 @dataclass(frozen=True)
 class MotorFriction:
-    """Friction of the motors that move several joints, by motor, as far as it was told apart from that of their joints."""
+    """Friction of the motors that move several joints, for motors whose friction was separated from that of their joints."""
 
     motors: Mapping[str, RubbingMotor] = field(default_factory=dict)
 
     def moves(self, transmission: Transmission | None, joint: str) -> bool:
-        """Whether one of them moves a joint."""
+        """Return True if one of the motors moves the joint."""
         return transmission is not None and any(
             transmission.ratios[transmission.names.index(name), transmission.names.index(joint)] != 0.0 for name in self.motors)
 
     def torque(self, transmission: Transmission, dq: Array, ddq: Array | None = None) -> Array:
-        """What the motors add to the torques of the joints, shape (N, n) [N·m or N].
+        """Return the motors' contribution to the joint torques, shape (N, n) [N·m or N].
 
         Parameters
         ----------
         transmission : Transmission
-            Of the arm.
+            Ratios between motors and joints of the arm.
         dq : ndarray, shape (N, n)
             Velocities of the joints.
         ddq : ndarray, shape (N, n), optional
-            Accelerations; without them, friction alone is counted.
+            Accelerations of the joints; without them, the contribution of inertia is left out.
         """
         rate, torque = transmission.of_motors(dq), np.zeros(np.shape(dq))
         for name, motor in self.motors.items():
@@ -75,14 +75,16 @@ class MotorFriction:
         return transmission.torque_of_joints(torque)
 
     def doubted(self, transmission: Transmission | None, scales: Mapping[str, Parameter]) -> "MotorFriction":
-        """The same where torques of its joints are not to one scale: each tells of the motor in its own.
+        """Return the friction with wider intervals for motors whose joints have a torque scale other than 1.
+
+        A wrong torque scale of a joint changes the motor's friction by the same factor.
 
         Parameters
         ----------
         transmission : Transmission, optional
-            Of the arm.
+            Ratios between motors and joints of the arm.
         scales : mapping of str to Parameter
-            Torque over gravity of the joints that show it.
+            Measured torque over gravity torque, for joints where gravity determines this scale.
         """
         if transmission is None:
             return self
@@ -97,21 +99,21 @@ class MotorFriction:
         return replace(self, motors=motors)
 
     def left_out_of(self, log: Log) -> Log:
-        """A log with the torques that its joints would have without these motors."""
+        """Return the log with joint torques reduced by the contribution of these motors."""
         return replace(log, stretches=tuple(
             part if (coupled := part.mechanism.transmission) is None
             else replace(part, tau=part.tau - self.torque(coupled, part.dq, part.ddq)) for part in log.stretches))
 
 
 def _wider(one: Parameter, part: float, apart: Mapping[str, float]) -> Parameter:
-    """A parameter with an interval that is wider by a part of it, known weakly at best."""
+    """Return the parameter with an interval widened by `part` of its value; its verdict is "weak" at best."""
     if one.value is None or one.low is None or one.high is None:
         return one
     low, high = max(0.0, one.low - part * one.value), one.high + part * one.value
     word = verdict(one.value, low, high)
-    scaled = " and ".join(f"that of {joint} is {1.0 + off:.2f}" for joint, off in apart.items())
+    scaled = ", ".join(f"{joint}: {1.0 + off:.2f}" for joint, off in apart.items())
     return replace(one, low=low, high=high, verdict="weak" if word == "identified" else word,
-                   note=f"torques of its joints are not to one scale against gravity: {scaled}")
+                   note=f"measured torque over gravity torque is not 1 ({scaled}); the interval is widened accordingly")
 
 
 NO_MOTORS = MotorFriction()

@@ -1,11 +1,11 @@
-r"""Friction that joints share from round trips: the odd parts of those joints at once.
+r"""Friction that joints share, identified from the odd parts of round trips of all these joints together.
 
-Half the difference of the torques there and back is friction, that of a motor of several joints with its share and its own
-direction, and that of a closed chain's joints without a drive as the drive feels it:
+The odd part, half the difference of forward and backward torque, is friction. It is the sum of the joint's own friction, of
+friction of shared motors by their transmission ratio, and of friction of a closed chain's passive joints by virtual work:
 
 .. math:: (\tau_+ - \tau_-) / 2 = f_j(\dot q_j) + \sum_k R_{kj} f_k(\dot\varphi_k) + \sum_p D_{pj} f_p(\dot q_p, N_p)
 
-Inertia is not in it.
+Inertia does not contribute to the odd part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,20 +33,20 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism
 
-_FEW = 200              # points by which the unit of an unknown is chosen
-_ROUNDS = 4             # of least squares, each about what the last one found
+_FEW = 200              # points that set the unit of an unknown
+_ROUNDS = 4             # iterations of least squares, each linearised about the last estimate
 
 
 @dataclass(frozen=True)
 class OddParts:
-    """Odd parts of the joints that a motor moves with others, and of the drives of a closed chain.
+    """Odd parts of the joints that share a motor, or of the drives of a closed chain.
 
     Attributes
     ----------
     points : dict of str to DataFrame
-        Of each joint, see `round_trips`.
+        Points of each joint, see `round_trips`.
     q, dq : dict of str to ndarray, shape (N, n)
-        Positions and velocities of all joints at its points.
+        Positions and velocities of all joints at the points of each joint.
     mechanism : Mechanism
         The model.
     """
@@ -58,7 +58,7 @@ class OddParts:
 
     @classmethod
     def of(cls, points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> "OddParts":
-        """Of all joints' points, and the positions and velocities of all joints at them, shape (N, n) each."""
+        """Select the odd parts from all joints' points; `q` and `dq` are the joints' motion at the points, shape (N, n)."""
         coupled = mechanism.transmission
         found = {str(name): rows for name, rows in points.groupby("joint", sort=False)
                  if mechanism.chain is not None or (coupled is not None and coupled.motors_of(mechanism.names.index(str(name))))}
@@ -67,7 +67,7 @@ class OddParts:
 
     @property
     def motors(self) -> CoupledMotors | None:
-        """Motors whose friction the odd parts tell from that of their joints."""
+        """Motors whose friction the odd parts separate from the friction of their joints; None without such a motor."""
         if not self.points:
             return None
         dq = np.concatenate(list(self.dq.values()))
@@ -78,7 +78,7 @@ class OddParts:
 
     @property
     def passive(self) -> UnknownPassive | None:
-        """Joints without a drive whose friction is unknown."""
+        """Passive joints whose friction is unknown; None without such joints."""
         if not self.points:
             return None
         q, dq, odd = (np.concatenate(list(values.values())) for values in (self.q, self.dq, {
@@ -87,7 +87,7 @@ class OddParts:
         return UnknownPassive.of_chain(self.mechanism, q[::every], dq[::every], odd[::every])
 
     def slopes(self, name: str, shared: Shared) -> Array:
-        """Odd part of a joint per unknown, shape (N, p)."""
+        """Derivative of a joint's odd part by the unknowns, shape (N, p)."""
         q, dq, j = self.q[name], self.dq[name], self.mechanism.names.index(name)
         if shared.passive is not None:
             return shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
@@ -96,7 +96,10 @@ class OddParts:
 
     def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS,
                     load: str = "auto") -> dict[str, Information]:
-        """What each joint tells of the unknowns, its torque constant left as it is; misfits are measured by known noise."""
+        """Return each joint's information about the unknowns, without errors of torque constants.
+
+        `noises` weight the misfits of the joints for which they are given.
+        """
         found = {}
         for name, rows in self.points.items():
             loads = {key: rows[key].to_numpy(dtype=float) for key in LOADS}
@@ -105,11 +108,11 @@ class OddParts:
         return found
 
     def shared(self, motors: CoupledMotors) -> Shared:
-        """Motors as the unknowns."""
+        """Return the unknowns of a fit of motors alone."""
         return Shared(LinkPrior(self.mechanism), False, motors)
 
     def doubts(self, fit: InertialFit) -> dict[str, Doubts]:
-        """What is left open of the odd part of each joint, whatever the joint's own friction is."""
+        """Return functions that give the remaining uncertainty of each joint's odd part; they ignore the joint's own friction."""
         return {name: partial(_doubt, fit, name, self.slopes(name, fit.shared),
                               float(np.std(np.diff(rows["odd"]))) / np.sqrt(2.0)) for name, rows in self.points.items()}
 
@@ -128,14 +131,14 @@ def _doubt(fit: InertialFit, name: str, slopes: Array, noise: float, friction: F
 
 
 def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
-    """Friction of motors that move several joints; None where round trips do not tell it apart from that of their joints.
+    """Identify the friction of motors that move several joints; None if round trips do not separate it from joint friction.
 
     Parameters
     ----------
     odd : OddParts
-        Of the joints.
+        Odd parts of the joints.
     law : str
-        Of friction, that was asked for; the motors have it, too, where they can.
+        Requested friction law or "auto"; motors use the requested law if it is one of their candidates.
     """
     motors = odd.motors
     if motors is None:
@@ -152,7 +155,7 @@ def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
 
 
 def _settled(odd: OddParts, motors: CoupledMotors) -> InertialFit:
-    """Least squares about what the last one found, a few times."""
+    """Iterate least squares, each linearised about the last estimate."""
     for _ in range(_ROUNDS):
         shared = odd.shared(motors)
         found = InertialFit(shared, odd.information(shared, {}), Scatter(0.0, 0.0), 0.0)
@@ -161,14 +164,14 @@ def _settled(odd: OddParts, motors: CoupledMotors) -> InertialFit:
 
 
 def fit_passive_friction(odd: OddParts, law: str = "auto", load: str = "auto") -> InertialFit | None:
-    """Friction of a closed chain's joints without a drive, beside that which the model of the odd parts has; None if not sought.
+    """Identify the unknown friction of a closed chain's passive joints; None without such joints.
 
     Parameters
     ----------
     odd : OddParts
-        Of the drives, without the friction that the model has.
+        Odd parts of the drives, reduced by the friction of passive joints that the model already holds.
     law, load : str
-        Of the drives' friction, that were asked for.
+        Requested law and load of the drives' friction, or "auto".
     """
     passive = odd.passive
     if passive is None:
@@ -181,5 +184,5 @@ def fit_passive_friction(odd: OddParts, law: str = "auto", load: str = "auto") -
 
 
 def _odd_torque(mechanism: Mechanism, q: Array, dq: Array) -> Array:
-    """Half the difference of the torques there and back, shape (N, n)."""
+    """Half the difference of the torques of forward and backward motion, shape (N, n)."""
     return (inverse_dynamics(mechanism, q, dq) - inverse_dynamics(mechanism, q, -dq)) / 2.0

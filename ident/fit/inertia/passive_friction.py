@@ -1,4 +1,4 @@
-"""Friction of a closed chain's joints without a drive, as it was found or is stated."""
+"""Identified or stated friction of the passive joints (joints without a drive) of a closed chain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,18 +9,18 @@ from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 
 @dataclass(frozen=True)
 class RubbingJoints:
-    """Joints without a drive that are alike.
+    """A class of equal passive joints, and their friction.
 
     Attributes
     ----------
     joints : tuple of str
-        The joints.
+        Names of the joints.
     load : str
-        That their friction grows with.
+        Load that the friction grows with.
     parameters : mapping of str to Parameter
-        Of their friction, as it was found.
+        Identified friction parameters.
     friction : mapping of str to float
-        Parameters that the arm file states instead.
+        Friction parameters that the arm file states.
     """
 
     joints: tuple[str, ...]
@@ -30,18 +30,18 @@ class RubbingJoints:
 
     @property
     def values(self) -> dict[str, float]:
-        """Parameters of their friction."""
+        """Values of the friction parameters."""
         return {**self.friction, **{key: float(one.value or 0.0) for key, one in self.parameters.items()}}
 
 
 @dataclass(frozen=True)
 class PassiveFriction:
-    """Friction of joints without a drive, by the classes of the arm file."""
+    """Friction of passive joints, by the classes of the arm file."""
 
     classes: Mapping[str, RubbingJoints] = field(default_factory=dict)
 
     def of(self, mechanism: Mechanism) -> Mechanism:
-        """Driven joints of the chain, whose torques and loads hold this friction."""
+        """Return the mechanism with this friction, so that torques and loads of its driven joints include it."""
         if mechanism.chain is None or not self.classes:
             return mechanism
         classes = [PassiveJoints(name, one.joints, one.load, one.values, not one.parameters)
@@ -50,7 +50,7 @@ class PassiveFriction:
 
 
 def stated_friction(mechanism: Mechanism) -> PassiveFriction:
-    """What the arm file states of it."""
+    """Return the friction of passive joints that the arm file states."""
     return PassiveFriction({} if mechanism.chain is None else {
         one.name: RubbingJoints(one.joints, one.load, {}, one.values) for one in mechanism.chain.classes if one.stated})
 

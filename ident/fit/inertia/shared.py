@@ -1,6 +1,6 @@
-"""What torques of several joints have in common: the inertia of links, and friction of more than one joint or of none of them.
+"""Unknowns that torques of several joints share: inertia of links, and friction of shared motors and of passive joints.
 
-That is friction of motors that move several joints, and of joints of a closed chain that have no drive.
+A shared motor moves several joints. A passive joint is a joint of a closed chain without a drive.
 """
 
 from dataclasses import dataclass, replace
@@ -18,23 +18,23 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
-_TOOL_PART, _TOOL_ARM = 0.1, 0.2        # mass of a tool that may be expected, as a part of the arm's, and its extension [m]
+_TOOL_PART, _TOOL_ARM = 0.1, 0.2        # typical mass of a tool as a part of the arm's mass, and its extension [m]
 
 
 @dataclass(frozen=True)
 class Shared:
-    """The unknowns y of the torques of an arm: those of links, then of joints without a drive, then of motors.
+    """The unknowns y that joints share: of the links, then of passive joints, then of motors.
 
     Attributes
     ----------
     prior : LinkPrior
-        The model, and where its links' inertia may lie about it.
+        The model, and the prior of its links' inertia.
     of_links : bool
-        Whether links are unknown; else they are the model's.
+        True if the links' inertia is unknown; False keeps the model's.
     motors : CoupledMotors, optional
         Motors whose friction is unknown.
     passive : UnknownPassive, optional
-        Joints without a drive whose friction is unknown.
+        Passive joints whose friction is unknown.
     """
 
     prior: LinkPrior
@@ -44,22 +44,22 @@ class Shared:
 
     @property
     def links(self) -> int:
-        """How many unknowns are the links'."""
+        """Number of unknowns of the links."""
         return self.prior.directions.shape[1] if self.of_links else 0
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of all unknowns."""
         return self.modelled + (0 if self.motors is None else self.motors.count)
 
     @property
     def modelled(self) -> int:
-        """How many of them a model of the arm holds: all but those of motors."""
+        """Number of unknowns that a `Mechanism` holds: all except those of motors."""
         return self.links + (0 if self.passive is None else self.passive.count)
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """Least and greatest values of all but those of links: friction is not negative."""
+        """Lower and upper bounds of the unknowns after those of the links: friction is not negative."""
         own = [] if self.passive is None else [(np.zeros(self.passive.count), np.full(self.passive.count, np.inf))]
         own += [] if self.motors is None else [self.motors.bounds]
         least, most = zip(*own, strict=True)
@@ -67,7 +67,10 @@ class Shared:
 
     @property
     def asked(self) -> tuple[tuple[str, ...], Array, Array]:
-        """Base parameters of links and parameters of motors: names, values of the model, and rows over y, (m,) and (m, k)."""
+        """Base parameters of links and linear parameters of motors that the test by instruments covers.
+
+        Names, values of the model, shape (m,), and rows over y, shape (m, k).
+        """
         names, stated, rows = list[str](), [np.zeros(0)], [np.zeros((0, self.count))]
         if self.of_links:
             base = base_parameters(self.prior.mechanism)
@@ -82,13 +85,16 @@ class Shared:
         return tuple(names), np.concatenate(stated), np.vstack(rows)
 
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
-        """A mechanism of the same links and joints, perhaps with another tool, at y."""
+        """Return a mechanism of the same links and joints (its tool may differ) with the values y."""
         if self.of_links:
             mechanism = changed(mechanism, self.prior.directions @ y[:self.links])
         return mechanism if self.passive is None else self.passive.at(mechanism, y[self.links:self.modelled])
 
     def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]) -> Array:
-        """Torque of each joint of a model per unit of y, by motion of links, and rates dq and ddq of drives; shape (N, n, k)."""
+        """Derivative of each joint's torque by y, shape (N, n, k).
+
+        `q`, `dq`, `ddq` is the motion of the links, `drives` velocity and acceleration of the drives, shape (N, n) each.
+        """
         parts = [np.zeros((len(q), mechanism.n, 0))]
         if self.of_links:
             parts.append(torque_regressor(mechanism, q, dq, ddq) @ self.prior.directions)
@@ -99,16 +105,16 @@ class Shared:
         return np.concatenate(parts, axis=2)
 
     def at(self, y: Array) -> "Shared":
-        """The same with slopes of the motors' torque about y, shape (k,)."""
+        """Return the unknowns with the motors linearised about y, shape (k,)."""
         return self if self.motors is None else replace(self, motors=self.motors.at(y[self.modelled:]))
 
     def root(self, scatter: Scatter) -> Array:
-        """Root of the covariance of y near the model, shape (k, k); of friction next to nothing is known beforehand."""
+        """Square root of the prior covariance of y near the model, shape (k, k); the prior of friction is wide."""
         return np.asarray(block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links)))
 
     @property
     def tool(self) -> Array:
-        """What an unknown tool on the last link of a tree changes of y, per deviation of what may be expected, (k, 10)."""
+        """Change of y by an unknown tool on the last link of a tree, per prior standard deviation of the tool, shape (k, 10)."""
         tree = self.prior.mechanism.link_tree
         about = np.repeat((1.0, _TOOL_ARM, _TOOL_ARM**2), (1, 3, 6))
         last = PER_LINK * (self.prior.mechanism.n - 1) + np.arange(PER_LINK)
@@ -117,16 +123,16 @@ class Shared:
         return np.vstack((np.linalg.solve(self.prior.directions, theta), np.zeros((self.count - self.links, PER_LINK))))
 
     def most_plausible(self, information: Array, moment: Array, scatter: Scatter) -> Array:
-        """The y at which data and prior together are most plausible, shape (k,).
+        """Return the y with the greatest posterior probability, shape (k,).
 
         Parameters
         ----------
         information : ndarray, shape (k, k)
-            Of the data: minus the second derivative of their logarithmic likelihood.
+            Minus the second derivative of the data's log likelihood.
         moment : ndarray, shape (k,)
-            Its derivative at y = 0.
+            First derivative of the data's log likelihood at y = 0.
         scatter : Scatter
-            How far links may differ from the model.
+            Typical relative errors of the model.
         """
         own, other, y = slice(0, self.links), slice(self.links, None), np.zeros(self.count)
         if self.of_links:
@@ -138,7 +144,7 @@ class Shared:
         return y
 
     def of_links_alone(self, information: Array, moment: Array) -> tuple[Array, Array]:
-        """Information and moment of the links' unknowns, whatever the others are."""
+        """Information and moment of the links' unknowns, with the other unknowns eliminated."""
         own, other = slice(0, self.links), slice(self.links, None)
         cross = information[own, other] @ np.linalg.inv(information[other, other] + np.eye(self.count - self.links))
         return information[own, own] - cross @ information[other, own], moment[own] - cross @ moment[other]

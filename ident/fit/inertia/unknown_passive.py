@@ -1,11 +1,11 @@
-r"""Joints of a closed chain without a drive, whose friction is unknown: what it adds to the torques of the drives.
+r"""Unknown friction of the passive joints (joints without a drive) of a closed chain, and its contribution to the drive torques.
 
-A drive feels the friction of the joints that it moves by virtual work, and a second time where that changes the loads which
-friction grows with (P0, Eqs. 55, 56),
+Friction of a passive joint acts on the drives twice: by virtual work, and because it changes the loads that friction grows with
+(P0, Eqs. 55, 56),
 
 .. math:: \tau_a \ni D^T \tau_{f,p}(\dot q_p, N_p), \qquad N_p = N_p(q, \dot q, \ddot q, \tau_{f,p})
 
-so that its slopes are differences of the chain's own torques and loads.
+so its derivatives are finite differences of the chain's torques and loads.
 """
 
 from collections.abc import Callable
@@ -20,26 +20,26 @@ from stribeck.ident.model.driven.passive_joints import parameters_of, unit_of
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 
-_STEP = 1e-3            # of y, for slopes
+_STEP = 1e-3            # step of y for finite differences
 _NORMAL = 1.96
-_NEWS = 0.7             # deviation over that which is allowed beforehand, above which the data tell next to nothing
-_SMALL = 0.05           # of the friction of its joints, within which a parameter is known whatever it is
-_NOTHING = 1e-9         # of a unit: zero
-_TINY = 1e-12           # of a unit of torque, below which a parameter moves no drive
+_NEWS = 0.7             # posterior over prior standard deviation above which the data count as uninformative
+_SMALL = 0.05           # of the friction of its joints: a parameter with a smaller half width is identified, whatever its value
+_NOTHING = 1e-9         # of a unit: smaller values count as zero
+_TINY = 1e-12           # of a unit of torque: a parameter with a smaller effect moves no drive
 
 
 @dataclass(frozen=True)
 class UnknownPassive:
-    """Parameters of the friction of joints without a drive.
+    """Unknown friction parameters of passive joints.
 
     Attributes
     ----------
     classes : tuple of PassiveJoints
-        Those whose friction is unknown.
+        Classes of joints whose friction is unknown.
     names : tuple of (str, str)
         Class and parameter of each unknown.
     units : ndarray, shape (p,)
-        What an unknown of 1 stands for: by it the drives' torque is as large as it is.
+        Physical value of an unknown of 1; such an unknown causes drive torques of typical size.
     """
 
     classes: tuple[PassiveJoints, ...]
@@ -48,7 +48,10 @@ class UnknownPassive:
 
     @classmethod
     def of_chain(cls, mechanism: Mechanism, q: Array, dq: Array, tau: Array) -> "UnknownPassive | None":
-        """Those of a mechanism, along some of its motion, all shapes (N, n); None where there are none."""
+        """Return the unknowns of a mechanism; None without passive joints of unknown friction.
+
+        Motion `q`, `dq` and torques `tau`, shape (N, n) each, set the units.
+        """
         if mechanism.chain is None:
             return None
         classes = tuple(one for one in mechanism.chain.classes if not one.stated)
@@ -62,11 +65,11 @@ class UnknownPassive:
 
     @property
     def count(self) -> int:
-        """How many unknowns."""
+        """Number of unknowns."""
         return len(self.names)
 
     def at(self, mechanism: Mechanism, y: Array) -> Mechanism:
-        """A mechanism of the same chain whose joints without a drive rub by parameters y, shape (p,)."""
+        """Return a mechanism of the same chain whose passive joints have the friction parameters y, shape (p,)."""
         assert mechanism.chain is not None
         values = dict(zip(self.names, (self.units * y).tolist(), strict=True))
         own = {one.name: replace(one, values={key: value for (name, key), value in values.items() if name == one.name})
@@ -75,18 +78,18 @@ class UnknownPassive:
             [own.get(one.name, one) for one in mechanism.chain.classes]))
 
     def slopes(self, response: Callable[[Mechanism], Array], mechanism: Mechanism) -> Array:
-        """What a response of a mechanism whose friction is that of y changes by per unit of y, shape (..., p)."""
+        """Derivative by y of a function of the mechanism, at the mechanism's own friction, shape (..., p)."""
         y, here = self.of(mechanism), response(mechanism)
         return np.stack([(response(self.at(mechanism, y + _STEP * unit)) - here) / _STEP for unit in np.eye(self.count)], axis=-1)
 
     def of(self, mechanism: Mechanism) -> Array:
-        """y of a mechanism."""
+        """Return the y of a mechanism's passive joints, shape (p,)."""
         assert mechanism.chain is not None
         stated = {one.name: one.values for one in mechanism.chain.classes}
         return np.array([stated[name].get(key, 0.0) for name, key in self.names]) / self.units
 
     def found(self, y: Array, covariance: Array, mechanism: Mechanism) -> PassiveFriction:
-        """What was found, with intervals."""
+        """Return the identified friction with 95 % intervals."""
         assert mechanism.chain is not None
         whole, classes = mechanism.chain.whole, dict[str, RubbingJoints]()
         errors = np.sqrt(np.diag(covariance))
@@ -98,11 +101,11 @@ class UnknownPassive:
                 low, high = max(0.0, value - half), value + half
                 word, note = verdict(value, low, high), ""
                 if errors[k] > _NEWS:
-                    word, note = "unidentifiable", "the motion tells next to nothing of it"
+                    word, note = "unidentifiable", "the motion hardly constrains this parameter"
                 elif half < _SMALL * level:
-                    word, note = "identified", "small beside the friction of these joints, and told to be so"
+                    word, note = "identified", "known to be small compared with the friction of these joints"
                 elif word == "unidentifiable":
-                    note = "its interval holds zero" if low == 0.0 else "its interval is as wide as it"
+                    note = "the interval contains zero" if low == 0.0 else "the interval is as wide as the value"
                 value, error, low, high = (float(self.units[k] * one) for one in (value, errors[k], low, high))
                 parameters[key] = Parameter(value, error, low, high, unit_of(one, key, whole), word, note)
             classes[one.name] = RubbingJoints(one.joints, one.load, parameters)

@@ -1,4 +1,4 @@
-"""The command line: exit codes, one sentence for what cannot be, nothing lost or changed on disk, one JSON object."""
+"""The command line: exit codes, one sentence for invalid input, nothing lost or changed on disk."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def tree(folder):
 
 @pytest.fixture
 def refused(cli, tmp_path):
-    """Runs a command that must be refused: code 2, one sentence with these words, and nothing changed on disk."""
+    """Return a function that checks a refusal: code 2, one sentence with given words, and nothing changed on disk."""
     def command(arguments, *words):
         before = tree(tmp_path)
         outcome = cli(*arguments)
@@ -77,7 +77,7 @@ def full(tmp_path):
 
 
 class TestBadArm:
-    """Whatever is wrong with the arm is said before anything moves or is written."""
+    """Errors of the arm file are reported before any motion and before any file is written."""
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan", "loads"])
     @pytest.mark.parametrize(("arm", "words"), [
@@ -101,7 +101,7 @@ class TestBadArm:
         ({"workspace": {"home": [0.0, 1.55]}}, ["workspace.home puts lift at 1.55"]),
         ({"torque_signal": "joint sensor"}, ["joint sensor"]),
     ], ids=lambda value: "" if isinstance(value, dict) else value[0])
-    def test_an_arm_file_that_cannot_be(self, refused, make_arm, command, changes, words):
+    def test_invalid_arm_file(self, refused, make_arm, command, changes, words):
         arm = make_arm()
         rewrite(arm, make_arm, changes)
         refused([command, arm.path, "-o", "new"], str(arm.path), *words)
@@ -113,7 +113,7 @@ class TestBadArm:
         ({"simulation": {"joints": {"elbow": {}}}}, ["unknown joint 'elbow'"]),
         ({"simulation": {"joints": {"turn": {"load": "normal", "bearing": None}}}}, ["needs a bearing"]),
     ], ids=lambda value: "" if isinstance(value, dict) else value[0])
-    def test_a_driver_that_cannot_be(self, refused, make_arm, command, changes, words):
+    def test_invalid_driver(self, refused, make_arm, command, changes, words):
         refused([command, make_arm(changes).path, "-o", "new"], *words)
 
     @pytest.mark.parametrize(("text", "words"), [
@@ -121,7 +121,7 @@ class TestBadArm:
         ("", ["schema"]), ("schema = 1\nname = 'x'\nmodel = 'nosuch.urdf'\n", ["nosuch.urdf"]),
         ("schema = 1\nname = 'x'\nmodel = 'garbage.urdf'\n", ["garbage.urdf"]),
     ])
-    def test_a_file_that_is_no_arm_file(self, refused, tmp_path, text, words):
+    def test_file_that_is_no_arm_file(self, refused, tmp_path, text, words):
         (tmp_path / "arm.toml").write_text(text, encoding="utf-8")
         (tmp_path / "garbage.urdf").write_text("<robot", encoding="utf-8")
         refused(["run", tmp_path / "arm.toml"], *words)
@@ -130,11 +130,11 @@ class TestBadArm:
         refused(["run", "five-axis-tree"], "this is a mechanism")
 
     @pytest.mark.parametrize("command", ["run", "plan"])
-    def test_limits_that_are_lacking_are_for_the_user_to_state(self, refused, make_arm, command):
+    def test_missing_limits_must_be_stated(self, refused, make_arm, command):
         """Only `calibrate` of a simulated arm assumes them."""
         refused([command, make_arm({"joints": {"turn": {"velocity": None}}}).path], "joints.turn.velocity is missing")
 
-    def test_a_model_alone_has_no_limits_to_move_in(self, refused, make_arm):
+    def test_model_without_limits_does_not_move(self, refused, make_arm):
         refused(["run", make_arm().model], "turn.velocity is missing; nothing moves without it")
 
 
@@ -147,12 +147,12 @@ class TestBadOption:
         refused(["plan", make_arm().path, "--joints", "turn,turn"], "--joints 'turn,turn' names turn twice")
 
     @pytest.mark.parametrize("option", [("--joints", "turn"), ("--method", "single"), ("--experiment", "validation")])
-    def test_a_plan_and_what_it_shall_be_at_once(self, refused, make_arm, tmp_path, option):
+    def test_plan_file_excludes_options_of_a_new_plan(self, refused, make_arm, tmp_path, option):
         refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml states the motion")
 
     @pytest.mark.parametrize("command", ["calibrate", "fit", "import", "export", "report"])
-    def test_a_place_without_a_name(self, cli, tmp_path, command):
-        """As of a variable of the shell that is not set: it would be the present folder."""
+    def test_empty_output_path_is_refused(self, cli, tmp_path, command):
+        """An unset variable of the shell gives an empty path, which would mean the present folder."""
         before = tree(tmp_path)
         outcome = cli(command, "lab6", "--out", "")
         assert outcome.code == 2
@@ -160,7 +160,7 @@ class TestBadOption:
         assert tree(tmp_path) == before
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
-    def test_a_seed_that_is_none(self, cli, make_arm, tmp_path, command):
+    def test_invalid_seed(self, cli, make_arm, tmp_path, command):
         before = tree(tmp_path)
         arm = make_arm().path
         outcome = cli(command, arm, "--seed", "-1")
@@ -175,8 +175,8 @@ class TestBadOption:
         ("--drift", "nun", ["unknown drift option 'nun'", "auto, none"]),
     ])
     @pytest.mark.parametrize("command", ["calibrate", "fit"])
-    def test_a_law_or_load_that_does_not_exist(self, refused, make_arm, golden, command, option, value, words):
-        """Known before the robot has moved for twenty minutes."""
+    def test_unknown_law_or_load(self, refused, make_arm, golden, command, option, value, words):
+        """The refusal comes before the robot moves."""
         what = golden if command == "fit" else make_arm().path
         refused([command, what, option, value, "-o", "new"], *words)
 
@@ -187,26 +187,26 @@ class TestBadOption:
     @pytest.mark.parametrize(("q", "words"), [("1", ["--q has 1 values", "turn, lift"]), ("1,2,3", ["--q has 3 values"]),
                                               ("a,b", ["--q a,b", "numbers"]), ("nan,0", ["turn"]), ("0,inf", ["lift"]),
                                               ("0,,1", ["--q 0,,1"])])
-    def test_a_posture_that_cannot_be(self, refused, make_arm, q, words):
+    def test_invalid_posture(self, refused, make_arm, q, words):
         refused(["loads", make_arm().path, "--q", q], *words)
 
     @pytest.mark.parametrize(("target", "words"), [("sdff", ["unknown export format 'sdff'", "did you mean 'sdf'", "urdf, mjcf"]),
                                                    ("URDFF", ["URDFF"])])
-    def test_an_export_format_that_does_not_exist(self, refused, target, words):
+    def test_unknown_export_format(self, refused, target, words):
         refused(["export", GOLDEN / "calibration.toml", "--to", target, "-o", "new"], *words)
 
-    def test_an_offset_in_a_format_that_has_no_place_for_it(self, refused):
+    def test_offset_in_a_format_without_offset(self, refused):
         refused(["export", GOLDEN / "calibration.toml", "--to", "urdf", "--offset", "-o", "new"], "--offset: urdf has no place")
 
     @pytest.mark.parametrize("content", [None, "", "schema = 1\n", "schema = ", "schema = 9\n"])
-    def test_a_calibration_that_is_none(self, refused, tmp_path, content):
+    def test_invalid_calibration_file(self, refused, tmp_path, content):
         if content is not None:
             (tmp_path / "calibration.toml").write_text(content, encoding="utf-8")
         refused(["export", tmp_path / "calibration.toml", "--to", "json"], "calibration.toml")
 
     @pytest.mark.parametrize("arguments", [["fitt"], ["run", "--nosuch"], ["replay"], ["run", "--seed", "many"], ["--nosuch"],
                                            ["loads"], ["export", "x"], ["import", "x.csv"]])
-    def test_a_command_line_that_cannot_be_parsed(self, cli, tmp_path, arguments):
+    def test_invalid_command_line(self, cli, tmp_path, arguments):
         before = tree(tmp_path)
         outcome = cli(*arguments)
         assert outcome.code == 2
@@ -217,7 +217,7 @@ class TestBadOption:
 
 
 class TestBadPlace:
-    """Results are never mixed with what is there."""
+    """Results are never mixed with existing files."""
 
     def test_a_folder_that_is_not_empty(self, refused, make_arm, golden, full):
         arm = make_arm().path
@@ -226,17 +226,17 @@ class TestBadPlace:
                           ["import", log, "--arm", arm, *MAP]):
             refused([*arguments, "-o", full], f"{full} exists and is not empty")
 
-    def test_a_file_in_the_way(self, refused, make_arm, golden, full):
+    def test_output_path_is_a_file(self, refused, make_arm, golden, full):
         for arguments in (["run", make_arm().path], ["fit", golden]):
             refused([*arguments, "-o", full / "thesis.txt"], "thesis.txt")
             refused([*arguments, "-o", full / "thesis.txt" / "below"], "thesis.txt")
 
-    def test_the_default_folder_is_no_exception(self, refused, make_arm, tmp_path):
+    def test_default_output_folder_that_is_not_empty(self, refused, make_arm, tmp_path):
         (tmp_path / "here" / "campaign-pair").mkdir()
         (tmp_path / "here" / "campaign-pair" / "old").write_text("precious", encoding="utf-8")
         refused(["run", make_arm().path], "campaign-pair exists and is not empty")
 
-    def test_a_plan_or_export_that_is_there_already(self, refused, make_arm, full):
+    def test_existing_plan_or_export_is_not_overwritten(self, refused, make_arm, full):
         refused(["plan", make_arm().path, "-o", full / "thesis.txt"], "thesis.txt exists")
         refused(["export", GOLDEN / "calibration.toml", "--to", "json", "-o", full / "thesis.txt"], "thesis.txt exists")
 
@@ -263,7 +263,7 @@ class TestBadPlan:
         write_plan(make_plan(make_arm()), tmp_path / "plan.toml")
         refused(["run", "lab6", "--plan", tmp_path / "plan.toml", "-o", "new"], "the plan is for joints turn, lift")
 
-    def test_a_plan_that_is_not_there(self, refused, make_arm):
+    def test_missing_plan_file(self, refused, make_arm):
         refused(["run", make_arm().path, "--plan", "nosuch.toml"], "nosuch.toml: no such file")
 
 
@@ -282,7 +282,7 @@ class TestBadRun:
         (lambda run: change_arm(run, "velocity = 1.5", "velocty = 1.5"), ["velocty", "did you mean 'velocity'"]),
         (lambda run: change_column(run, "tau.hinge", None), ["tau.hinge is missing"]),
     ])
-    def test_a_run_that_cannot_be_read(self, refused, golden, command, damage, words):
+    def test_unreadable_run(self, refused, golden, command, damage, words):
         damage(golden)
         refused([command, golden, "-o", "new"], *words)
 
@@ -292,7 +292,7 @@ class TestBadRun:
         ("t", lambda x: x[::-1], ["time must increase"]),
         ("t", lambda x: np.where(np.arange(len(x)) == 100, x[98], x), ["time must increase", "after row 99"]),
     ])
-    def test_numbers_in_a_run_that_cannot_be(self, refused, golden, column, change, words):
+    def test_invalid_numbers_in_a_run(self, refused, golden, column, change, words):
         change_column(golden, column, change)
         refused(["fit", golden, "-o", "new"], *words)
 
@@ -324,7 +324,7 @@ class TestBadLog:
         (lambda log: edit_row(log, 20, "0.1,1,2,3,4"), ["time must increase"]),
         (lambda log: edit_row(log, 40, "7e6,1,2,3,4\n7000000.01,1,2,3,4"), ["a gap of 7e+06 s"]),
     ])
-    def test_a_log_that_cannot_be(self, refused, make_arm, tmp_path, damage, words):
+    def test_invalid_log(self, refused, make_arm, tmp_path, damage, words):
         damage(write_log(tmp_path / "log.csv"))
         refused(["import", tmp_path / "log.csv", "--arm", make_arm().path, *MAP, "--yes", "-o", "new"], *words)
 
@@ -334,7 +334,7 @@ class TestBadLog:
         (["t=t", "q.turn=q1"], ["no column is given for tau.turn"]),
         (["time"], ["signal.joint=column[unit]"]),
     ])
-    def test_a_column_map_that_cannot_be(self, refused, make_arm, tmp_path, columns, words):
+    def test_invalid_column_map(self, refused, make_arm, tmp_path, columns, words):
         log = write_log(tmp_path / "log.csv")
         options = [part for column in columns for part in ("--column", column)]
         refused(["import", log, "--arm", make_arm().path, *options, "-o", "new"], *words)
@@ -343,7 +343,7 @@ class TestBadLog:
         refused(["import", write_log(tmp_path / "log.csv"), "--arm", "lab7", *MAP], "unknown arm 'lab7'")
 
 
-def test_what_asks_twice_to_end_is_one_wish():
+def test_repeated_signal_ends_the_program_once():
     ending = _Ending()
     with pytest.raises(KeyboardInterrupt):
         ending(signal.SIGTERM, None)
@@ -355,7 +355,7 @@ def test_what_asks_twice_to_end_is_one_wish():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 @pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM"])
-def test_what_ends_it_while_it_is_being_loaded_is_no_traceback(ending):
+def test_signal_during_imports_prints_no_traceback(ending):
     code = f"""
 import os, signal, sys
 from stribeck.experiments.cli.entry import main
@@ -377,8 +377,8 @@ main(["--help"])
     ("stribeck.experiments.cli.app", "raise ImportError('initialization failed')"), ("stribeck.experiments.cli.app", "pass"),
     ("stribeck.ident.arm.load_mechanism", "raise"),
     ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')")])
-def test_whatever_becomes_of_ctrl_c_in_what_is_being_loaded(tmp_path, module, becomes):
-    """Modules that are written in C raise what they will, or nothing; Python ends as killed by what passed through `exec`."""
+def test_ctrl_c_during_the_import_of_a_module(tmp_path, module, becomes):
+    """C extensions may raise any error or none; Python ends as killed if an interrupt passes through `exec`."""
     (tmp_path / "interrupted.py").write_text(f"""
 import sys
 
@@ -400,15 +400,15 @@ main(["loads", "lab6", "--q", "0,0,0,0,0,0"])
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="has no such signal")
 @pytest.mark.parametrize(("start", "endings"), [("", 3), ("trap '' HUP; ", 2)])
-def test_nohup_outlives_its_terminal(start, endings):
+def test_nohup_ignores_the_end_of_the_terminal(start, endings):
     code = "from stribeck.experiments.cli.endings import ENDINGS; print(len(ENDINGS))"
     done = subprocess.run(f'{start}exec "{sys.executable}" -c "{code}"', shell=True, capture_output=True, text=True, check=True)
     assert int(done.stdout) == endings
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
-def test_that_nobody_reads_on_is_no_failure():
-    """As behind `head`."""
+def test_closed_pipe_is_no_failure():
+    """`head` closes its pipe early."""
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([sys.executable, "-m", "stribeck", "loads", "lab6", "--q", "0,0,0,0,0,0"], stdout=write,
@@ -418,8 +418,8 @@ def test_that_nobody_reads_on_is_no_failure():
 
 
 @pytest.mark.parametrize("again", [0.001, 0.0])
-def test_ctrl_c_in_the_end_of_an_object_is_not_lost(again, monkeypatch):
-    """Python only prints what is raised there, and in what is called to tell it, where it may come again."""
+def test_ctrl_c_in_a_finaliser_is_not_lost(again, monkeypatch):
+    """Python only prints exceptions of a finaliser and of the hook that reports them, where Ctrl-C may come again."""
     class Ends:
         def __del__(self):
             raise KeyboardInterrupt
@@ -438,7 +438,7 @@ def test_ctrl_c_in_the_end_of_an_object_is_not_lost(again, monkeypatch):
 
 class TestDone:
     def test_plan_then_run_then_fit(self, cli, make_arm, make_plan, tmp_path):
-        """The steps of the main job one by one, each from the file of the one before."""
+        """The steps of a calibration one by one, each from the file of the step before."""
         arm = make_arm({"simulation": {"torque_noise": 0.05, "encoder_step": 1e-5}})
         write_plan(make_plan(arm, speeds=(0.8, 0.4, 0.2, 0.1, 0.05) * 2, way=0.2), tmp_path / "plan.toml")
         ran = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--note", "tea", "--seed", "4")
@@ -452,7 +452,7 @@ class TestDone:
         assert {"calibration.toml", "points.csv", "report.html", "pair.calibrated.urdf"} <= set(tree(tmp_path / "fit"))
         assert tree(tmp_path / "out") == before                        # a run is never rewritten
 
-    def test_a_start_that_failed_does_not_take_the_folder(self, cli, make_arm, make_plan, monkeypatch, tmp_path):
+    def test_failed_start_leaves_the_folder_free(self, cli, make_arm, make_plan, monkeypatch, tmp_path):
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
         command = ("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
@@ -468,7 +468,7 @@ class TestDone:
         assert tree(empty) == before
         assert cli(*command).code == 2
 
-    def test_a_plan_file_is_what_run_takes(self, cli, make_arm, tmp_path):
+    def test_run_accepts_the_plan_file_of_plan(self, cli, make_arm, tmp_path):
         arm = make_arm().path
         assert cli("plan", arm, "-o", tmp_path / "plan.toml", "--seed", "3").code == 0
         text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
@@ -476,7 +476,7 @@ class TestDone:
         assert cli("plan", arm, "-o", tmp_path / "again.toml", "--seed", "3").code == 0
         assert (tmp_path / "again.toml").read_text(encoding="utf-8") == text
 
-    def test_robot_time_is_not_taken_from_the_file(self, cli, make_arm, make_plan, tmp_path):
+    def test_robot_time_is_computed_from_the_plan_file(self, cli, make_arm, make_plan, tmp_path):
         arm = make_arm()
         made = make_plan(arm, speeds=(0.8,))
         write_plan(replace(made, robot_time=7200.0), tmp_path / "plan.toml")
@@ -490,7 +490,7 @@ class TestDone:
             assert cli(*arguments).code == 0
         assert tree(tmp_path) == before
 
-    def test_a_run_that_was_cut_off_says_so_and_still_fits(self, cli, golden, tmp_path):
+    def test_truncated_run_is_reported_and_fitted(self, cli, golden, tmp_path):
         whole = (golden / SAMPLES).read_bytes()
         (golden / SAMPLES).write_bytes(whole[: 9 * len(whole) // 10])
         (golden / EVENTS).unlink()
@@ -498,7 +498,7 @@ class TestDone:
         assert outcome.code == 0, outcome.err
         assert "cut off" in outcome.out
 
-    def test_export_goes_beside_the_calibration_and_says_what_is_lost(self, cli, tmp_path):
+    def test_export_is_written_beside_the_calibration_and_names_losses(self, cli, tmp_path):
         for path in ("calibration.toml", "pendulum.urdf"):
             shutil.copy(GOLDEN / path, tmp_path)
         outcome = cli("export", tmp_path, "--to", "urdf")
@@ -508,7 +508,7 @@ class TestDone:
 
     @pytest.mark.parametrize("name", ["out[red]", "[bold]out"])
     def test_names_with_brackets_are_printed_as_they_are(self, cli, make_arm, make_plan, golden, tmp_path, name):
-        """A path that is printed can be copied to the next command."""
+        """Users can copy a printed path to the next command."""
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
         for command, options in (("plan", ()), ("run", ("--plan", tmp_path / "plan.toml"))):
@@ -522,12 +522,12 @@ class TestDone:
 class TestUnknownDriver:
     @pytest.mark.parametrize("command", ["plan", "calibrate", "run"])
     @pytest.mark.parametrize("options", [(), ("--experiment", "lowest-speed")])
-    def test_a_kind_that_nothing_drives_is_refused(self, refused, make_arm, command, options):
+    def test_unknown_driver_kind_is_refused(self, refused, make_arm, command, options):
         if command != "calibrate" or not options:
             arm = make_arm({"driver": {"kind": "canopn"}})
             refused([command, arm.path, *options], f"{arm.path.name}: unknown driver kind 'canopn'", "did you mean 'canopen'?")
 
-    def test_a_plug_in_that_cannot_be_loaded_is_planned_for(self, cli, make_arm, monkeypatch):
+    def test_plug_in_that_cannot_be_loaded_allows_plans(self, cli, make_arm, monkeypatch):
         entry = EntryPoint("bench", "no.such.module:connect", "stribeck.drivers")
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
         arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
@@ -536,7 +536,7 @@ class TestUnknownDriver:
 
 
 class TestStopped:
-    def test_a_breach_ends_with_code_three_and_says_where_the_data_are(self, cli, make_arm, make_plan, tmp_path):
+    def test_exceeded_limit_ends_with_code_three_and_names_the_data(self, cli, make_arm, make_plan, tmp_path):
         arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
         write_plan(make_plan(arm, speeds=(0.4,) * 6), tmp_path / "plan.toml")
         outcome = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
@@ -550,7 +550,7 @@ class TestStopped:
 
     @pytest.fixture
     def hardware(self, monkeypatch, make_arm, make_plan, tmp_path):
-        """An arm that is not called simulated, and a plan for it."""
+        """Arguments of a run on an arm whose driver is not a simulation."""
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
         arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         write_plan(make_plan(arm, speeds=(0.8,)), tmp_path / "plan.toml")
@@ -561,7 +561,7 @@ class TestStopped:
         assert cli(*hardware, "--yes").code == 0
 
     @pytest.mark.parametrize(("answer", "code"), [(True, 0), (False, 3)])
-    def test_at_a_terminal_somebody_is_asked(self, cli, hardware, monkeypatch, tmp_path, answer, code):
+    def test_terminal_asks_before_motion(self, cli, hardware, monkeypatch, tmp_path, answer, code):
         asked = []
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
         monkeypatch.setattr("typer.confirm", lambda text, **options: asked.append(text) or answer)
@@ -571,7 +571,7 @@ class TestStopped:
         assert (tmp_path / "out").exists() == answer
 
 
-    def test_a_disk_that_fails_while_an_arm_is_stopped_hides_not_why_it_was(self, capsys):
+    def test_disk_failure_during_a_stop_keeps_the_reason_of_the_stop(self, capsys):
         def fails():
             try:
                 raise DriverError("turn has not replied for 53 ms")
@@ -587,7 +587,7 @@ class TestStopped:
 
 class TestHelp:
     def test_help_loads_nothing_heavy(self):
-        """Help is there at once; what takes long to import is imported by the command that needs it."""
+        """Help is fast; commands import slow modules only when they need them."""
         code = f"""
 import sys
 import time
@@ -600,8 +600,8 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
         for command in COMMANDS:
             assert command in done.stdout
 
-    def test_help_is_there_at_once(self):
-        """Processor time of the fastest of five, so that what else the machine does is not measured."""
+    def test_help_is_fast(self):
+        """Processor time of the fastest of five runs, so that other programs do not affect the result."""
         def seconds():
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, check=True)
@@ -620,8 +620,8 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
     @pytest.mark.parametrize(("command", "names"), [
         ("export", (*DESCRIPTIONS, *NUMBERS, *RUN_EXPORTS)), ("run", (*METHODS, *EXPERIMENTS)),
         ("fit", ("auto", *DIFFERENCES, *ORDER[:-1]))])
-    def test_help_names_what_there_is(self, cli, command, names):
-        """Its texts are written by hand: it has to be there before the tables are loaded."""
+    def test_help_names_all_choices(self, cli, command, names):
+        """Help texts are written by hand, because help must not load the tables."""
         said = re.sub(r"[\s│]+", "", cli(command, "--help").out)
         assert [name for name in names if name not in said] == []
 
@@ -630,7 +630,7 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
 
         assert cli("--version").out.strip() == f"stribeck {version('stribeck')}"
 
-    def test_without_a_command_there_is_help(self, cli):
+    def test_program_without_a_command_prints_help(self, cli):
         outcome = cli()
         assert outcome.code == 2
         assert "calibrate" in outcome.out + outcome.err
@@ -638,7 +638,7 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
 
 
 def rewrite(arm, make_arm, changes):
-    """Change an arm file in place, so that a file that cannot be loaded can be made."""
+    """Change an arm file in place; the result may be invalid."""
     import tomllib
 
     import tomlkit

@@ -155,7 +155,7 @@ class TestOutput:
             assert f"{row['radial']:.3f}" in line
         assert ("cut_joints" in table) == bool(load_mechanism(name).closures) == ("loops closed" in printed)
 
-    def test_loads_beyond_a_range_are_hinted_at(self, cli, as_json, make_arm):
+    def test_posture_outside_the_range_is_noted(self, cli, as_json, make_arm):
         arm = make_arm().path
         assert as_json("loads", arm, "--q", "0,1.7")[0]["outside_range"] == ["lift"]
         assert "note: lift = 1.7000 rad is outside its range, -1.6000 to 1.6000 rad" in cli("loads", arm, "--q", "0,1.7").out

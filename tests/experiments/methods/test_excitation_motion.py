@@ -166,11 +166,11 @@ class TestRefusals:
         with pytest.raises(PlanError, match="wave and move segments only"):
             check_plan(replace(plan_validation(lab6), purpose=EXCITATION), lab6, load_mechanism(lab6))
 
-    def test_home_where_weight_takes_what_wrong_masses_need(self, make_arm):
+    def test_home_without_torque_reserve_for_wrong_masses(self, make_arm):
         heavy = make_arm({"workspace": {"home": [0.0, 0.0]}, "joints": {"lift": {"torque": 7.0}}})
         held = np.abs(inverse_dynamics(load_mechanism(heavy), [[0.0, 0.0]]))[0, 1]
         assert 0.6 * 7.0 < held < 0.88 * 7.0
-        with pytest.raises(PlanError, match="masses may be 30 % greater"):
+        with pytest.raises(PlanError, match="friction and masses 30 % greater than the model"):
             plan_excitation(heavy, effort=EFFORT)
 
     def test_several_joints_without_anything_that_says_what_is_clear(self, make_arm, make_plan, lab6, plan):

@@ -101,7 +101,8 @@ def test_a_plan_that_cannot_separate_the_parameters_is_refused(make_arm: Callabl
     arm = make_arm()
     design = Design.of(arm, None, WHOLE_ARM)
     check_separable(forecast(make_plan(arm, speeds=(0.05, 0.1, 0.2, 0.4, 0.8) * 4, way=0.8), design))
-    with pytest.raises(PlanError, match=r"round trips of turn cannot separate its parameters: .*viscous \(within .*wider range"):
+    words = r"round trips of turn cannot separate its friction parameters: .*viscous ± .*wider range"
+    with pytest.raises(PlanError, match=words):
         check_separable(forecast(make_plan(arm, speeds=(0.4, 0.41, 0.42), way=0.8), design))
 
 

@@ -1,4 +1,4 @@
-"""A motor on a bench, without a model: `init --joint`, import, fit; and what a refused fit names works on the refused log."""
+"""A motor on a bench, without a model: `init --joint`, import, fit; commands that a refused fit names work on its log."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ COULOMB, VISCOUS, STEP = 0.5, 0.2, 0.01
 
 
 def log(path, speeds):
-    """A motor that spins at one speed after the other, 2 s each."""
+    """A log of a motor that runs at several speeds, 2 s each."""
     v, last = [np.zeros(50)], 0.0
     for speed in (*speeds, 0.0):
         v += [np.linspace(last, speed, 30), np.full(200 if speed else 50, speed)]
@@ -27,7 +27,7 @@ def log(path, speeds):
 
 @pytest.fixture
 def imported(cli, tmp_path):
-    """Imports such a log to `bench`."""
+    """Return a function that imports a log to `bench`."""
     def bring(speeds):
         assert cli("init", "--joint", "motor", "-o", "bench.toml").code == 0
         done = cli("import", log(tmp_path / "spin.csv", speeds), "--arm", "bench.toml", "--yes", "-o", "bench")
@@ -57,14 +57,14 @@ def test_a_mass_on_a_lever(cli):
     ((), "--joint NAME"), (("--joint", "a", "--mass", "1"), "--lever"),
     (("arm.urdf", "--joint", "a"), "leave them or the model away"),
     (("--joint", "a", "-o", "a.txt"), ".toml")])
-def test_what_init_refuses(cli, arguments, words):
+def test_invalid_arguments_of_init_are_refused(cli, arguments, words):
     refused = cli("init", *arguments)
     assert refused.code == 2
     assert words in refused.err
 
 
-def test_too_few_speeds_name_a_fit_that_works(cli, imported):
-    """Round trips at two speeds are too few; what the message names is run."""
+def test_too_few_speeds_name_a_working_fit(cli, imported):
+    """Round trips at two speeds are too few; the test runs the command that the message names."""
     named = imported([1.0, -1.0, 3.0, -3.0] * 3).out.partition("next      stribeck ")[2].splitlines()[0]
     assert cli(*shlex.split(named), "-o", "as-import-says").code == 0
     refused = cli("fit", "bench")
@@ -74,8 +74,8 @@ def test_too_few_speeds_name_a_fit_that_works(cli, imported):
     assert done.code == 0, done.err
 
 
-def test_one_direction_says_what_was_tried_and_what_is_needed(cli, imported, tmp_path):
-    """Nothing fits such a log; its steady speeds as a table are fitted as the message says."""
+def test_one_direction_names_needed_data(cli, imported, tmp_path):
+    """No fit works on this log; the named fit of a table of its steady speeds works."""
     up = np.geomspace(0.5, 10.0, 10)
     assert "next      this log cannot be fitted: motor: fewer than 3 movements between reversals" in imported(up).out
     refused = cli("fit", "bench")

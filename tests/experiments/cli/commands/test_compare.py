@@ -62,7 +62,7 @@ def test_each_is_compared_with_the_first(cli: Callable[..., Any], serviced: Path
     assert not hinge["traded"]
 
 
-def test_what_was_not_compared_is_not_called_the_same(cli: Callable[..., Any], serviced: Path) -> None:
+def test_values_without_comparison_are_not_called_unchanged(cli: Callable[..., Any], serviced: Path) -> None:
     file = serviced / "calibration.toml"
     text = re.sub(r"^velocity_range = .*$", "velocity_range = [40.0, 50.0]", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
     file.write_text(re.sub(r'^law = .*$', 'law = "stribeck"', text, flags=re.MULTILINE), encoding="utf-8")
@@ -86,7 +86,7 @@ def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffi
 @pytest.mark.parametrize(("arguments", "words"), [
     ([GOLDEN], "needs at least two calibrations"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
     ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format; the file name must end in .png, .svg, .pdf")])
-def test_what_cannot_be_compared(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
+def test_invalid_comparison(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
     outcome = cli("compare", *arguments)
     assert outcome.code == 2
     assert outcome.err.startswith("stribeck: ")

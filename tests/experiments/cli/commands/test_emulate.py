@@ -1,4 +1,4 @@
-"""``stribeck emulate``: what it cannot play is said in a sentence."""
+"""``stribeck emulate``: one sentence about drives and faults that it cannot emulate."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "stribeck", "emulate"]
     ({"driver": {"bus": {"interface": "slcan", "channel": "/dev/ttyACM0"}}}, 2, "where real drives may listen"),
     ({"driver": {"kind": "simulated"}}, 2, "a simulated arm has no drives to emulate"),
 ])
-def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
+def test_driver_that_cannot_be_emulated_is_named(make_arm, cli, changes, code, words):
     arm = make_arm(without_none(merged(with_port(PAIR["canopen"], 1), changes)))
     outcome = cli("emulate", arm.path)
     assert (outcome.code, words in outcome.err) == (code, True), outcome.err
@@ -30,13 +30,13 @@ def test_what_cannot_be_emulated_is_said(make_arm, cli, changes, code, words):
 @pytest.mark.parametrize(("fault", "words"), [
     ("j9:silent@2s", "unknown joint 'j9'"), ("lift:broken@2s", "JOINT:silent@TIME"), ("lift:silent", "JOINT:silent@TIME"),
     ("lift:silent@soon", "--fault 'soon'")])
-def test_a_fault_that_cannot_be_played_is_said(make_arm, cli, fault, words):
+def test_impossible_fault_is_refused(make_arm, cli, fault, words):
     arm = make_arm(with_port(PAIR["canopen"], 1))
     outcome = cli("emulate", arm.path, "--fault", fault)
     assert (outcome.code, words in outcome.err) == (2, True), outcome.err
 
 
-def test_a_fault_comes_when_it_was_asked_for(make_arm, cli):
+def test_fault_occurs_at_the_requested_time(make_arm, cli):
     arm = make_arm(with_port(PAIR["damiao"], free_port()))
     with subprocess.Popen([*COMMAND, str(arm.path), "--fault", "lift:fault@0.5s"], stdout=subprocess.PIPE, text=True) as emulator:
         assert "emulated damiao drives listen" in emulator.stdout.readline()
@@ -58,7 +58,7 @@ def test_one_port_has_one_emulator(make_arm, cli):
         emulator.terminate()
 
 
-def test_groups_of_one_port_are_not_in_each_others_way(make_arm):
+def test_two_groups_share_one_port(make_arm):
     tables = [with_port(PAIR["damiao"], free_port())] * 2
     tables[1] = merged(tables[1], {"driver": {"bus": {"channel": "239.74.163.77"}}})
     with ExitStack() as emulators:

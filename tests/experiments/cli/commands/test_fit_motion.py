@@ -1,4 +1,4 @@
-"""`stribeck fit --motion`: a slide of known truth, imported from CSV; both ways in, where the log holds both."""
+"""`stribeck fit --motion`: a slide with known friction, imported from CSV; round trips and general motion if the log has both."""
 
 from pathlib import Path
 
@@ -13,19 +13,19 @@ RATE, MASS, COULOMB, VISCOUS, OFFSET = 500.0, 95.0, 20.0, 200.0, 1.5
 
 
 def multi_sine() -> np.ndarray:
-    """Position about the middle of the rail."""
+    """Return the position from the middle of the rail."""
     t = np.arange(round(60.0 * RATE)) / RATE
     w = 2.0 * np.pi * np.array([0.13, 0.29, 0.47])
     return 0.12 + np.sin(w * t[:, None] + np.array([0.0, 1.0, 2.0])) @ np.array([0.05, 0.03, 0.02])
 
 
 def strokes() -> np.ndarray:
-    """There and back at five speeds, twice, with ramps between."""
+    """Forward and backward strokes at five speeds, twice, with ramps between them."""
     return along([way for speed in (0.02, 0.04, 0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed))])
 
 
 def one_sided() -> np.ndarray:
-    """Fast there, slowly back: no stroke has a reverse at its speed."""
+    """Fast forward and slow backward: no stroke has a reverse stroke at its speed."""
     return along([way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 4.0))])
 
 
@@ -41,7 +41,7 @@ def along(velocities: list[np.ndarray]) -> np.ndarray:
 
 @pytest.fixture
 def imported(tmp_path):
-    """Writes the log of a motion and imports it."""
+    """Return a function that writes the log of a motion and imports it."""
     def bring(q: np.ndarray, sign: float = 1.0) -> Path:
         rng = np.random.default_rng(5)
         dq = np.gradient(q, 1.0 / RATE)
@@ -82,7 +82,7 @@ def test_any_motion_gives_a_calibration_points_and_a_report(imported, tmp_path, 
     assert (tmp_path / "fit" / "report.html").stat().st_size > 10_000
 
 
-def test_without_round_trips_the_way_to_general_motion_is_named(imported, tmp_path, capsys):
+def test_log_without_round_trips_refers_to_general_motion(imported, tmp_path, capsys):
     campaign = imported(one_sided())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "fit")]) == 2
     refused = capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_without_round_trips_the_way_to_general_motion_is_named(imported, tmp_pa
     assert Calibration.load(tmp_path / "fit").joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.03)
 
 
-def test_both_ways_in_agree_and_the_fit_says_so(imported, tmp_path, capsys):
+def test_round_trips_and_general_motion_agree(imported, tmp_path, capsys):
     campaign = imported(strokes())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "constant")]) == 0
     capsys.readouterr()
@@ -107,7 +107,7 @@ def test_both_ways_in_agree_and_the_fit_says_so(imported, tmp_path, capsys):
         assert parameter.value == pytest.approx(COULOMB, rel=0.03)
 
 
-def test_torque_against_the_motion_is_refused(imported, tmp_path, capsys):
+def test_torque_with_wrong_sign_is_refused(imported, tmp_path, capsys):
     assert run(["fit", str(imported(multi_sine(), -1.0)), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 2
     assert "the sign of the torque signal is wrong" in capsys.readouterr().err
 
@@ -116,6 +116,6 @@ def test_torque_against_the_motion_is_refused(imported, tmp_path, capsys):
     (["--motion", "rigid"], "valid: none, model, joint"),
     (["--motion", "joint", "--load", "torque"], "needs the model"),
 ])
-def test_options_that_do_not_fit_are_refused(imported, tmp_path, capsys, options, words):
+def test_incompatible_options_are_refused(imported, tmp_path, capsys, options, words):
     assert run(["fit", str(imported(multi_sine())), *options, "-o", str(tmp_path / "fit")]) == 2
     assert words in capsys.readouterr().err

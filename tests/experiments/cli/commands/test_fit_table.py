@@ -1,4 +1,4 @@
-"""`stribeck fit --table`: a published table to a calibration; what is refused names a command that works on this very table."""
+"""`stribeck fit --table`: a published table to a calibration; a refusal names a command that works on the refused table."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def table(tmp_path):
 
 
 def named(text):
-    """Options that a message names."""
+    """Return the options that a message names."""
     return [word for match in re.findall(r'(--(?:column|ignore) (?:"[^"]*"|[^\s;,)]+))', text) for word in shlex.split(match)]
 
 
@@ -52,12 +52,12 @@ class TestFit:
         assert cli("export", "calibration-friction/calibration.toml", "--to", "mjcf").code == 0
         assert "<svg" in (Calibration.load("calibration-friction").folder / "report.html").read_text(encoding="utf-8")
 
-    def test_of_a_log_that_is_not_there_nothing_is_said(self, cli, table):
+    def test_table_prints_no_line_about_a_log(self, cli, table):
         done = cli("fit", "--table", table("speed [rad/s],torque [Nm]", rows()))
         assert "Hz" not in done.out                # but that both directions differ is
         assert "identified" in done.out
 
-    def test_guesses_can_be_given_as_they_are_shown(self, cli, table):
+    def test_printed_guesses_are_valid_options(self, cli, table):
         path = table("n [U/min],M hin [Nm],M zurück [Nm]", [f"{9.5493 * w:.5f},{f:.5f},{-f:.5f}" for w, f in
                                                             zip(W, COULOMB + VISCOUS * W, strict=True)])
         shown = cli("fit", "--table", path, "-o", "first")
@@ -69,7 +69,7 @@ class TestFit:
         first, second = (Calibration.load(name).joints["joint"].values for name in ("first", "second"))
         assert first == second
 
-    def test_one_direction_has_no_offset_to_tell(self, cli, table):
+    def test_one_direction_gives_no_offset(self, cli, table):
         done = cli("fit", "--table", table("speed [rad/s],torque [Nm]", rows()[:len(W)]))
         assert done.code == 0, done.err
         assert "one direction only" in done.out
@@ -93,7 +93,7 @@ class TestFit:
 
     @pytest.mark.parametrize("law", ["auto", "coulomb-viscous"])
     def test_the_order_of_rows_changes_nothing(self, cli, table, law):
-        """A drop of 40 % that one of the laws cannot have makes neighbouring speeds miss it to the same side."""
+        """Friction drops by 40 %. The law without a drop gives neighbouring speeds residuals of the same sign."""
         tau = 14.2 * (1.0 + 0.4 * np.exp(-(W / 0.08) ** 2)) + 42.0 * W + 0.05 * np.random.default_rng(1).standard_normal(len(W))
         lines = [f"{w:.6f},{f:.6f}" for w, f in zip(W, tau, strict=True)]
         said = []
@@ -105,7 +105,7 @@ class TestFit:
         assert all("drifted slowly" not in text for text in said)
         assert all(("neighbouring speeds" in text) == (law != "auto") for text in said)
 
-    def test_rows_that_went_wrong_are_named_and_count_less(self, cli, table):
+    def test_outliers_are_named_and_weighted_less(self, cli, table):
         tau = (COULOMB + VISCOUS * W) * (1.0 + 0.01 * np.random.default_rng(2).standard_normal(len(W)))
         tau[[6, 15]] *= 1.5, 0.6
         path = table("speed [rad/s],torque [Nm]", [f"{w:.6f},{f:.6f}" for w, f in zip(W, tau, strict=True)])
@@ -137,7 +137,7 @@ class TestAdvice:
         ("direction,speed [rad/s],torque [Nm]", [f"{'hot' if k else 'cold'},{line}" for k, line in enumerate(rows())]),
         ("speed [furlong],torque [Nm]", rows()),
         ("speed [rad/s],tau+ [Nm],tau- [Nm]", [f"{w:.5f},{-2 - w:.5f},{2 + w:.5f}" for w in W])])
-    def test_works(self, cli, table, tmp_path, header, lines):
+    def test_named_command_works(self, cli, table, tmp_path, header, lines):
         path = table(header, lines)
         refused = cli("fit", "--table", path)
         assert refused.code == 2, refused
@@ -150,14 +150,14 @@ class TestAdvice:
         done = cli("fit", "--table", path, *options)
         assert done.code == 0, (options, done.err)
 
-    def test_too_few_speeds_say_how_many(self, cli, table):
+    def test_too_few_speeds_name_the_needed_number(self, cli, table):
         refused = cli("fit", "--table", table("speed [rad/s],torque [Nm]", rows(speeds=W[:2])))
         assert refused.code == 2
         assert "at least 4 are needed" in refused.err
 
     @pytest.mark.parametrize("arguments", [(), ("--arm", "lab6"), ("run", "--table", "t.csv"),
                                            ("--table", "t.csv", "--motion", "model")])
-    def test_options_that_do_not_go_together(self, cli, arguments):
+    def test_incompatible_options(self, cli, arguments):
         refused = cli("fit", *arguments)
         assert refused.code == 2
         assert "--table" in refused.err

@@ -1,4 +1,4 @@
-"""`stribeck import`: options for logs as people have them, and refusals whose named command works on the refused log."""
+"""`stribeck import`: options for common logs, and refusals that name a command that works on the refused log."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def arm(make_arm):
 
 @pytest.fixture
 def bring(cli, arm, tmp_path):
-    """Imports a CSV with more options; returns the outcome."""
+    """Return a function that imports a CSV with more options and returns the outcome."""
     def run(header, columns, *options):
         path = tmp_path / "log.csv"
         path.write_text("\n".join((",".join(header), *(",".join(f"{x:.9g}" for x in row) for row in columns))), encoding="utf-8")
@@ -58,8 +58,8 @@ def test_a_stretch(bring):
     assert "--from 1 --to 2: 101 of 400 rows are used" in run.record["import"]["notes"]
 
 
-def test_a_column_that_is_not_what_it_looks_like(bring):
-    """A second set of torques, as good by its names, is refused; left out, the first is taken."""
+def test_misleading_column_name(bring):
+    """Two sets of torques with equally good names are refused; with the second left out, the first is used."""
     header, columns = (*HEADER, "torque1", "torque2"), np.column_stack((COLUMNS, TAU[:, ::-1]))
     refused = bring(header, columns)
     assert refused.code == 2
@@ -74,7 +74,7 @@ def test_currents_by_one_factor_each(bring):
     np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
 
 
-def test_no_torque_and_what_would_be_one(bring):
+def test_missing_torque_names_possible_columns(bring):
     columns = np.column_stack((T, Q, 100.0 * TAU))
     refused = bring(("t", "q1", "q2", "load1", "pwm2"), columns)
     assert refused.code == 2
@@ -83,7 +83,7 @@ def test_no_torque_and_what_would_be_one(bring):
 
 
 class TestKnownNames:
-    """Columns as UR's RTDE recorder, LeRobot and Franka's programs call them, the arm's own among commands and poses."""
+    """Column names of UR's RTDE recorder, LeRobot and Franka's programs; measured signals among commands and poses."""
 
     @pytest.mark.parametrize(("before", "names", "beside", "torque"), [
         ("timestamp", ("actual_q_", "actual_qd_", "actual_current_"),
@@ -93,7 +93,7 @@ class TestKnownNames:
          ("joint_torques_computed.", "motor_torques_external.", "motor_torques_desired."), "Nm"),
         ("%time", ("field.q", "field.dq", "field.tau_J"), ("field.q_d", "field.tau_J_d", "field.dtau_J"), "Nm"),
         ("timestamp", ("observation.state.pos_", "observation.state.vel_", "observation.effort_"), ("action.pos_",), "Nm")])
-    def test_are_told_from_what_is_beside_them(self, arm, before, names, beside, torque):
+    def test_known_names_are_recognised_among_other_columns(self, arm, before, names, beside, torque):
         columns = {before: T, **{f"{name}{k}": Q[:, k] for name in (*beside, *names) for k in (0, 1)}}
         found = guess_columns(in_memory("log", columns), (), arm, load_mechanism(arm))
         own = {entry.target: (entry.column, entry.unit) for entry in found}
@@ -103,7 +103,7 @@ class TestKnownNames:
         assert own["tau.lift"] == (f"{names[2]}1", torque)
 
     def test_a_sensor_behind_the_gear(self, bring):
-        """A guess that it is a motor current is refused; the commanded torques, as the message names them, are taken."""
+        """The sensor is not taken for a motor current; the option of the message imports the commanded torques."""
         header = ("time", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]", "tau_J_d[0]", "tau_J_d[1]")
         columns = np.column_stack((T, Q, TAU, 0.5 * TAU))
         refused = bring(header, columns)
@@ -114,8 +114,8 @@ class TestKnownNames:
         np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
         assert run.record["import"]["torque_signal"] == "commanded"
 
-    def test_torques_that_a_controller_asked_for(self, bring):
-        """As simulators and their users log them; named where they are the only ones, and taken where they are asked for."""
+    def test_torque_setpoints_of_a_controller(self, bring):
+        """Simulators log such torques. A message names them if they are the only torques, and an option imports them."""
         header = ("time", "dof_pos.0", "dof_pos.1", "des_dof_pos.0", "des_dof_pos.1", "des_dof_torque.0", "des_dof_torque.1")
         columns = np.column_stack((T, Q, Q, TAU))
         refused = bring(header, columns)

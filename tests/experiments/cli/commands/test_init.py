@@ -1,4 +1,4 @@
-"""``stribeck init``: an arm file that loads, with the model's limits, and what is not known named wherever it is needed."""
+"""``stribeck init``: an arm file that loads, with the model's limits, and with every missing value marked."""
 
 import re
 import shlex
@@ -40,7 +40,7 @@ def lab6(tmp_path: Path) -> Path:
 
 
 def filled(text: str) -> str:
-    """What is needed filled in, as a user would."""
+    """Return the text with needed values filled in as a user would."""
     text = re.sub(r"^# acceleration =.*$", "acceleration = 4.0", text, flags=re.MULTILINE)
     text = re.sub(r"^# position =.*$", "position = [-3.0, 3.0]", text, flags=re.MULTILINE)
     return re.sub(r"^# (velocity|torque) =.*$", r"\1 = 10.0", text, flags=re.MULTILINE)
@@ -54,8 +54,8 @@ def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
 
 
 @pytest.mark.usefixtures("short")
-def test_its_simulated_arm_can_be_calibrated(cli: Callable[..., Any], lab6: Path) -> None:
-    """As `init` left it but for what is needed; the truth is the guess in the file."""
+def test_simulated_arm_of_the_new_file_can_be_calibrated(cli: Callable[..., Any], lab6: Path) -> None:
+    """Only the needed values are filled in; the true friction is the guess in the file."""
     target = lab6.with_suffix(".toml")
     target.write_text(filled(arm_text(lab6)), encoding="utf-8")
     outcome = cli("calibrate", target, "--joints", "j2,j5", "--out", "out")
@@ -65,7 +65,7 @@ def test_its_simulated_arm_can_be_calibrated(cli: Callable[..., Any], lab6: Path
         assert joint.values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
 
 
-def test_a_model_in_place_of_an_arm_file_leads_here(cli: Callable[..., Any], lab6: Path) -> None:
+def test_plan_of_a_model_refers_to_init(cli: Callable[..., Any], lab6: Path) -> None:
     refused = cli("plan", lab6)
     assert refused.code == 2
     assert f"stribeck init {lab6} writes an arm file" in refused.err
@@ -96,8 +96,8 @@ def test_the_filled_in_file_gives_a_plan(cli: Callable[..., Any], lab6: Path) ->
     assert "of robot time" in outcome.out
 
 
-def test_every_key_that_is_marked_exists(lab6: Path) -> None:
-    """With all comments on keys taken away it is still an arm file."""
+def test_every_commented_key_exists(lab6: Path) -> None:
+    """With all commented keys active, the file is still a valid arm file."""
     text = re.sub(r"^# (temperature|gear_ratio) =", r"\1 = 50.0", filled(arm_text(lab6)), flags=re.MULTILINE)
     text = re.sub(r"^# rotor_inertia =", "rotor_inertia = 1e-4", text, flags=re.MULTILINE)
     text = re.sub(r"^# (direction|tool|workspace) =", r"\1 =", text, flags=re.MULTILINE)
@@ -110,7 +110,7 @@ def test_every_key_that_is_marked_exists(lab6: Path) -> None:
     assert arm.limits(load_mechanism(arm)).missing(tuple(arm.joints)) == []
 
 
-def test_every_mark_says_unit_and_place(lab6: Path) -> None:
+def test_every_needed_key_states_unit_and_source(lab6: Path) -> None:
     for line in arm_text(lab6).splitlines():
         if re.match(r"# (acceleration|velocity|torque|position) =", line):
             assert re.search(r"# needed, \S+: .{15}", line), line
@@ -150,7 +150,7 @@ def test_public_arms(tmp_path: Path, model: str) -> None:
                                mechanism.position[np.isfinite(mechanism.position)], atol=1e-4)
 
 
-def test_elsewhere_the_model_goes_along(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
+def test_model_is_copied_to_another_folder(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
     assert cli("init", lab6, "-o", tmp_path / "new" / "arm.toml").code == 0
     assert (tmp_path / "new" / "lab6.urdf").read_bytes() == lab6.read_bytes()
     assert load_arm(tmp_path / "new" / "arm.toml").model == (tmp_path / "new" / "lab6.urdf").resolve()
@@ -159,14 +159,14 @@ def test_elsewhere_the_model_goes_along(cli: Callable[..., Any], lab6: Path, tmp
 @pytest.mark.parametrize(("name", "text", "words"), [
     ("nosuch.urdf", None, "nosuch.urdf: no such file"), ("arm.toml", "schema = 1", "this is a TOML file"),
     ("bad.urdf", "<robot", "bad.urdf"), ("ball.xml", BALL, "joint b is a ball joint")])
-def test_models_that_cannot_be(tmp_path: Path, name: str, text: str | None, words: str) -> None:
+def test_invalid_models(tmp_path: Path, name: str, text: str | None, words: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=words):
         arm_text(tmp_path / name)
 
 
-def test_nothing_is_written_over(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
+def test_no_file_is_overwritten(cli: Callable[..., Any], lab6: Path, tmp_path: Path) -> None:
     lab6.with_suffix(".toml").write_text("precious", encoding="utf-8")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "lab6.urdf").write_text("precious", encoding="utf-8")
@@ -181,7 +181,7 @@ def test_nothing_is_written_over(cli: Callable[..., Any], lab6: Path, tmp_path: 
 @pytest.mark.parametrize("damage", [
     lambda text: text.replace("<robot", "<!-- limits -- by hand -->\n<robot", 1),
     lambda text: text.replace('<robot name="', '<robot note="&#0;" name="', 1)])
-def test_what_is_not_quite_xml_is_read_as_mujoco_reads_it(cli, tmp_path, damage):
+def test_imperfect_xml_is_read_as_by_mujoco(cli, tmp_path, damage):
     model = tmp_path / "odd.urdf"
     model.write_text(damage(LAB6.read_text(encoding="utf-8")), encoding="utf-8")
     outcome = cli("init", model)
@@ -209,10 +209,10 @@ GRIPPER = """<!-- as delivered -->
 
 
 class TestFixedJoints:
-    """A gripper whose fingers are on no bus."""
+    """A gripper with fingers that no bus controls."""
 
     @pytest.mark.parametrize("kind", ["urdf", "xml"])
-    def test_the_others_weigh_what_they_do_and_move_no_more(self, cli, tmp_path, kind):
+    def test_other_joints_keep_their_mass_and_are_fixed(self, cli, tmp_path, kind):
         model = tmp_path / f"g.{kind}"
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
         if kind == "xml":
@@ -233,7 +233,7 @@ class TestFixedJoints:
         moved = pin.rnea(whole, pin.Data(whole), np.array([0.7, 0.0, 0.0]), np.zeros(3), np.array([1.0, 0.0, 0.0]))
         assert torque == pytest.approx(moved[whole.joints[whole.getJointId("shoulder")].idx_v], rel=1e-6)
 
-    def test_all_else_of_a_urdf_stays(self, tmp_path):
+    def test_rest_of_the_urdf_does_not_change(self, tmp_path):
         (tmp_path / "g.urdf").write_text(GRIPPER.replace("\n", "\r\n"), encoding="utf-8", newline="")
         content, fixed = with_fixed_joints(tmp_path / "g.urdf", ("shoulder",))
         wanted = GRIPPER.replace('type="prismatic" name="finger"', 'type="fixed" name="finger"')
@@ -247,7 +247,7 @@ class TestFixedJoints:
         ("shoulder,elbow", None, "unknown joint 'elbow'"),
         ("shoulder,other", "cell/arm.toml", "joint other follows finger; give finger instead"),
         ("shoulder", None, "name another arm file, as --out g-arm.toml")])
-    def test_what_cannot_be_is_said_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
+    def test_invalid_joints_are_refused_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
         outcome = cli("init", tmp_path / "g.urdf", "--joints", joints, *(("--out", out) if out else ()))
         assert outcome.code == 2
@@ -255,7 +255,7 @@ class TestFixedJoints:
         assert not Path("cell").exists()
         assert not (tmp_path / "g.toml").exists()
 
-    def test_beside_the_model_the_copy_has_the_arm_files_name(self, cli, tmp_path):
+    def test_copy_beside_the_model_has_the_name_of_the_arm_file(self, cli, tmp_path):
         """So that meshes are found where they are."""
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
         outcome = cli("init", tmp_path / "g.urdf", "--joints", "shoulder", "--out", tmp_path / "arm1.toml")
@@ -263,7 +263,7 @@ class TestFixedJoints:
         assert load_arm(tmp_path / "arm1.toml").model == (tmp_path / "arm1.urdf").resolve()
         assert (tmp_path / "g.urdf").read_text(encoding="utf-8") == GRIPPER
 
-    def test_an_mjcf_joint_that_carries_others_cannot_be_held(self, cli, tmp_path):
+    def test_mjcf_joint_that_carries_joints_cannot_be_fixed(self, cli, tmp_path):
         (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
         outcome = cli("init", tmp_path / "two.xml", "--joints", "slide", "--out", "cell/arm.toml")
         assert outcome.code == 2
@@ -271,8 +271,8 @@ class TestFixedJoints:
         assert list(Path("cell").iterdir()) == []
 
 
-def test_meshes_that_stay_behind_are_said(cli, lab6, tmp_path):
-    """A URDF's are looked for in the package that it lies in."""
+def test_meshes_that_are_not_copied_are_named(cli, lab6, tmp_path):
+    """Meshes of a URDF are searched in the package that contains the URDF."""
     triangles = b"".join(np.array([0, 0, 1, *corners], dtype="<f4").tobytes() + b"\0\0" for corners in (
         (0, 0, 0, 1, 0, 0, 0, 1, 0), (0, 0, 0, 0, 1, 0, 0, 0, 1), (0, 0, 0, 0, 0, 1, 1, 0, 0), (1, 0, 0, 0, 0, 1, 0, 1, 0)))
     for folder in ("meshes", "urdf"):
@@ -295,7 +295,7 @@ def test_a_folder_is_no_model(cli, place):
     assert (outcome.code, "a folder, but a file is needed" in outcome.err) == (2, True)
 
 
-def test_a_model_in_several_files_is_refused_before_it_is_needed(cli, tmp_path):
+def test_model_in_several_files_is_refused_early(cli, tmp_path):
     (tmp_path / "part.xml").write_text("<mujoco/>", encoding="utf-8")
     (tmp_path / "whole.xml").write_text(ARM_XML.replace("<worldbody>", '<include file="part.xml"/><worldbody>'), encoding="utf-8")
     refused = cli("init", tmp_path / "whole.xml")
@@ -310,8 +310,8 @@ def test_an_arm_file_ends_in_toml(cli, lab6, tmp_path):
     assert not (tmp_path / "arm").exists()
 
 
-def test_what_no_model_knows_is_filled_in_once(lab6: Path) -> None:
-    """In ``[joints.default]``; a joint's own table holds what differs from joint to joint."""
+def test_values_that_no_model_states_are_needed_once(lab6: Path) -> None:
+    """These values stand in ``[joints.default]``; the table of a joint has values that differ between joints."""
     text = arm_text(lab6)
     assert text.count("# acceleration =") == 1
     path = lab6.with_suffix(".toml")
@@ -320,7 +320,7 @@ def test_what_no_model_knows_is_filled_in_once(lab6: Path) -> None:
     assert arm.limits(load_mechanism(arm)).missing(tuple(arm.joints)) == []
 
 
-def test_an_mjcf_states_no_velocities_and_asks_for_one(tmp_path: Path) -> None:
+def test_mjcf_without_velocities_needs_one_velocity(tmp_path: Path) -> None:
     (tmp_path / "pair.xml").write_text(ARM_XML.replace('type="slide"', 'range="-1 1"'),
                                        encoding="utf-8")
     text = arm_text(tmp_path / "pair.xml")
@@ -333,7 +333,7 @@ def test_an_mjcf_states_no_velocities_and_asks_for_one(tmp_path: Path) -> None:
 
 
 def test_turning_and_sliding_joints_share_nothing(tmp_path: Path) -> None:
-    """One number would be rad for one and m for the other."""
+    """One number would mean rad for one joint and m for the other."""
     (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
     assert "[joints.default]" not in arm_text(tmp_path / "two.xml")
 
@@ -347,7 +347,7 @@ def test_a_joint_named_default_is_refused(cli, lab6):
 
 
 class TestNames:
-    """The arm is called as asked, and so are the folders that commands make for it."""
+    """The arm and the folders of its commands have the requested name."""
 
     @pytest.mark.parametrize(("options", "file", "name"), [
         ((), "lab6.toml", "lab6"), (("--name", "left-arm"), "left-arm.toml", "left-arm"),
@@ -369,12 +369,12 @@ class TestNames:
         assert (Path("calibration-my_arm") / "calibration.toml").is_file()
 
     @pytest.mark.parametrize("name", ["my arm", "", "a/b"])
-    def test_a_name_by_which_no_file_is_called_is_refused(self, cli, lab6, name):
+    def test_name_that_is_no_file_name_is_refused(self, cli, lab6, name):
         refused = cli("init", lab6, "--name", name)
         assert (refused.code, "a name may hold letters, digits" in refused.err) == (2, True)
 
-    def test_what_is_named_next_works_as_pasted(self, cli, lab6):
-        """Also where names hold blanks."""
+    def test_next_command_of_init_works(self, cli, lab6):
+        """This holds for names with blanks, too."""
         outcome = cli("init", lab6, "--out", "my cell/my arm.toml")
         Path("my cell/my arm.toml").write_text(filled(Path("my cell/my arm.toml").read_text(encoding="utf-8")), encoding="utf-8")
         line = outcome.out[outcome.out.rindex("stribeck ") + len("stribeck "):].strip()

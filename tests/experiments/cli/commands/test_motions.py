@@ -30,7 +30,7 @@ def write(tmp_path):
 
 
 def sliding(t):
-    """Ways of three sliders that go on and on."""
+    """Displacements of three sliders that keep moving."""
     return np.outer(0.05 * t + 0.01 * np.sin(3.0 * t), [1.0, 0.8, 0.5])
 
 
@@ -50,8 +50,8 @@ class TestTorques:
         assert "q.link1" in found
         assert "tau.link1" not in found
 
-    def test_of_a_tree_whose_passive_joints_swing(self, cli, write):
-        """Drives at rest hold the arm in its balance; moving, they make it swing; the whole motion takes the same torques."""
+    def test_of_a_tree_with_swinging_passive_joints(self, cli, write):
+        """Drives at rest hold the arm in equilibrium; moving drives make it swing; its whole motion needs the same torques."""
         m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.4, 41)
         way = {"q__shoulder": 0.3 * t**3, "q__elbow": -0.2 * t**3, "q__wrist": 0.0 * t}
         done = cli("simulate", "flexible-arm", "--motion", write("m.csv", t=t, **way), "-o", "one.csv")
@@ -66,7 +66,7 @@ class TestTorques:
         np.testing.assert_allclose(pd.read_csv("two.csv")[one.columns], one, rtol=0, atol=1e-9)
 
     def test_of_an_elastic_closed_chain(self, cli, write):
-        """P3's robot: torques and loads along a motion agree, and the whole motion takes the same torques."""
+        """P3's robot: torques and loads along a motion agree, and the whole motion needs the same torques."""
         m, t = load_mechanism("flexible-parallel"), np.linspace(0.0, 0.1, 11)
         way = {f"q__drive{k}": size * t**3 for k, size in ((1, 5.0), (2, -2.0), (3, 1.0))}
         file = write("m.csv", t=t, **way)
@@ -95,8 +95,8 @@ class TestTorques:
         expected = calibration.friction(0.5 * t[:, None], np.full((51, 1), 0.5))[:, 0]
         np.testing.assert_allclose(found[1] - found[0], expected, atol=1e-9)
 
-    def test_friction_of_the_model_s_file_counts_where_no_other_is_given(self, cli, write, tmp_path):
-        """A URDF's own is used and named; a calibration's is used in its place."""
+    def test_friction_of_the_model_file_is_used_without_a_calibration(self, cli, write, tmp_path):
+        """Friction of a URDF is used and named; friction of a calibration replaces it."""
         model, stated = DATA / "golden" / "pendulum.urdf", tmp_path / "pendulum.urdf"
         stated.write_text(model.read_text(encoding="utf-8").replace("<axis", '<dynamics friction="2" damping="3"/><axis', 1),
                           encoding="utf-8")
@@ -116,7 +116,7 @@ class TestTorques:
         done = cli("simulate", stated, "--motion", file, "-o", "said.csv")
         assert "friction  hinge: coulomb-viscous: coulomb 2 N·m, viscous 3 N·m·s/rad (model)" in done.out
 
-    def test_an_arm_with_loops_has_its_mechanism_s_friction(self, cli, write):
+    def test_arm_with_loops_has_the_friction_of_its_mechanism(self, cli, write):
         t = np.linspace(0.0, 1.0, 101)
         file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})
         folder = DATA / "arms" / "planar-3-prr"
@@ -124,7 +124,7 @@ class TestTorques:
             assert cli("simulate", model, "--motion", file, "-o", out).code == 0
         pd.testing.assert_frame_equal(pd.read_csv("a.csv"), pd.read_csv("b.csv"))
 
-    def test_motion_under_them_is_the_motion_again(self, cli, write):
+    def test_simulation_under_the_torques_returns_the_motion(self, cli, write):
         t = np.linspace(0.0, 0.2, 41)
         file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})
         assert cli("simulate", "planar-3-prr", "--motion", file, "-o", "tau.csv").code == 0
@@ -141,7 +141,7 @@ class TestTorques:
 
 class TestMotion:
     def test_of_a_urdf_from_a_stated_posture(self, cli, write, tmp_path):
-        """A rod let go swings as a pendulum does, and past its range, which is said."""
+        """A released rod swings like a pendulum and leaves its range, and a message says so."""
         (tmp_path / "swing.urdf").write_text(URDF, encoding="utf-8")
         file = write("tau.csv", t=np.linspace(0.0, 0.5, 11), tau__hinge=np.zeros(11))
         done = cli("simulate", tmp_path / "swing.urdf", "--torque", file, "--q", "0.9", "--dq", "2.5", "-o", "out.csv")
@@ -152,8 +152,8 @@ class TestMotion:
         np.testing.assert_allclose(energy, energy[0], rtol=1e-7)
         assert found["q.hinge"][0] == 0.9
 
-    def test_of_elastic_joints_from_their_balance(self, cli, write):
-        """Held by the torques of their rest they stay there; passive joints are sagged from the start."""
+    def test_of_elastic_joints_from_equilibrium(self, cli, write):
+        """Under the torques of equilibrium the joints stay at rest; passive joints start with their sag."""
         for name in ("flexible-arm", "flexible-parallel"):
             m = load_mechanism(name)
             rest, driving = drive(m, *np.zeros((3, 3)))
@@ -176,7 +176,7 @@ class TestMotion:
         assert json.loads(done.out)["ranges"]["bending.j1"] == pytest.approx([bending.min(), bending.max()])
 
 
-def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
+def test_invalid_input_is_refused_with_the_reason(cli, write, tmp_path):
     t, still = np.linspace(0.0, 1.0, 11), np.zeros(11)
     whole = {f"q__slider{k}": still for k in (1, 2, 3)}
     good = write("good.csv", t=t, **whole)

@@ -6,7 +6,7 @@ from benchmarks.arms import ARMS, TRUTHS, init_and_calibrate
 
 
 @pytest.mark.parametrize("name", ["asr-twodof", "reacher"])
-def test_a_public_arm_runs_through(name, tmp_path):
+def test_public_arm_passes_all_commands(name, tmp_path):
     path = ARMS[name].path
     if path is None or not path.is_file():
         pytest.skip(f"the package {ARMS[name].package} has the model")

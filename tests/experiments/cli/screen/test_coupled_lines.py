@@ -1,11 +1,11 @@
-"""What a plan says of motors that move several joints."""
+"""Console lines of a plan about motors that move several joints."""
 
 from stribeck.experiments.cli.screen.text import coupled_lines
 from stribeck.experiments.methods.registry import plan_experiment
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
 
-def test_each_method_says_what_it_tells_of_the_motor(make_arm):
+def test_plan_says_if_it_separates_motor_friction(make_arm):
     arm = make_arm({"transmission": {"lift": {"turn": 0.5}}})
     mechanism = load_mechanism(arm)
     told = {method: coupled_lines(plan_experiment("round-trips", method, arm, seed=0), mechanism)

@@ -1,4 +1,4 @@
-"""What is drawn while the arm moves: curves are those of the fit, it never holds up the loop, it ends with it."""
+"""The live picture: its curves are those of the fit, and drawing never delays the control loop and ends with it."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def friction(w):
 
 
 def rows_of(number, speed, mirror_of=None, kind="stroke", samples=20):
-    """A stroke of the first joint under gravity that depends on place; the second rests."""
+    """Samples of a stroke of the first joint under gravity that depends on position; the second joint rests."""
     places = np.linspace(0.0, 1.0, samples) if speed > 0.0 else np.linspace(1.0, 0.0, samples)
     return [{"id": number, "kind": kind, "mirror_of": mirror_of, "done": 1.0, "q": [q, 0.0], "dq": [speed, 0.0],
              "tau": [20.0 * np.cos(q) + friction(speed), 3.0]} for q in places]
@@ -46,14 +46,14 @@ def test_curves_are_half_differences_without_gravity():
     np.testing.assert_allclose(curves.points[0], [(speed, friction(speed)) for speed in speeds], rtol=1e-9)
 
 
-def test_moves_and_strokes_that_nothing_retraces_give_no_point():
+def test_moves_and_strokes_without_return_give_no_point():
     curves = Curves()
     for row in (*rows_of(0, 0.1), *rows_of(1, -0.1, 0, kind="move"), *rows_of(2, -0.1, 7), *rows_of(3, 0.1)):
         curves.add(row)
     assert curves.points == {}
 
 
-def test_a_plot_has_a_dot_for_every_point_apart():
+def test_plot_has_a_dot_for_every_distinct_point():
     drawn = plot([(0.01, 6.0), (0.1, 3.0), (1.0, 9.0)], width=10, height=3)
     assert [len(line) for line in drawn] == [10] * 3
     assert sum((ord(cell) - 0x2800).bit_count() for line in drawn for cell in line) == 3
@@ -61,7 +61,7 @@ def test_a_plot_has_a_dot_for_every_point_apart():
     assert plot([], 4, 2) == [chr(0x2800) * 4] * 2
 
 
-def test_the_picture_says_all(capsys):
+def test_picture_shows_all_values(capsys):
     picture = Joints(HEAD)
     picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
     picture.curves.points[0] = [(0.1, 4.2)]
@@ -74,17 +74,17 @@ def test_the_picture_says_all(capsys):
 
 @pytest.fixture
 def gantry():
-    """As much of a mechanism as pictures know: a joint that turns, one that slides."""
+    """The part of a mechanism that pictures use: a revolute and a prismatic joint."""
     return SimpleNamespace(n=2, names=("turn", "slide"), unit=("N·m", "N").__getitem__, position_unit=("rad", "m").__getitem__)
 
 
 @pytest.fixture
 def plan(make_arm, make_plan):
-    """Moves the first joint, and both to a posture before."""
+    """A plan that moves both joints to a posture and then measures the first."""
     return make_plan(make_arm())
 
 
-def test_joints_that_only_go_to_a_posture_have_no_picture(plan, capsys):
+def test_joints_that_only_move_to_a_posture_have_no_panel(plan, capsys):
     assert measured(plan) == [0]
     assert measured(replace(plan, segments=plan.segments[:1])) == []
     picture = Joints(HEAD | {"measured": [0]})
@@ -100,7 +100,7 @@ def sample(t):
     return JointSample(t, zeros, zeros, zeros, zeros, None, np.zeros(2, dtype=np.int64))
 
 
-def test_it_draws_while_the_loop_goes_on_and_ends_with_it(plan, gantry, tmp_path):
+def test_drawing_runs_beside_the_control_loop_and_ends_with_it(plan, gantry, tmp_path):
     drawn, began = "", time.monotonic()
     with (tmp_path / "screen").open("w") as screen, live(plan, "run", gantry, screen) as watch:
         while "no point yet" not in drawn and time.monotonic() - began < 60.0:
@@ -111,7 +111,7 @@ def test_it_draws_while_the_loop_goes_on_and_ends_with_it(plan, gantry, tmp_path
     assert "no point yet" in drawn
 
 
-def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(plan, gantry, monkeypatch, tmp_path):
+def test_hanging_or_dead_drawer_does_not_delay_the_loop(plan, gantry, monkeypatch, tmp_path):
     import sys
 
     for drawer in ("import time; time.sleep(60)", "raise SystemExit"):
@@ -128,8 +128,8 @@ def test_a_drawer_that_hangs_or_dies_costs_the_loop_nothing(plan, gantry, monkey
 
 @pytest.mark.parametrize(("width", "height", "panels"), [
     (80, 24, True), (60, 20, False), (36, 12, False), (30, 8, False), (200, 9, False)])
-def test_it_fits_the_terminal(width, height, panels):
-    """Every joint, or how many more; nothing broken, and its torque beside a long name."""
+def test_picture_fits_the_terminal(width, height, panels):
+    """The picture shows every joint, or the number of further joints; no line is broken, and long names keep the torque."""
     names = ["j1", "shoulder_lift_joint_of_the_left_arm", "j3", "j4", "j5", "j6"]
     picture = Joints({"total": 10.0, "word": "run", "measured": list(range(6)), "names": names, "units": ["N·m"] * 6,
                       "position_units": ["rad"] * 6})
@@ -145,7 +145,7 @@ def test_it_fits_the_terminal(width, height, panels):
         assert "".join(lines).count("-12.34 N·m") + sum(map(int, re.findall(r"and (\d+) more", lines[-1]))) == 6
 
 
-def test_a_bar_is_drawn_to_its_end_in_a_terminal_only(gantry, tmp_path):
+def test_progress_bar_is_drawn_only_in_a_terminal(gantry, tmp_path):
     stroke = Segment(0, "stroke", (0.0, 0.0), 1, "slide", 0.1)
     for terminal in (True, False):
         with (tmp_path / "screen").open("w") as screen:
@@ -163,7 +163,7 @@ def test_a_bar_is_drawn_to_its_end_in_a_terminal_only(gantry, tmp_path):
     (Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), "turn       0.100 rad/s forward    tau     0.0 N·m"),
     (Segment(1, "sweep", (0.0, 0.0), 1, "slide", 0.1, 0), "all, slide   0.100 m/s   back       tau     0.0 N"),
     (Segment(1, "ramp", (0.0, 0.0), 1, "slide", rate=-1.0, dwell=0.1), "slide    torque falls                tau     0.0 N")])
-def test_it_says_what_moves_in_the_units_of_the_joint(gantry, segment, said):
+def test_progress_line_names_the_motion_in_units_of_the_joint(gantry, segment, said):
     assert motion(segment, sample(0.0), gantry).rstrip() == said
 
 
@@ -175,20 +175,20 @@ def popen(python, code):
 
 
 @pytest.mark.parametrize("command", ["calibrate", "run"])
-def test_without_a_terminal_it_is_refused(cli, command):
+def test_live_without_a_terminal_is_refused(cli, command):
     outcome = cli(command, "lab6", "--live")
     assert outcome.code == 2
     assert "--live draws in a terminal" in outcome.err
 
 
-def test_lines_are_short_enough_to_be_written_whole():
+def test_rows_fit_one_atomic_write_to_the_pipe():
     longest = {"q": [-1.23456] * 12, "dq": [-1.23456] * 12, "tau": [-123.45678] * 12}
     assert len(json.dumps(rows_of(0, -0.1)[0] | longest)) < 4096
 
 
 @pytest.mark.usefixtures("short")
-def test_a_recording_for_rerun_holds_what_is_shown(cli, tmp_path, monkeypatch):
-    """Read back by Rerun's own command; a file that is there is not written over."""
+def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
+    """Rerun's own command reads the recording; an existing file is not overwritten."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seen.rrd").write_text("of another run", encoding="utf-8")
     outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "seen.rrd")
@@ -200,7 +200,7 @@ def test_a_recording_for_rerun_holds_what_is_shown(cli, tmp_path, monkeypatch):
     assert "/j1/" not in printed                        # stands still
 
 
-def test_a_recording_needs_a_folder_that_is_there(cli):
+def test_rerun_recording_needs_an_existing_folder(cli):
     pytest.importorskip("rerun", reason="the package rerun-sdk records it")
     outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "missing/seen.rrd")
     assert outcome.code == 2
@@ -209,7 +209,7 @@ def test_a_recording_needs_a_folder_that_is_there(cli):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a screen")
-def test_a_viewer_needs_a_screen(cli, monkeypatch):
+def test_rerun_viewer_needs_a_display(cli, monkeypatch):
     pytest.importorskip("rerun", reason="the package rerun-sdk has the viewer")
     for key in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(key, raising=False)
@@ -218,7 +218,7 @@ def test_a_viewer_needs_a_screen(cli, monkeypatch):
 
 
 @pytest.mark.parametrize(("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")])
-def test_what_rerun_cannot_take_is_said_before_anything_moves(cli, tmp_path, monkeypatch, given, words):
+def test_invalid_rerun_options_are_refused_before_motion(cli, tmp_path, monkeypatch, given, words):
     monkeypatch.chdir(tmp_path)
     if given == "seen.rrd":
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -23,7 +23,7 @@ MAKE_PLAN = Callable[..., Plan]
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder that a shell takes for two where it is not quoted."""
+    """A folder whose name a shell splits in two if it is not quoted."""
     (tmp_path / "Jürgens arm").mkdir()
     return tmp_path / "Jürgens arm"
 
@@ -33,7 +33,7 @@ def pasted(text: str) -> list[str]:
     return shlex.split(text[text.rindex("stribeck ") + len("stribeck "):].splitlines()[0])
 
 
-def test_what_fit_names_next_exports(cli: Callable[..., Any], place: Path) -> None:
+def test_next_command_of_fit_exports(cli: Callable[..., Any], place: Path) -> None:
     outcome = cli("fit", GOLDEN / "runs" / "constant-speed", "-o", place / "fit")
     assert outcome.code == 0, outcome.err
     opened = re.search(r"^next +open (.*?); stribeck", outcome.out, flags=re.MULTILINE)
@@ -46,8 +46,8 @@ def test_what_fit_names_next_exports(cli: Callable[..., Any], place: Path) -> No
 
 @pytest.mark.parametrize(("purpose", "arguments"), [
     ("fit", ["fit", "{out}"]), ("warm-up", ["run", "{arm}"]), ("lowest-speed", ["calibrate", "{arm}"])])
-def test_what_run_names_next(cli: Callable[..., Any], make_arm: MAKE_ARM, make_plan: MAKE_PLAN, place: Path, purpose: str,
-                             arguments: list[str]) -> None:
+def test_next_command_of_run_works(cli: Callable[..., Any], make_arm: MAKE_ARM, make_plan: MAKE_PLAN, place: Path, purpose: str,
+                                   arguments: list[str]) -> None:
     made, out = make_arm(), place / "out"
     shutil.copytree(made.path.parent, place, dirs_exist_ok=True)
     arm = load_arm(place / made.path.name)
@@ -57,8 +57,8 @@ def test_what_run_names_next(cli: Callable[..., Any], make_arm: MAKE_ARM, make_p
     assert pasted(outcome.out) == [word.format(out=out, arm=arm.path) for word in arguments]
 
 
-def test_a_run_that_ended_early_names_the_fit(cli: Callable[..., Any], make_arm: MAKE_ARM, make_plan: MAKE_PLAN,
-                                              place: Path) -> None:
+def test_message_of_an_interrupted_run_names_the_fit(cli: Callable[..., Any], make_arm: MAKE_ARM, make_plan: MAKE_PLAN,
+                                                     place: Path) -> None:
     arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
     write_plan(make_plan(arm, speeds=(0.4,) * 6), place / "plan.toml")
     outcome = cli("run", arm.path, "--plan", place / "plan.toml", "-o", place / "out")
@@ -66,7 +66,7 @@ def test_a_run_that_ended_early_names_the_fit(cli: Callable[..., Any], make_arm:
     assert f", stribeck fit {shlex.quote(str(place / 'out'))} uses it" in outcome.err
 
 
-def test_what_import_names_next_fits(cli: Callable[..., Any], place: Path) -> None:
+def test_next_command_of_import_fits(cli: Callable[..., Any], place: Path) -> None:
     golden = next((GOLDEN / "runs").iterdir())
     shutil.copytree(golden, place / "campaign" / "runs" / golden.name)
     error = cli("export", place / "campaign", "--to", "urdf").err           # runs, but no calibration
@@ -78,7 +78,7 @@ def test_what_import_names_next_fits(cli: Callable[..., Any], place: Path) -> No
     assert pasted(outcome.out) == ["fit", str(place / "imported")]
 
 
-def test_what_init_names_next_plans(cli: Callable[..., Any], make_arm: MAKE_ARM, place: Path) -> None:
+def test_next_command_of_init_plans(cli: Callable[..., Any], make_arm: MAKE_ARM, place: Path) -> None:
     model = Path(shutil.copy(make_arm().model, place))
     refused = cli("plan", model)
     assert refused.code == 2

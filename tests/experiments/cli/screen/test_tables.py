@@ -1,4 +1,4 @@
-"""Text fits the paper whatever the joints are called: nothing that it says is cut or lost."""
+"""Text fits the terminal with any names of joints; nothing is cut or lost."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ SHOWN = ("coulomb", "static", "stribeck_velocity", "viscous")
 
 
 def printed(table: RenderableType, width: int) -> str:
-    """As the command line prints it."""
+    """Return the text that the command line prints."""
     console = Console(width=width, highlight=False, soft_wrap=True, markup=False)
     with console.capture() as capture:
         console.print(table)
@@ -34,7 +34,7 @@ def printed(table: RenderableType, width: int) -> str:
 
 
 def rows_of(name: str, text: str) -> str:
-    """What the rows say that begin with a name."""
+    """Return the cells of the rows that begin with a name."""
     return "\n".join(line for line in text.splitlines() if re.match(rf" {name}(  |$)", line))
 
 
@@ -87,7 +87,7 @@ def table() -> Table:
 
 
 @pytest.mark.parametrize("width", range(40, 100))
-def test_any_table_goes_on_below(table: Table, width: int) -> None:
+def test_wide_table_continues_below(table: Table, width: int) -> None:
     text = printed(fitted(table, width), width)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
@@ -98,23 +98,23 @@ def test_any_table_goes_on_below(table: Table, width: int) -> None:
     assert text.count("what it is") == 1
 
 
-def test_a_table_that_fits_is_left_as_it_is(table: Table) -> None:
+def test_table_that_fits_is_unchanged(table: Table) -> None:
     assert fitted(table, 100) is table
 
 
-def test_on_paper_too_narrow_for_a_name_and_a_number_the_terminal_breaks_the_lines(table: Table) -> None:
+def test_too_narrow_terminal_breaks_the_lines(table: Table) -> None:
     assert "0.1 ... 4.3 N·m" in rows_of("shoulder_lift_joint", printed(fitted(table, 20), 20))
 
 
 @pytest.mark.parametrize("keys", [1, 2])
-def test_parts_begin_with_what_their_rows_are_about(table: Table, keys: int) -> None:
+def test_every_part_of_a_table_repeats_the_key_columns(table: Table, keys: int) -> None:
     rows = rows_of("shoulder_lift_joint", printed(fitted(table, 60, keys), 60)).splitlines()
     assert len(rows) > 1
     assert sum(" held" in row for row in rows) == (1 if keys == 1 else len(rows))
 
 
 @pytest.mark.parametrize("width", [30, 60, 80])
-def test_sentences_break_between_words_and_hang_from_theirs(width: int) -> None:
+def test_sentences_wrap_between_words_with_indentation(width: int) -> None:
     said = "note      j1: the bending load fits as well, with 6.599 for coulomb; within the loads that were met both agree"
     first, *others = hanging(said, width).split("\n")
     assert first.startswith("note      j1: ")
@@ -125,5 +125,5 @@ def test_sentences_break_between_words_and_hang_from_theirs(width: int) -> None:
 
 @pytest.mark.parametrize("line", ["next      stribeck fit 'a folder with spaces in its name and more of them' --out somewhere",
                                   "wrote     in a folder with spaces in its name/: calibration.toml  points.csv"])
-def test_what_people_copy_is_not_broken(line: str) -> None:
+def test_commands_and_paths_are_not_wrapped(line: str) -> None:
     assert hanging(line, 40) == line

@@ -1,4 +1,4 @@
-"""What a motion tells before it is driven: slopes, sums, and standard errors as least squares on simulated torques has them."""
+"""Expected information of a motion: gradients, sums, and standard errors against least squares on simulated torques."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def course(amplitudes, t) -> Course:
     return Course(s @ (a / W).T + c @ (b / W).T, c @ a.T - s @ b.T, -(s * W) @ a.T - (c * W) @ b.T, float(t[1] - t[0]))
 
 
-def test_slopes_are_those_of_differences(arm):
+def test_gradient_equals_finite_differences(arm):
     amplitudes, t = series(0)
     here = course(amplitudes, t)
     passes = passes_of(here)
@@ -54,7 +54,7 @@ def test_slopes_are_those_of_differences(arm):
         assert values[0] - values[1] == pytest.approx(along, rel=5e-3, abs=1e-5)
 
 
-def test_information_adds_up_and_falls_with_noise(arm):
+def test_information_adds_up_and_decreases_with_noise(arm):
     amplitudes, t = series(1)
     once = arm.told(course(amplitudes, t))
     np.testing.assert_allclose(arm.told(replace(course(amplitudes, t), times=3)), 3.0 * once)
@@ -65,7 +65,7 @@ def test_information_adds_up_and_falls_with_noise(arm):
     assert arm.gain(arm.prior) == 0.0
 
 
-def test_joints_that_stand_still_tell_nothing_of_friction(arm):
+def test_joints_at_rest_carry_no_information_about_friction(arm):
     (a, b), t = series(2)
     a[3:], b[3:] = 0.0, 0.0
     *_, friction = arm.deviations(arm.prior + arm.told(course((a, b), t)))
@@ -74,8 +74,8 @@ def test_joints_that_stand_still_tell_nothing_of_friction(arm):
     assert (friction[:3, :4] < 0.5 * before[:3, :4]).all()
 
 
-def test_standard_errors_are_those_of_least_squares(arm):
-    """Against least squares whose slopes come from inverse dynamics of changed links and from the table's law, by differences."""
+def test_standard_errors_equal_those_of_least_squares(arm):
+    """The judge is least squares with finite differences of inverse dynamics of changed links, and of the table's law."""
     amplitudes, t = series(3, rate=40.0)
     here = course(amplitudes, t)
     prior, scatter, law = LinkPrior(arm.mechanism), Scatter(0.3, 0.3), law_named("stribeck")

@@ -81,7 +81,7 @@ def covered(fits: Sequence[ToolFit]) -> Iterator[bool]:
             yield scale.low <= truth <= scale.high
 
 
-def test_the_regressor_is_the_weight_of_a_tool(lab6: ArmFile) -> None:
+def test_regressor_equals_gravity_torque_of_a_tool(lab6: ArmFile) -> None:
     q = np.random.default_rng(0).uniform(-1.5, 1.5, (5, 6))
     added = weight(lab6, PAYLOAD, q) - weight(lab6, NONE, q)
     np.testing.assert_allclose(tool_regressor(lab6, load_mechanism(lab6), q) @ MOMENT, added, atol=1e-9)
@@ -101,7 +101,7 @@ def test_intervals_cover_the_payload_and_the_scales(found: list[ToolFit]) -> Non
     assert sum(covered(found)) >= 124
 
 
-def test_without_scales_that_are_off_the_tool_alone_is_fitted_and_told_better(lab6: ArmFile, found: list[ToolFit]) -> None:
+def test_with_right_scales_the_tool_alone_is_fitted_with_smaller_intervals(lab6: ArmFile, found: list[ToolFit]) -> None:
     fits = [find_tool(recorded(lab6, PAYLOAD, (1.0,) * 6, seed)) for seed in range(8)]
     width = [np.median([fit.unknown.parameters["mass"].half_width for fit in some]) for some in (fits, found)]
     assert [fit.unknown.status for fit in fits] == ["used"] * 8
@@ -110,13 +110,13 @@ def test_without_scales_that_are_off_the_tool_alone_is_fitted_and_told_better(la
 
 
 @pytest.mark.parametrize("scales", [(1.0,) * 6, SCALES, (0.9,) * 6, (1.0, 1.2, 1.0, 1.0, 1.0, 1.0)])
-def test_no_tool_is_invented(lab6: ArmFile, scales: tuple[float, ...]) -> None:
+def test_no_tool_is_claimed_without_a_tool(lab6: ArmFile, scales: tuple[float, ...]) -> None:
     fits = [find_tool(recorded(lab6, NONE, scales, 100 + seed)) for seed in range(6)]
     assert {fit.unknown.status for fit in fits} <= {"none", "possible"}
     assert all(not fit.gravity and fit.unknown.tool is None for fit in fits)
 
 
-def test_a_stated_tool_that_is_not_mounted_is_no_tool_of_negative_mass(lab6: ArmFile) -> None:
+def test_stated_tool_that_is_not_mounted_is_reported_as_missing_mass(lab6: ArmFile) -> None:
     stated = replace(lab6, tool=PAYLOAD)
     parts = [replace(part, gravity=part.gravity + part.tool @ MOMENT) for part in recorded(stated, NONE, (1.0,) * 6, 3)]
     fit = find_tool(parts)
@@ -124,7 +124,7 @@ def test_a_stated_tool_that_is_not_mounted_is_no_tool_of_negative_mass(lab6: Arm
     assert fit.missing == pytest.approx(-1.5, abs=0.2)
 
 
-def test_what_no_joint_feels_has_no_value_and_says_so(make_arm) -> None:
+def test_parameter_that_no_joint_feels_has_no_value_but_a_note(make_arm) -> None:
     """Of `pair` only the boom feels gravity: neither the mass at its axis nor a moment along that axis."""
     arm = make_arm()
     fit = find_tool(recorded(arm, Tool(0.8, (0.3, 0.05, 0.1)), (1.0, 1.0), 1, joints=(0, 1)))
@@ -140,7 +140,7 @@ def test_what_no_joint_feels_has_no_value_and_says_so(make_arm) -> None:
         assert "torque scales of the joints have the same effect" in parameter.note
 
 
-def test_a_combination_is_named(lab6: ArmFile) -> None:
+def test_note_names_the_combined_parameter(lab6: ArmFile) -> None:
     """A tool that every joint feels at one lever: mass and moment act as one."""
     parts = [replace(part, tool=np.column_stack((0.3 * part.tool[:, 1], part.tool[:, 1:])))
              for part in recorded(lab6, NONE, (1.0,) * 6, 5)]

@@ -1,6 +1,6 @@
-"""A link on a spring behind its drive: where the arm file states the stiffness, its inertia is told as if there were none.
+"""A link on a spring behind its drive: with the stiffness stated in the arm file, the fit identifies its inertia.
 
-The motion is exact: the link's is given, and the drive's follows from the torque in the spring (Spong 1987).
+The motion is exact: the motion of the link is given, and the drive's motion follows from the torque in the spring (Spong 1987).
 """
 
 from dataclasses import replace
@@ -43,7 +43,7 @@ def fitted(stated: float | None) -> Identification:
     return identify([run], Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"))
 
 
-def test_the_model_is_right_but_for_the_spring() -> None:
+def test_model_of_the_link_is_right() -> None:
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 
@@ -52,13 +52,13 @@ def test_the_model_is_right_but_for_the_spring() -> None:
     assert abs(inverse_dynamics(model, [[0.3]])[0, 0]) == pytest.approx(9.81 * FIRST_MOMENT * np.cos(0.3), rel=1e-4)
 
 
-def test_without_the_stiffness_the_link_is_taken_for_another() -> None:
+def test_without_stated_stiffness_the_identified_inertia_is_wrong() -> None:
     inertia = fitted(None).calibration.model.inertia
     apart = [abs(one.value - true) / one.std_error for one, true in zip(inertia.parameters.values(), truth(), strict=True)]
     assert max(apart) > 5.0
 
 
-def test_with_the_stiffness_its_parameters_are_covered() -> None:
+def test_with_stated_stiffness_intervals_cover_the_true_inertia() -> None:
     found = fitted(STIFFNESS)
     inertia = found.calibration.model.inertia
     for name, one, true in zip(inertia.parameters, inertia.parameters.values(), truth(), strict=True):

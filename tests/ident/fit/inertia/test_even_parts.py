@@ -15,13 +15,13 @@ from stribeck.ident.log.run import Run, load_run
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Of a simulated arm with a turning and a lifting joint, whose torque constants are right."""
+    """Campaign of a simulated arm with a turning and a lifting joint and right torque constants."""
     return load_run(record_base(tmp_path_factory.mktemp("campaign") / "arm", 3))
 
 
 @pytest.fixture(scope="module")
 def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Identification]:
-    """With a model a quarter too heavy whose masses lie a tenth too near, trusted and fitted; and with the right one."""
+    """Fits with the right model, and with a model (masses 25 % too great, 10 % too near) that is trusted or fitted."""
     model = load_mechanism(run.arm)
     path = tmp_path_factory.mktemp("wrong") / Path(run.arm.model).name
     path.write_text(with_inertia(run.arm.model.read_text(), replace(model, mass=1.25 * model.mass, com=0.9 * model.com)))
@@ -30,22 +30,22 @@ def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ident
             "fit": identify([wrong], Options(inertia="fit"))}
 
 
-def test_gravity_agrees_with_the_inertia_that_was_found(found: dict[str, Identification]) -> None:
+def test_gravity_scale_is_one_with_identified_inertia(found: dict[str, Identification]) -> None:
     scale = {how: result.calibration.joints["lift"].gravity["scale"].value for how, result in found.items()}
     assert scale["right"] == pytest.approx(1.0, abs=0.01)
     assert scale["trust"] == pytest.approx(1.0 / (1.25 * 0.9), abs=0.01)
     assert scale["fit"] == pytest.approx(1.0, abs=0.002)
 
 
-def test_friction_without_a_load_part_stays(found: dict[str, Identification]) -> None:
+def test_friction_without_load_part_does_not_change(found: dict[str, Identification]) -> None:
     for name, joint in found["right"].calibration.joints.items():
         for key, entry in joint.parameters.items():
             if entry.value is not None:
                 assert found["fit"].calibration.joints[name].parameters[key].value == pytest.approx(entry.value, rel=0.005)
 
 
-def test_it_is_asked_for(run: Run, found: dict[str, Identification]) -> None:
-    """A torque constant that is off looks the same: round trips leave the model alone by themselves."""
+def test_round_trips_fit_inertia_only_on_request(run: Run, found: dict[str, Identification]) -> None:
+    """A wrong torque constant has the same effect, so round trips keep the model by default."""
     assert found["right"].calibration.model.inertia is None
     (said,) = [finding.text for finding in found["fit"].findings if finding.kind == "inertia"]
     assert "if torque constants are right" in said

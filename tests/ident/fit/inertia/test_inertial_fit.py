@@ -1,4 +1,4 @@
-"""Inertia and friction in one fit: lab6 with masses that are wrong by up to 30 %; Pinocchio moves the true one."""
+"""Inertia and friction in one fit: lab6 with masses that are wrong by up to 30 %; Pinocchio moves the true arm."""
 
 from dataclasses import replace
 from functools import cache
@@ -43,8 +43,8 @@ def test_a_right_model_is_trusted_and_a_wrong_one_contradicted() -> None:
     assert contradicted(filtered([recorded(CASES[0])], [model]), model, model.names)
 
 
-def test_combinations_that_torques_tell_are_covered() -> None:
-    """Of three arms, 36 each."""
+def test_intervals_cover_the_base_parameters() -> None:
+    """36 base parameters of each of three arms."""
     model, errors = load_mechanism("lab6"), []
     base = base_parameters(model)
     for case in CASES:
@@ -56,7 +56,7 @@ def test_combinations_that_torques_tell_are_covered() -> None:
     assert np.sqrt(np.mean(np.square(errors))) < 1.4
 
 
-def test_what_joints_carry_that_the_closed_loop_biases_is_known_weakly_at_best() -> None:
+def test_untested_closed_loop_bias_makes_carried_links_weak() -> None:
     model = load_mechanism("lab6")
     fit, _ = fit_inertia(filtered([recorded(CASES[0])], [model]), model, model.names)
     sure = identified(fit)
@@ -71,7 +71,7 @@ def test_what_joints_carry_that_the_closed_loop_biases_is_known_weakly_at_best()
     assert sure.doubted(fit.base, model, []) == sure
 
 
-def test_friction_is_that_of_the_truth_in_spite_of_wrong_masses() -> None:
+def test_friction_is_right_despite_wrong_masses() -> None:
     for k, ((name, joint), coulomb) in enumerate(zip(found("auto").calibration.joints.items(), CASES[0].coulomb, strict=True)):
         parameters = joint.parameters
         assert parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02), name
@@ -82,7 +82,7 @@ def test_friction_is_that_of_the_truth_in_spite_of_wrong_masses() -> None:
             assert parameters["coulomb_coefficient"].value == pytest.approx(CASES[0].growth, rel=0.02)
 
 
-def test_the_finding_says_how_far_the_model_is_off_and_how_to_trust_it() -> None:
+def test_finding_names_the_wrong_masses_and_the_option_to_trust_the_model() -> None:
     (said,) = [finding.text for finding in found("auto").findings if finding.kind == "inertia"]
     assert "contradict the model's masses" in said
     assert "--inertia trust" in said
@@ -91,7 +91,7 @@ def test_the_finding_says_how_far_the_model_is_off_and_how_to_trust_it() -> None
     assert found("auto", RIGHT).calibration.model.inertia is None
 
 
-def test_the_calibration_takes_the_inertia_home(tmp_path) -> None:
+def test_calibration_file_keeps_the_inertia(tmp_path) -> None:
     calibration = found("auto").calibration
     (tmp_path / "lab6.urdf").write_bytes(LAB6.read_bytes())
     calibration.save(tmp_path / "calibration.toml")
@@ -107,7 +107,7 @@ def test_the_calibration_takes_the_inertia_home(tmp_path) -> None:
     assert "the model states" in again.parameters["j2.hx"].note
 
 
-def test_another_motion_is_predicted_by_the_inertia_that_was_found() -> None:
+def test_identified_inertia_predicts_another_motion() -> None:
     other, beside = recorded(CASES[0], 3, 20.0), {"folder": LAB6.parent}
     passed = validate(other, replace(found("auto").calibration, **beside))
     assert not passed.failed
@@ -119,13 +119,13 @@ def test_another_motion_is_predicted_by_the_inertia_that_was_found() -> None:
 
 @pytest.mark.parametrize(("options", "said"), [
     ({"inertia": "guess", "motion": "model"}, "auto, fit, trust"), ({"inertia": "fit", "motion": "joint"}, "the joint's own")])
-def test_what_cannot_be_asked_for_is_refused(options: dict[str, str], said: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Options(**options)
 
 
-def test_friction_that_grows_with_bending_is_told_in_spite_of_wrong_masses() -> None:
-    """Torques tell no bending moment of their own: what they leave open of it is in the interval."""
+def test_bending_coefficient_is_right_despite_wrong_masses() -> None:
+    """Torques do not determine bending moments: the interval includes the remaining uncertainty."""
     case = replace(CASES[1], load="bending")
     result = identify([recorded(case, 1)], Options(motion="model", law="coulomb-viscous", load="bending", inertia="fit"))
     entries = {name: joint.parameters["coulomb_coefficient"] for name, joint in result.calibration.joints.items()

@@ -1,4 +1,4 @@
-"""The prior of inertial parameters: it knows no impossible body, and nothing of frames and units."""
+"""The prior of inertial parameters: it excludes impossible bodies and is independent of frames and units."""
 
 from dataclasses import replace
 
@@ -14,19 +14,19 @@ from tests.judges import rotation, states, tree
 
 
 def possible(mechanism) -> bool:
-    """Masses above zero, and principal moments that a body can have."""
+    """True for positive masses and principal moments of inertia that a body can have."""
     moments = np.linalg.eigvalsh(mechanism.inertia)
     return bool((mechanism.mass > 0.0).all() and (moments[:, 0] + moments[:, 1] >= moments[:, 2] - 1e-12).all()
                 and (moments > 0.0).all())
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_middle_is_the_model(seed: int) -> None:
+def test_parameters_at_y_zero_are_those_of_the_model(seed: int) -> None:
     mechanism = tree(seed)
     np.testing.assert_allclose(LinkPrior(mechanism).middle, inertial_parameters(mechanism), atol=1e-12)
 
 
-def test_a_link_without_mass_or_extension_has_a_little_of_both() -> None:
+def test_link_without_mass_or_extension_gets_least_values() -> None:
     mechanism = tree(1)
     mass, inertia = mechanism.mass.copy(), mechanism.inertia.copy()
     mass[2], inertia[2], inertia[4] = 0.0, 0.0, 0.0
@@ -35,7 +35,7 @@ def test_a_link_without_mass_or_extension_has_a_little_of_both() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_most_plausible_bodies_can_exist_however_wild_the_data(seed: int) -> None:
+def test_most_plausible_bodies_are_possible_even_for_wild_data(seed: int) -> None:
     """Torques of a model with negative masses and impossible inertia; least squares would follow them."""
     mechanism, rng = tree(seed), np.random.default_rng(seed)
     prior = LinkPrior(mechanism)
@@ -46,7 +46,7 @@ def test_the_most_plausible_bodies_can_exist_however_wild_the_data(seed: int) ->
     assert possible(changed(mechanism, prior.theta(y) - inertial_parameters(mechanism)))
 
 
-def test_the_most_plausible_is_what_a_general_minimiser_finds() -> None:
+def test_most_plausible_equals_result_of_a_general_minimiser() -> None:
     mechanism, rng = tree(0, 2), np.random.default_rng(0)
     prior = LinkPrior(mechanism)
     A, b = rng.normal(size=(40, 20)), 3.0 * rng.normal(size=40)
@@ -62,8 +62,8 @@ def test_the_most_plausible_is_what_a_general_minimiser_finds() -> None:
     np.testing.assert_allclose(y, found.x, atol=1e-3)
 
 
-def test_distances_do_not_know_the_frame() -> None:
-    """The same arm described from a turned base: the same data give the same torques."""
+def test_result_is_independent_of_the_frame() -> None:
+    """The same arm, described in a turned base frame, gets the same torques from the same data."""
     mechanism, R = tree(3, 4), rotation(np.random.default_rng(7))
     turned = replace(mechanism, axis=mechanism.axis @ R.T, origin=mechanism.origin @ R.T, com=mechanism.com @ R.T,
                      inertia=R @ mechanism.inertia @ R.T, gravity=R @ mechanism.gravity)
@@ -80,7 +80,7 @@ def test_distances_do_not_know_the_frame() -> None:
     np.testing.assert_allclose(found[0], found[1], atol=1e-7)
 
 
-def test_a_change_is_what_the_torques_of_the_changed_arm_say() -> None:
+def test_torques_of_a_changed_arm_equal_its_regressor() -> None:
     mechanism = load_mechanism("lab6")
     rng = np.random.default_rng(0)
     change = 0.01 * rng.normal(size=60)
@@ -90,7 +90,7 @@ def test_a_change_is_what_the_torques_of_the_changed_arm_say() -> None:
 
 
 @pytest.mark.parametrize("scatter", [Scatter(0.1, 0.3), Scatter(0.3, 0.1)])
-def test_slopes_are_those_of_the_distance(scatter: Scatter) -> None:
+def test_derivatives_equal_finite_differences_of_the_distance(scatter: Scatter) -> None:
     prior = LinkPrior(tree(2, 2))
     y, step = 0.2 * np.random.default_rng(1).normal(size=20), 1e-6
     slope, curvature = prior._slope(y, scatter)
@@ -101,8 +101,8 @@ def test_slopes_are_those_of_the_distance(scatter: Scatter) -> None:
                                            for e in steps], rtol=1e-4, atol=1e-4)
 
 
-def test_near_the_model_it_is_normal() -> None:
-    """With the covariance of which `root` is the root."""
+def test_prior_is_normal_near_the_model() -> None:
+    """Its covariance is the square of `root`."""
     scatter, prior = Scatter(0.1, 0.3), LinkPrior(tree(2, 2))
     root = scatter.root(2)
     np.testing.assert_allclose(np.linalg.inv(prior._slope(np.zeros(20), scatter)[1]), root @ root, atol=1e-12)

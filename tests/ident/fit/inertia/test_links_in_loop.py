@@ -42,13 +42,13 @@ def calibrated() -> Identification:
 
 
 def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
-    """Of base parameters, in standard errors."""
+    """Errors of base parameters, in standard errors."""
     rows = fit.base.combination
     off = rows @ (fit.change + inertial_parameters(LAB6) - inertial_parameters(loop.case.truth))
     return off / np.sqrt(np.diag(rows @ fit.covariance @ rows.T))
 
 
-def test_an_ordinary_log_is_clean_and_stays_that_of_least_squares() -> None:
+def test_clean_log_keeps_the_least_squares_estimate() -> None:
     loop, without = of(STIFF).loop, fitted(recorded(STIFF, q_cmd=None))
     assert (loop.verdict, loop.named) == ("clean", ())
     assert set(loop.asked) == set(of(STIFF).base.names)
@@ -56,7 +56,7 @@ def test_an_ordinary_log_is_clean_and_stays_that_of_least_squares() -> None:
     np.testing.assert_array_equal(of(STIFF).y, without.y)
 
 
-def test_noise_that_goes_round_the_loop_is_found_and_taken_out() -> None:
+def test_bias_by_noise_in_the_loop_is_detected_and_removed() -> None:
     now, before = of(NOISY), fitted(recorded(NOISY, q_cmd=None))
     assert now.loop.verdict == "biased"
     assert now.loop.named
@@ -65,7 +65,7 @@ def test_noise_that_goes_round_the_loop_is_found_and_taken_out() -> None:
     assert np.sqrt(np.mean(errors(now, NOISY) ** 2)) < 0.5 * np.sqrt(np.mean(errors(before, NOISY) ** 2))
 
 
-def test_both_estimates_are_those_of_the_fits() -> None:
+def test_contrasts_state_the_estimates_of_both_fits() -> None:
     now, before = of(NOISY), fitted(recorded(NOISY, q_cmd=None))
     for fit, key in ((now, "instruments"), (before, "least_squares")):
         values = fit.base.combination @ (fit.change + inertial_parameters(LAB6))
@@ -73,14 +73,14 @@ def test_both_estimates_are_those_of_the_fits() -> None:
         np.testing.assert_allclose(said, values, rtol=0.02, atol=2e-3)
 
 
-def test_references_of_another_log_accuse_nobody() -> None:
-    """They have nothing to do with the noise, and hardly with the motion: many parameters are not tested."""
+def test_references_of_another_log_report_no_bias() -> None:
+    """Such references are independent of the noise and nearly of the motion, so many parameters are not tested."""
     loop = fitted(recorded(NOISY, q_cmd=STIFF.case.motion(1, STIFF.seconds)[1])).loop
     assert len(loop.asked) < 0.75 * len(loop.contrasts)
     assert not loop.biased
 
 
-def test_the_calibration_says_so_and_no_mark_is_left_where_instruments_tell() -> None:
+def test_calibration_records_the_bias_and_tested_parameters_have_no_note() -> None:
     made = calibrated().calibration
     (said,) = [finding.text for finding in calibrated().findings if finding.kind == "closed loop" and finding.joint is None]
     assert "combinations of inertial parameters" in said

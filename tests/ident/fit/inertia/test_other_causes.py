@@ -1,4 +1,4 @@
-"""What looks like wrong masses and is not: torque constants, torques that were not recorded, waves, an unstated tool."""
+"""Other causes with the effect of wrong masses: torque constants, missing torques, waves, an unstated tool."""
 
 from dataclasses import replace
 
@@ -31,14 +31,14 @@ def fit(run: Run, inertia: str = "auto") -> Identification:
 
 
 @pytest.mark.parametrize("constants", [(0.98, 0.98, 1.02, 1.02, 0.98, 0.98), (0.95, 0.95, 1.05, 1.05, 0.95, 0.95)])
-def test_torque_constants_are_not_blamed_on_masses(logs, constants: tuple[float, ...]) -> None:
+def test_wrong_torque_constants_are_not_taken_for_wrong_masses(logs, constants: tuple[float, ...]) -> None:
     result = fit(altered(logs[RIGHT], np.array(constants)))
     assert result.calibration.model.inertia is None
     for joint, coulomb, constant in zip(result.calibration.joints.values(), RIGHT.coulomb, constants, strict=True):
         assert joint.parameters["coulomb"].value == pytest.approx(constant * coulomb, rel=0.02)
 
 
-def test_friction_is_right_where_masses_and_constants_are_wrong(logs) -> None:
+def test_friction_is_right_despite_wrong_masses_and_torque_constants(logs) -> None:
     constants = 1.0 + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, 6)
     result = fit(altered(logs[WRONG], constants))
     assert result.calibration.model.inertia is not None
@@ -49,7 +49,7 @@ def test_friction_is_right_where_masses_and_constants_are_wrong(logs) -> None:
 
 
 @pytest.mark.parametrize("effect", ["friction waves twice a turn", "directions differ", "torque ripple"])
-def test_what_friction_and_gears_do_is_not_blamed_on_masses(logs, effect: str) -> None:
+def test_effects_of_friction_and_gears_are_not_taken_for_wrong_masses(logs, effect: str) -> None:
     run, model = logs[RIGHT], RIGHT.model
     q, dq = run.signals["q"], np.gradient(run.signals["q"], run.t, axis=0)
     more = {"friction waves twice a turn": 0.05 * RIGHT.coulomb * np.sign(dq) * np.sin(2.0 * q),
@@ -58,7 +58,7 @@ def test_what_friction_and_gears_do_is_not_blamed_on_masses(logs, effect: str) -
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
-def test_a_joint_whose_torque_was_not_recorded_takes_no_part(logs, value: float) -> None:
+def test_joint_without_recorded_torque_is_left_out(logs, value: float) -> None:
     tau = logs[WRONG].signals["tau"].copy()
     tau[:, 2] = value
     result = fit(replace(logs[WRONG], signals={**logs[WRONG].signals, "tau": tau}))
@@ -67,14 +67,14 @@ def test_a_joint_whose_torque_was_not_recorded_takes_no_part(logs, value: float)
         assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
 
 
-def test_a_joint_with_the_wrong_sign_takes_no_part(logs) -> None:
+def test_joint_with_wrong_torque_sign_is_left_out(logs) -> None:
     result = fit(altered(logs[WRONG], np.array([1.0, 1.0, 1.0, 1.0, -1.0, 1.0])))
     assert "j5" not in result.calibration.joints
     for name, coulomb in (("j2", WRONG.coulomb[1]), ("j3", WRONG.coulomb[2]), ("j4", WRONG.coulomb[3])):
         assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
 
 
-def test_no_tool_is_named_where_all_links_are_heavier(logs) -> None:
+def test_no_tool_is_reported_if_all_links_are_heavier(logs) -> None:
     from stribeck.ident.model.dynamics import inverse_dynamics
 
     model = RIGHT.model
@@ -84,8 +84,8 @@ def test_no_tool_is_named_where_all_links_are_heavier(logs) -> None:
     assert "A tool" not in said
 
 
-def test_a_tool_that_nobody_stated_is_named(logs) -> None:
-    """2 kg at the last link of an arm whose model is right otherwise."""
+def test_unstated_tool_is_reported(logs) -> None:
+    """The arm carries 2 kg at its last link; the rest of the model is right."""
     from stribeck.ident.model.dynamics import inverse_dynamics
 
     model = RIGHT.model

@@ -1,4 +1,4 @@
-"""Joints without a drive that rub, and links of a closed chain: the planar 3-PRR, moved by P2's own equations."""
+"""Friction of passive joints, and links of a closed chain: the planar 3-PRR, moved by P2's own equations."""
 
 from dataclasses import replace
 from functools import cache
@@ -35,7 +35,7 @@ def identified(part: float = 0.0, pin: float = 0.0, seed: int = 1, inertia: str 
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_torques_of_a_chain_are_linear_in_all_its_links(name: str) -> None:
+def test_torques_of_a_closed_chain_are_linear_in_inertial_parameters(name: str) -> None:
     far, rank = MACHINES[name]
     m, rng = load_mechanism(load_arm(name)), np.random.default_rng(1)
     q, dq, ddq = (rng.uniform(-size, size, (20, m.n)) for size in (far, 1.0, 3.0))
@@ -46,8 +46,8 @@ def test_torques_of_a_chain_are_linear_in_all_its_links(name: str) -> None:
     assert len(base_parameters(m).names) == rank
 
 
-def test_pins_that_rub_are_those_of_p2() -> None:
-    """Torques and normal forces, by equations of its own."""
+def test_pin_friction_equals_the_equations_of_p2() -> None:
+    """Compares torques and normal forces with the independent equations of P2."""
     m, truth = load_mechanism(load_arm("planar-3-prr")), ThreePRR()
     t = np.linspace(0.05, 1.95, 40)
     w, size = np.pi * np.array([1.0, 2.0, 1.0]), np.array([0.05, 0.02, 0.10])
@@ -64,7 +64,7 @@ def test_pins_that_rub_are_those_of_p2() -> None:
     assert np.abs(joint_loads(m, x - home, dx, ddx).normal - np.abs(with_load - force)).max() > 1.0
 
 
-def test_sliders_and_pins_are_told_apart() -> None:
+def test_friction_of_sliders_and_pins_is_separated() -> None:
     found = identified(pin=0.002)
     pins = found.calibration.model.passive.classes["pins"].parameters
     assert pins["coulomb_coefficient"].verdict == "identified"
@@ -76,7 +76,7 @@ def test_sliders_and_pins_are_told_apart() -> None:
         assert parameters["viscous"].value == pytest.approx(15.0, rel=0.02)
 
 
-def test_masses_that_are_wrong_by_30_percent_are_found_with_the_friction() -> None:
+def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> None:
     case = WrongMachine(1, rate=250.0)
     found = identified(0.3, inertia="fit")
     assert found.calibration.model.inertia is not None
@@ -89,8 +89,8 @@ def test_masses_that_are_wrong_by_30_percent_are_found_with_the_friction() -> No
     assert max(errors["slider1"], errors["slider2"]) < 0.5 * max(trusting["slider1"], trusting["slider2"])
 
 
-def test_the_calibration_keeps_them(tmp_path: Path) -> None:
-    """Feed-forward and validation know the pins after the file was read again."""
+def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
+    """Feed-forward and validation include the friction of pins after the file is read again."""
     found, case = identified(pin=0.002), WrongMachine(1, 0.0, 0.002)
     (tmp_path / "planar-3-prr.mechanism.toml").write_bytes(case.arm.model.read_bytes())
     found.calibration.save(tmp_path / "calibration.toml")
@@ -108,10 +108,10 @@ def test_the_calibration_keeps_them(tmp_path: Path) -> None:
 
 
 class TestNoise:
-    """Of positions, in what explains the torques."""
+    """Position noise in the regression columns."""
 
-    def test_least_squares_is_compensated(self) -> None:
-        """A slope that is half noise, beside a torque of the model that has the same noise."""
+    def test_bias_by_noise_in_a_column_is_removed(self) -> None:
+        """One column is half noise, and the torque of the model has the same noise."""
         rng, size = np.random.default_rng(0), 4000
         motion, noise = rng.normal(size=(2, size))
         slope, off = np.column_stack((motion + noise, rng.normal(size=size))), -3.0 * noise
@@ -122,7 +122,7 @@ class TestNoise:
         assert np.linalg.solve(matrix, moment)[0] < 1.0
         np.testing.assert_allclose(found, [2.0, 0.0], atol=0.15)
 
-    def test_what_is_noise_alone_tells_nothing(self) -> None:
+    def test_column_of_noise_alone_carries_no_information(self) -> None:
         noise = np.random.default_rng(0).normal(size=(500, 1))
         matrix, moment = compensated(noise.T @ noise, noise.T @ noise, noise[:, 0] @ noise)
         assert abs(matrix[0, 0]) < 1e-9
@@ -144,8 +144,8 @@ def test_impossible_classes_are_refused_by_name() -> None:
         load_mechanism(replace(load_arm("lab6"), passive={"a": PassiveTable(("j1",))}))
 
 
-def test_stated_friction_of_spherical_joints_is_felt() -> None:
-    """P4's legs: hips with a friction arm make the drives work against it."""
+def test_stated_friction_of_spherical_joints_opposes_the_motion() -> None:
+    """P4's legs: drives must work against hips with a friction arm."""
     hips = tuple(f"hip{k}" for k in range(1, 7))
     plain, rubbing = load_mechanism(load_arm("gough-stewart")), classes(hips=PassiveTable(hips, friction={"friction_arm": 0.01}))
     q, dq = np.full((1, 6), 0.02), np.array([[0.1, -0.1, 0.05, 0.0, 0.1, -0.05]])
@@ -154,8 +154,8 @@ def test_stated_friction_of_spherical_joints_is_felt() -> None:
     np.testing.assert_allclose(inverse_dynamics(rubbing, q), inverse_dynamics(plain, q), atol=1e-9)
 
 
-def test_joints_that_stand_still_push_either_way() -> None:
-    """All sliders going equal ways, the platform goes along and no pin turns."""
+def test_relative_rate_of_pins_that_do_not_turn_is_zero() -> None:
+    """If all sliders move equally, the platform moves with them and no pin turns."""
     m = load_mechanism(WrongMachine(0, pin=0.002).arm)
     dq = np.array([[0.1, 0.1, 0.1], [0.1, -0.1, 0.1]])
     still, turning = np.abs(m.chain.rubbing_rates(m, np.zeros((2, 3)), dq))
@@ -163,8 +163,8 @@ def test_joints_that_stand_still_push_either_way() -> None:
     assert turning.min() > 0.1
 
 
-def test_a_link_never_becomes_impossible() -> None:
-    """Sliders are points: what is taken from their inertia leaves none."""
+def test_changed_link_has_no_negative_inertia() -> None:
+    """Sliders are points without inertia, so a decrease must leave zero."""
     m = load_mechanism(load_arm("planar-3-prr"))
     slider = m.link_tree.names.index("slider1")
     change = np.zeros(10 * m.link_tree.n)
@@ -174,8 +174,8 @@ def test_a_link_never_becomes_impossible() -> None:
     assert tree.mass[slider] == 2.0
 
 
-def test_what_is_simulated_has_the_pins() -> None:
-    """As the arm file states them, or as the calibration found them."""
+def test_simulation_includes_stated_and_identified_pin_friction() -> None:
+    """Friction comes from the arm file or from the calibration."""
     arm = load_arm("planar-3-prr")
     stated = PassiveTable(("link1", "link2", "link3"), friction={"coulomb_coefficient": 0.002})
     m = load_mechanism(replace(arm, passive={"pins": stated}))

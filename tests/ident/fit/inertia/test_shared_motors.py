@@ -1,4 +1,4 @@
-"""Friction of motors that move several joints, told from that of their joints; Pinocchio moves the arm."""
+"""Friction of motors that move several joints, separated from friction of these joints; Pinocchio moves the arm."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def coupled(run: Run, pairs=WRIST) -> Run:
 
 @pytest.fixture(scope="module")
 def log() -> Run:
-    """General motion of lab6 whose motor 6 is carried by axis 5."""
+    """General motion of lab6 with motor 6 mounted behind axis 5."""
     pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
     run = RIGHT.recorded(25.0)
     dq = np.gradient(run.signals["q"], run.t, axis=0)
@@ -48,7 +48,7 @@ def found(log: Run) -> Identification:
     return identify([coupled(log)], Options(motion="model", law="coulomb-viscous", load="torque", inertia="trust"))
 
 
-def test_general_motion_tells_a_motor_from_its_joints(found: Identification) -> None:
+def test_general_motion_separates_motor_and_joint_friction(found: Identification) -> None:
     motor = found.calibration.motors.motors["j6"]
     for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS), ("inertia", INERTIA)):
         one = motor.parameters[name]
@@ -60,7 +60,7 @@ def test_general_motion_tells_a_motor_from_its_joints(found: Identification) -> 
         assert own.low <= coulomb <= own.high
 
 
-def test_motors_are_held_against_instruments(log: Run) -> None:
+def test_motor_friction_is_tested_by_instruments(log: Run) -> None:
     run = coupled(replace(log, signals={**log.signals, "q_cmd": RIGHT.motion(RIGHT.seed, 25.0)[1]}))
     mechanism = load_mechanism(run.arm)
     fit, _ = fit_inertia(filtered([run], [mechanism]), mechanism, mechanism.names, False, "coulomb-viscous", "torque")
@@ -70,7 +70,7 @@ def test_motors_are_held_against_instruments(log: Run) -> None:
         assert fit.loop.contrasts[f"motor of j6: {name}"].instruments == pytest.approx(value, rel=0.1)
 
 
-def test_a_torque_scale_of_one_joint_is_in_the_motors_interval(log: Run) -> None:
+def test_wrong_torque_scale_of_a_joint_widens_the_motors_interval(log: Run) -> None:
     tau = log.signals["tau"].copy()
     tau[:, 4] *= 0.85
     run = coupled(replace(log, signals={**log.signals, "tau": tau}))
@@ -79,15 +79,15 @@ def test_a_torque_scale_of_one_joint_is_in_the_motors_interval(log: Run) -> None
     for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS)):
         assert motor[name].low <= value <= motor[name].high
         assert motor[name].verdict == "weak"
-        assert "that of j5 is 0.8" in motor[name].note
+        assert "(j5: 0.8" in motor[name].note
 
 
-def test_without_the_transmission_the_wrist_fits_badly(log: Run, found: Identification) -> None:
+def test_without_transmission_the_wrist_has_large_residuals(log: Run, found: Identification) -> None:
     plain = identify([log], Options(motion="model", law="coulomb-viscous", load="torque", inertia="trust")).calibration
     assert all(plain.joints[name].held_out_rmse > 3.0 * found.calibration.joints[name].held_out_rmse for name in ("j5", "j6"))
 
 
-def test_a_motor_of_three_joints_is_reported_as_a_sum(log: Run) -> None:
+def test_friction_of_a_motor_of_three_joints_is_not_separated(log: Run) -> None:
     run = coupled(log, {"j6": {"j5": 1.0, "j4": 0.5}})
     made = identify([run], Options(motion="model", law="coulomb-viscous", inertia="trust"))
     assert not made.calibration.motors.motors
@@ -96,7 +96,7 @@ def test_a_motor_of_three_joints_is_reported_as_a_sum(log: Run) -> None:
     assert "the motor of j6 moves j4 and j5 and j6" in text
 
 
-def test_the_calibration_file_keeps_it(found: Identification, tmp_path) -> None:
+def test_calibration_file_keeps_motor_friction(found: Identification, tmp_path) -> None:
     made = replace(found.calibration, folder=RIGHT.path.parent)
     made.save(tmp_path / "calibration.toml")
     read = replace(Calibration.load(tmp_path / "calibration.toml"), folder=RIGHT.path.parent)
@@ -111,7 +111,7 @@ def test_the_calibration_file_keeps_it(found: Identification, tmp_path) -> None:
 
 
 def odd_parts(signs: float, scatter: float = 0.005) -> OddParts:
-    """Round trips of both joints at 20 speeds, the second at half the first's; `signs`: part of them that go opposite ways."""
+    """Round trips at 20 speeds, the second joint at half speed; `signs`: share of trips in opposite directions."""
     rng, speeds = np.random.default_rng(1), np.geomspace(0.01, 1.5, 20)
     truth = {"j5": {"coulomb": 1.6, "static": 2.4, "w_s": 0.08, "viscous": 1.7},
              "j6": {"coulomb": 1.1, "static": 1.7, "w_s": 0.09, "viscous": 1.2},
@@ -135,7 +135,7 @@ def odd_parts(signs: float, scatter: float = 0.005) -> OddParts:
     return OddParts.of(pd.DataFrame(rows), np.zeros((len(rows), mechanism.n)), np.array(rates), mechanism)
 
 
-def test_round_trips_tell_a_motor_with_a_stribeck_effect_from_its_joints() -> None:
+def test_round_trips_separate_a_stribeck_motor_from_its_joints() -> None:
     fit = fit_motor_friction(odd_parts(0.5))
     assert fit is not None
     motor = fit.motors.motors["j6"]
@@ -146,13 +146,13 @@ def test_round_trips_tell_a_motor_with_a_stribeck_effect_from_its_joints() -> No
     assert motor.parameters["inertia"].value is None
 
 
-def test_joints_that_always_go_the_same_way_do_not_tell_it() -> None:
+def test_joints_that_move_in_step_do_not_separate_motor_friction() -> None:
     assert fit_motor_friction(odd_parts(0.0)) is None
 
 
 @pytest.mark.skipif(not (LOGS / "tx40").is_dir(), reason="the measured TX40 log is no part of the project and missing beside it")
-def test_the_wrist_of_a_real_arm_is_as_published() -> None:
-    """TX40 (see its README); the published viscous friction of joint 5 holds the motor's."""
+def test_wrist_of_a_real_arm_agrees_with_published_values() -> None:
+    """TX40 (see its README); the published viscous friction of joint 5 includes the motor's friction."""
     made = identify([tx40_run()], Options(motion="model", law="coulomb-viscous", inertia="trust")).calibration
     motor = made.motors.motors["joint_6"].parameters
     for name, published in TX40_MOTOR.items():
@@ -165,8 +165,8 @@ def test_the_wrist_of_a_real_arm_is_as_published() -> None:
     assert made.joints["joint_6"].held_out_rmse < 0.65
 
 
-def test_a_law_of_which_friction_shows_nothing_is_given_up() -> None:
-    """Else what it knows nothing of counts as known: a differential tells viscous friction in sums only."""
+def test_law_without_visible_effect_is_replaced_by_the_simplest() -> None:
+    """Otherwise unknown parameters count as known: a differential determines viscous friction only in sums."""
     coupled_ = Transmission.of_pairs(("a", "b"), {"b": {"a": 1.0}})
     bent, flat, rising = (CoupledMotor(1, law_named(law), dict.fromkeys(law_named(law).parameters(False), 0.5), (1.0, 1.0, 1.0))
                           for law in ("power", "power", "stribeck"))

@@ -216,13 +216,13 @@ class TestInertia:
         """Body 1 turns about its own axis only; the paper nevertheless prints its J22 and J33."""
         first, *others = self.recovered(cylinders, MOVING, unknown=unknown)
         assert first.unobservable == missing
-        assert str(first) == f"link 1: {', '.join(missing)} unobservable: it turned only about (0, 0, 1)"
+        assert str(first) == f"link 1: {', '.join(missing)} unobservable: the link turned only about (0, 0, 1)"
         assert np.isnan(first.inertia[[0, 1], [0, 1]]).all()
         assert first.mass == pytest.approx(MASSES[0], abs=1e-10)
         assert first.inertia[2, 2] == pytest.approx(800.3251, abs=1e-9)
         for link, com, inertia in zip(others, cylinders.com[1:], cylinders.inertia[1:], strict=True):
             assert link.unobservable == ()
-            assert "everything found" in str(link)
+            assert "all parameters identified" in str(link)
             np.testing.assert_allclose(link.com, com, rtol=0, atol=1e-12)
             np.testing.assert_allclose(link.inertia, inertia, rtol=0, atol=1e-9)
 
@@ -230,14 +230,14 @@ class TestInertia:
         for link, mass in zip(self.recovered(cylinders, ("static",)), MASSES, strict=True):
             assert link.mass == pytest.approx(mass, abs=1e-11)
             assert link.unobservable == ("Jxx", "Jyy", "Jzz")
-            assert link.reason == "it did not turn"
+            assert link.reason == "the link did not turn"
 
     def test_the_mass_of_a_freely_falling_link_is_unobservable(self) -> None:
         m = replace(tree(0, n=1), prismatic=np.array([True]), axis=np.array([[0.0, 0.0, 1.0]]), gravity=np.array([0, 0, -10.0]))
         nothing = np.zeros((2, 1, 3))
         link, = recover_inertia(m, [[0.0], [0.1]], [[0.0], [-1.0]], [[-10.0], [-10.0]], nothing, nothing)
         assert link.unobservable == ("mass", "Jxx", "Jyy", "Jzz")
-        assert "fell freely" in link.reason
+        assert "the link fell freely" in link.reason
 
     @pytest.mark.parametrize("unknown", ["full", "all"])
     @pytest.mark.parametrize("seed", SEEDS)
@@ -260,7 +260,7 @@ class TestInertia:
                 np.testing.assert_allclose(link.inertia, m.inertia[i], rtol=0, atol=1e-12)
             else:
                 assert {"Jxx", "Jyy", "Jzz"} <= set(link.unobservable)
-                assert link.reason.startswith("it turned only about" if axes else "it did not turn")
+                assert link.reason.startswith("the link turned only about" if axes else "the link did not turn")
 
     def test_small_motion_is_observable_only_above_the_resolution(self, cylinders: Mechanism) -> None:
         """Joint 2 moves with 1e-4 of joint 1's speed: measured noise would hide the effect of link 2's inertia."""
@@ -290,7 +290,7 @@ class TestInertia:
         w = joint_wrenches(cylinders, q, dq, ddq)
         link = recover_inertia(unknowing(cylinders), q, dq, ddq, w.force, w.moment)[1]
         assert link.unobservable == ("Jxx", "Jyy")
-        assert link.reason == "this motion does not tell them apart"
+        assert link.reason == "this motion cannot separate these parameters"
         assert link.inertia[2, 2] == pytest.approx(123.5733, abs=1e-9)
 
     def test_noise_shows_in_the_residual(self, cylinders: Mechanism) -> None:
