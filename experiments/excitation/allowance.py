@@ -126,7 +126,9 @@ class Allowance:
     def _reach(self) -> Reach | None:
         """Reach of a closed chain; None for other arms."""
         arm, mechanism = self.design.arm, self.design.mechanism
-        return None if mechanism.chain is None else Reach(mechanism.chain, arm.home(mechanism), arm.workspace.singular_margin)
+        if mechanism.chain is None:
+            return None
+        return Reach(mechanism.chain, arm.home(mechanism), arm.workspace.singular_margin, np.abs(self.design.room).max(axis=0))
 
     def in_reach(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
         """Return the motion with unreachable postures of a closed chain drawn back, and a mask of reachable ones, shape (N,)."""

@@ -13,6 +13,7 @@ from stribeck.ident.model.mechanism import Chain
 _MORE = 0.02            # additional margin of the design
 _BACK = 0.9             # of the reachable part of the way from q = 0: unreachable postures are drawn back to it
 _LEAST = 1e-3           # least reachable part of the way
+_FAR = 10.0             # times the position limits; the way to a farther posture is followed only up to there
 _STEP = 1e-6            # rad or m; step of finite differences
 
 
@@ -28,11 +29,14 @@ class Reach:
         Home posture, which has margin 1.
     least : float
         Least allowed margin to singular postures.
+    limits : ndarray, shape (n,)
+        Largest distance of the position limits from q = 0 [rad or m].
     """
 
     chain: Chain
     home: Array
     least: float
+    limits: Array
 
     @cached_property
     def _best(self) -> float:
@@ -43,8 +47,9 @@ class Reach:
 
         For unreachable postures, the margin decreases further, below zero, with the missing part of the way.
         """
-        part, condition = self.chain.farthest(q)
-        part = np.maximum(part, _LEAST)
+        near = 1.0 / np.maximum(1.0, np.max(np.abs(q) / self.limits, axis=1) / _FAR)
+        part, condition = self.chain.farthest(q * near[:, None])
+        part = np.maximum(part * near, _LEAST)
         return self._best / condition + 1.0 - 1.0 / part, part
 
     def drawn_back(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
