@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3       # exit codes
 
-_SHORT = 24             # characters of values that the help shows in place of a name
+_SHORT = 16             # characters of values that the help shows in place of a name
 
 
 def out_option(help: str) -> Any:
@@ -45,7 +45,7 @@ def choice(*values: str, help: str) -> Any:
     return typer.Option(metavar=shown if len(shown) <= _SHORT else "NAME", autocompletion=lambda: list(values), help=help)
 
 
-ArmArgument = Annotated[str, typer.Argument(metavar="[ARM]", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
+ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
 OutOption = Annotated[Path | None, out_option("New folder for the results. Default: named after the arm.")]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed for the order of speeds and for simulated noise.")]
 JointsOption = Annotated[str | None, typer.Option(metavar="NAMES", help="Joints to move, separated by commas. Default: all.")]

@@ -76,7 +76,8 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
                    else attributes_set(text, dynamics, values))
 
     stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
-    losses = (*coulomb_viscous_losses(calibration, "URDF"), *motor_losses(calibration, "URDF"),
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_uncalibrated("URDF", calibration),
+              *motor_losses(calibration, "URDF"),
               *passive_losses(calibration, "URDF", rubbing), *_kept("URDF", rubbing, stated),
               *_masses("URDF", calibration, into is None))
     return Export(spliced(text, list(changes())), ".urdf", losses)
@@ -90,7 +91,8 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     Parameters and errors as for `to_urdf`.
     """
     path = into or _model(calibration)
-    losses = (*coulomb_viscous_losses(calibration, "MJCF"), *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
+    losses = (*coulomb_viscous_losses(calibration, "MJCF"), *_uncalibrated("MJCF", calibration),
+              *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
     if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
@@ -122,7 +124,7 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
 
     Parameters and errors as for `to_urdf`.
     """
-    losses = (*coulomb_viscous_losses(calibration, "SDF"), *motor_losses(calibration, "SDF"))
+    losses = (*coulomb_viscous_losses(calibration, "SDF"), *_uncalibrated("SDF", calibration), *motor_losses(calibration, "SDF"))
     if into is None:
         _model(calibration)
         if (arm := bare_arm(calibration)).chain is not None:
@@ -284,6 +286,12 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
             raise InputError(f"{where}: {unknown_name('joint', name, found)}; the calibration has it (files that this one "
                              "includes are not searched)")
     return found
+
+
+def _uncalibrated(target: str, calibration: Calibration) -> tuple[str, ...]:
+    """Return the loss of joints that the calibration lacks."""
+    missing = [name for name in calibration.names if name not in calibration.joints]
+    return (f"{', '.join(missing)}: not calibrated, so {target} has no friction of this calibration for them",) if missing else ()
 
 
 def _kept(target: str, written: Collection[str], stated: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:

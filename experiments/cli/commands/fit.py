@@ -118,7 +118,7 @@ def import_(
             metavar="LOG", help="CSV, JSON, MAT, HDF5, NPZ, torch, Parquet or MCAP file, ROS bag, LeRobot dataset.")],
         arm: Annotated[str, typer.Option(metavar="ARM", help="Arm on which the log was recorded.")],
         column: Annotated[list[str] | None, typer.Option(
-            metavar="MAP", help="Column as signal.joint=column[unit], for example q.j1=pos[deg]; repeatable. Columns that are "
+            metavar="MAP", help="Column as signal.joint = column[unit], for example q.j1=pos[deg]; repeatable. Columns that are "
             "not named are guessed and shown.")] = None,
         column_map: Annotated[Path | None, typer.Option("--map", metavar="FILE", help="TOML file with the columns.")] = None,
         torque_signal: Annotated[str | None, choice(

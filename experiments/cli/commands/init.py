@@ -30,7 +30,7 @@ def init(
             metavar="NAME", help="Name of the arm, used in the names of result folders. Default: name of the arm file in --out, "
             "else of the model.")] = None,
         as_json: JsonOption = False) -> None:
-    """Write an arm file for a URDF or MJCF, with TODOs for the values you must supply."""
+    """Write an arm file for a URDF or MJCF, with the values marked that you must supply."""
     import re
 
     from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from stribeck.experiments.report.words import gravity_groups, plus_minus
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.fit.choice.selection import ALIKE
 from stribeck.ident.identify import Identification
 
 _LINES = 3              # for each joint
@@ -31,7 +32,7 @@ def _of_joint(result: Identification, calibration: Calibration, name: str) -> It
         return
     reasons: dict[str, list[str]] = {}
     for parameter, entry in calibration.joints[name].parameters.items():
-        if entry.note and entry.verdict != "identified":
+        if entry.note and (entry.verdict != "identified" or ALIKE in entry.note):
             reasons.setdefault(entry.note, []).append(parameter)
     for reason, parameters in reasons.items():
         yield f"{name}: {' and '.join(parameters)}: {reason}"

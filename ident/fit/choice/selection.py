@@ -31,6 +31,7 @@ from stribeck.ident.laws.law_table import law_named, laws_on_offer, quantity_nam
 from stribeck.ident.laws.parameter import verdict
 
 RIVAL = 2.0             # standard errors by which a load, an unknown tool or a difference between directions must win
+ALIKE = "load fits equally well"         # in the note of Coulomb friction that another load would make another number
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # order of preference in an exact tie
 NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # no waves: friction is the same in all positions
 _SLOW = 2               # laws with so many nonlinear parameters compete only on the winning side
@@ -248,7 +249,7 @@ def _noting_other_loads(fit: FitResult, load: str, alike: Mapping[str, float]) -
     coulomb = fit.parameters["coulomb"]
     if load in ("none", "components") or coulomb.note or coulomb.low is None or coulomb.high is None:
         return fit
-    apart = [f"the {other} load fits equally well, with coulomb = {value:.4g}" for other, value in alike.items()
+    apart = [f"the {other} {ALIKE}, with coulomb = {value:.4g}" for other, value in alike.items()
              if not coulomb.low <= value <= coulomb.high]
     if not apart:
         return fit

@@ -183,7 +183,7 @@ def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float)
                         "gravity"),)
     return (Finding(name, "offset", f"{figure}: Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater "
                     f"{'forward' if offset.value > 0.0 else 'backward'}, or the zero of the torque signal or the model's gravity "
-                    f"is wrong. export --offset adds the offset to the friction{_beside_scaled(gravity.get('scale'))}"),)
+                    f"is wrong. export --to c --offset adds the offset to the friction{_beside_scaled(gravity.get('scale'))}"),)
 
 
 def _beside_scaled(scale: Parameter | None) -> str:

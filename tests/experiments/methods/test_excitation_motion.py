@@ -213,7 +213,7 @@ class TestClosedChains:
 
     def test_slopes_of_the_margins_cost_are_those_of_differences_in_reach_and_beyond(self, machine):
         mechanism = load_mechanism(machine)
-        reach = Reach(mechanism.chain, machine.home(mechanism), machine.workspace.singular_margin)
+        reach = Reach(mechanism.chain, machine.home(mechanism), machine.workspace.singular_margin, np.full(mechanism.n, 0.3))
         beyond = np.array([-0.07, -0.0066, -0.037])
         near = beyond * np.linspace(0.05, 0.4, 60)[:, None]
         q = np.array([[0.2, 0.2, 0.2], near[np.argmin(np.abs(reach.margins(near)[0] - 0.4))], beyond])

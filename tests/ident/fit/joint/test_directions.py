@@ -87,5 +87,5 @@ def test_an_offset_names_the_scale_with_which_it_was_fitted(scale: float, said: 
                "scale": Parameter(scale, 0.01, scale - 0.005, scale + 0.005, "1", "identified")}
     (found,) = offset_finding("elbow", gravity, 4.0)
     assert found.text == ("elbow: torque offset of 0.8 ± 0.2 N·m: Coulomb friction is 1.6 N·m greater forward, or the zero of "
-                          "the torque signal or the model's gravity is wrong. export --offset adds the offset to the friction"
-                          f"{said}")
+                          "the torque signal or the model's gravity is wrong. export --to c --offset adds the offset to "
+                          f"the friction{said}")
