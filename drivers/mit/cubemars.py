@@ -55,9 +55,9 @@ class CubemarsAxis(PolledAxis):
                              f"as much; at most {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, "
                              "are allowed. Lower kp or velocity, or raise driver.rate")
         if drive.kp and drive.kd > drive.kp * keys.watchdog:
-            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: if the computer falls silent, the joint runs on for "
-                             f"up to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, but plans leave room for "
-                             f"driver.watchdog = {keys.watchdog:g} s only. Lower kd, or raise kp or watchdog")
+            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: if the computer stops sending, the joint keeps its "
+                             f"speed for up to kd / kp = {drive.kd / drive.kp:.2g} s, but plans allow for only "
+                             f"driver.watchdog = {keys.watchdog:g} s. Lower kd, or raise kp or watchdog")
         slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp has no velocity steps
         self.steps = Steps(slow, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)
         self.gravity = 0.0                  # gravity torque of the joint at its present posture

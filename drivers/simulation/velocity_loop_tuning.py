@@ -84,7 +84,7 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
         stored = model.jnt_stiffness[axes.springs] * modes[axes.springs, fastest] ** 2
         name, knob, value = physics.spring_key(int(np.argmax(stored)))
         raise InputError(f"{path}: {knob} = {value:g}: {name} would vibrate at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
-                         f"the physics at {_FINEST_RATE:g} Hz follow values up to about "
+                         f"the simulation computes at most {_FINEST_RATE:g} steps per second, which allow values up to about "
                          f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments vibrate more slowly; without "
                          "this key the part is rigid")
     return Tuning(kp, max(float(rates[fastest]), float(loop.max())))

@@ -102,10 +102,10 @@ def _with_calibrated(whole: Mechanism, calibration: Calibration) -> Mechanism:
     friction, bearings = dict(whole.friction), list(whole.bearings)
     for name, joint in calibration.joints.items():
         if name not in whole.names:
-            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration has it")
+            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration names this joint")
         if joint.components or joint.directional != "none":
-            raise InputError(f"joint {name}: friction by components of the load, or that differs between the directions, is not "
-                             "simulated; fit it with a single load and --directional none")
+            raise InputError(f"joint {name}: the simulation has no friction that depends on load components or on direction; "
+                             "fit the joint with a single load and --directional none")
         j = whole.names.index(name)
         friction[j], bearings[j] = JointFriction(joint.law, joint.load, joint.values), joint.bearing or bearings[j]
     return replace(whole, friction=friction, bearings=tuple(bearings))

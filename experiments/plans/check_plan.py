@@ -18,7 +18,7 @@ from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, TO_START, VALIDAT
 from stribeck.ident.model.mechanism import Mechanism
 
 KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # kinds by purpose; others: strokes, sweeps
-_THERE = 0.02           # rad or m from the start of a plan within which a joint counts as at the start
+_THERE = 0.02           # rad or m; a joint closer than this to the start of a plan counts as at the start
 _SWAY = 1e-3            # rad or m that a joint at rest may deviate
 
 

@@ -143,7 +143,7 @@ def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
 
 
 def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse segments that take too long, such as a speed or rate with too many zeros."""
+    """Refuse a segment that takes too long, for example because its speed or rate was typed with too many zeros."""
     time = (motion_profile(start, segment, bounds.names, bounds.limits).duration
             + ramp_time(segment, bounds.names, bounds.limits))
     if time > _LONGEST:

@@ -141,8 +141,8 @@ def check_separable(plan: Plan) -> None:
         if told.load == "none" and lost:
             said = " and ".join(f"{name} (within {100.0 * width:.0f} %)" for name, width in lost.items())
             raise PlanError(f"{told.round_trips} round trips of {told.joint} cannot separate its parameters: {said}, at most "
-                            f"{100.0 * WEAK:.0f} % is allowed; a wider range of speeds can (joints.{told.joint}.velocity and "
-                            "position), or more round trips (--target, --budget)")
+                            f"{100.0 * WEAK:.0f} % is allowed; widen the range of speeds (joints.{told.joint}.velocity and "
+                            "position), or add round trips (--target, --budget)")
 
 
 def load_spread(plan: Plan, mechanism: Mechanism) -> dict[str, dict[str, tuple[float, float]]]:

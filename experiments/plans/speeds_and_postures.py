@@ -146,10 +146,10 @@ class Design:
         limits = arm.limits(mechanism)
         missing = limits.missing(mechanism.names)
         if missing:
-            others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
+            others = f"; also missing: {', '.join(missing[1:])}" if missing[1:] else ""
             begin = (f". {command('init', arm.path)} writes an arm file to fill in" if arm.path.suffix != ".toml" else
                      "; [joints.default] sets a key for all joints" if mechanism.n > 1 and missing[1:] else "")
-            raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
+            raise PlanError(f"{arm.path}: {missing[0]} is missing; no joint moves without this limit{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
             if not low <= value <= high:
                 raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "

@@ -24,7 +24,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import FIT, REPLIES
 from stribeck.ident.model.mechanism import Mechanism
 
-_STOOD = 0.02           # rad or m that joints may move before they are powered: less than the clearance of a path
+_STOOD = 0.02           # rad or m that a joint may move before power-up; less than the clearance of a path from obstacles
 _FIRST_WAY = 0.1        # part of velocity and acceleration limits used for the first motion of real hardware
 
 

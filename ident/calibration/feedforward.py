@@ -63,7 +63,8 @@ class Feedforward:
                              "file")
         for name in calibration.joints:
             if name not in mechanism.names:
-                raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
+                raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the "
+                             "calibration names this joint")
         self.names = mechanism.names
         self._name, self._shape = mechanism.name, (mechanism.n,)
         self._state = np.zeros((3, mechanism.n))

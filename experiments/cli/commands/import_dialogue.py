@@ -128,8 +128,8 @@ def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
     there = all(name in table.names for name in commanded)
     instead = (f"import the commanded torques with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
                "commanded" if there else "import motor currents or commanded torques instead")
-    raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not see the gear's "
-                     f"friction; {instead}. If it is another torque, state its kind: --torque-signal \"motor current\"")
+    raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not measure the "
+                     f"gear's friction; {instead}. If it is another torque, state its kind: --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:

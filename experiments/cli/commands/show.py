@@ -19,7 +19,7 @@ def export(
         offset: Annotated[bool, flag(
             "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
         as_json: JsonOption = False) -> None:
-    """Export a calibration or a run for other software; lists what the format cannot express."""
+    """Export a calibration or a run for other software, and list what the format cannot express."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.run import RECORD
 

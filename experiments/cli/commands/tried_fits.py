@@ -15,7 +15,7 @@ _NEEDED = ("a log for a fit moves the joint forward and backward at four speeds 
 
 
 def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], options: "Options") -> "FitError":
-    """Return the refusal with a command that works on these runs; if none works, with what a recording needs.
+    """Return the refusal, extended by a command that works on these runs or, if none does, by what a recording needs.
 
     Parameters
     ----------

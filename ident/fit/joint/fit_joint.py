@@ -155,9 +155,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit = uncertain(fit, gravity["scale"])
     findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
     findings += place_finding(name, fit, float(np.median(odd)), place)
-    findings += [Finding(name, "torque basis", f"{name}: friction stays in the drive's torque, without gravity correction: "
-                         f"the torque scale against gravity is {gravity['scale'].verdict}; add postures in which gravity "
-                         "varies more")] if options.torque_basis != "drive" and scale is None else []
+    findings += [Finding(name, "torque basis", f"{name}: the torque is not corrected by gravity, because its scale against "
+                         f"gravity is {gravity['scale'].verdict}; add postures in which gravity varies more")
+                 ] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
         findings.append(Finding(name, "correlation", f"{name}: friction drifted slowly: the friction levels of successive round "
                                 f"trips have an autocorrelation of {fit.serial:.2f}; the intervals are widened for it. Measure "

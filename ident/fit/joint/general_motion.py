@@ -195,7 +195,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > ONE_WAY
     if not rows.any():
-        raise FitError(f"{motion.joint} only twitches: it always reverses within the length of the filter; record longer "
+        raise FitError(f"{motion.joint} reverses too soon: it always reverses within the length of the filter; record longer "
                        "strokes")
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots

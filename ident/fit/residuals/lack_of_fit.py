@@ -23,7 +23,7 @@ from stribeck.ident.fit.residuals.white_residuals import Residuals
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each round trip has a single value
 _FEW = 4                # least number of values of a variable, and of degrees of freedom, for a test
 _FIRST = "speed"        # the test with half of the significance level
-_OPEN = 0.1             # p value up to which further laws or waves, at which residuals hint, compete
+_OPEN = 0.1             # p value up to which residuals suggest further laws or waves, which then compete
 _LOADS = 4              # number of load ranges; round trips of one speed and range count as replicates
 
 

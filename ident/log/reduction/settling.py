@@ -132,7 +132,8 @@ def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.n
     """Standard deviation of positions along the stroke of each bin, including the effect of time jitter, shape (S, n).
 
     Samples are compared with the line between their neighbours, which reveals noise and jitter, and with the line between samples
-    one taper away, which reveals the noise of filtered positions. Interpolated samples are on the line and do not count. The
+    one taper away, which reveals the noise of filtered positions. Interpolated samples lie on these lines by construction
+    and are left out. The
     ends of a stroke, where speeds change, are ignored. The result is at least half an encoder step, because all corners of a
     window may be rounded in the same direction.
     """

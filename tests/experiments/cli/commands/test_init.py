@@ -246,7 +246,7 @@ class TestFixedJoints:
         ("shoulder,elbow", "cell/arm.toml", "unknown joint 'elbow'"),
         ("shoulder,elbow", None, "unknown joint 'elbow'"),
         ("shoulder,other", "cell/arm.toml", "joint other follows finger; give finger instead"),
-        ("shoulder", None, "name another arm file, as --out g-arm.toml")])
+        ("shoulder", None, "choose another name, for example --out g-arm.toml")])
     def test_what_cannot_be_is_said_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
         outcome = cli("init", tmp_path / "g.urdf", "--joints", joints, *(("--out", out) if out else ()))
@@ -371,7 +371,7 @@ class TestNames:
     @pytest.mark.parametrize("name", ["my arm", "", "a/b"])
     def test_a_name_by_which_no_file_is_called_is_refused(self, cli, lab6, name):
         refused = cli("init", lab6, "--name", name)
-        assert (refused.code, "a name may hold letters, digits" in refused.err) == (2, True)
+        assert (refused.code, "it may hold letters, digits" in refused.err) == (2, True)
 
     def test_what_is_named_next_works_as_pasted(self, cli, lab6):
         """Also where names hold blanks."""
