@@ -163,7 +163,7 @@ class CubemarsAxis(PolledAxis):
             yield frame
 
     def power_on(self) -> Iterator[Frame]:
-        """Motor mode, then the set-point again: a motor may ignore a set-point that came in rest mode."""
+        """Send motor mode and repeat the set-point: a motor may ignore a set-point that it received in rest mode."""
         if not self._powered:
             self._powered, self._entered = True, 0
         yield Frame(self.drive.id, mit.ENABLE)

@@ -83,7 +83,7 @@ class Cycle:
         now = time.monotonic()
         if now < self._tick:
             time.sleep(self._tick - now)
-        elif now - self._tick > self.period:        # whole periods that were missed are skipped, not made up
+        elif now - self._tick > self.period:        # missed periods are skipped, not sent later
             self.tally.late += 1
             self._tick += int((now - self._tick) / self.period) * self.period
 

@@ -15,7 +15,7 @@ from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
 _AGAIN = 0.001          # s
-_ONE = 1.0              # s in which all that asks the program to end is one wish
+_ONE = 1.0              # s; further stop signals within this time belong to the first
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {       # in the order in which the help shows them
     "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
@@ -31,14 +31,14 @@ app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode="markd
 
 
 class _Once(logging.Filter):
-    """A warning that the next step would give again is told once."""
+    """Filter that passes each warning only once, although later steps repeat it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._told: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it was not told before."""
+        """Whether this warning was not printed before."""
         text = record.getMessage()
         new = text not in self._told
         self._told.add(text)
@@ -60,10 +60,10 @@ for group, commands in COMMANDS.items():
 
 
 class _Ending:
-    """Handles what asks the program to end as Ctrl-C, which stops the arm and closes the run.
+    """Signal handler that treats every stop signal as Ctrl-C, which stops the arm and closes the run.
 
-    Some is sent twice, as by programs that pass signals on: what comes while the first is on its way to those who stop would
-    break that off.
+    Some programs forward a signal, so it arrives twice. A second signal that arrives while the first is handled would interrupt
+    the stop, so it is ignored.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class _Ending:
             raise KeyboardInterrupt
 
     def forget(self) -> None:
-        """The last one was lost."""
+        """Forget the last signal, which was lost."""
         self._last = -math.inf
 
 
@@ -84,9 +84,9 @@ _ending = _Ending()
 
 
 def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Ctrl-C that met a place from which nothing is raised, as the end of an object, comes again.
+    """Repeat a Ctrl-C that arrived where Python cannot raise an exception, for example while it deletes an object.
 
-    It may come before this has ended, which is such a place, too.
+    Python cannot raise an exception in this function either, so the function also handles a Ctrl-C that arrives while it runs.
     """
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
@@ -94,7 +94,7 @@ def _not_lost(unraisable: "sys.UnraisableHookArgs") -> None:
     while True:
         try:
             _ending.forget()
-            _thread.start_new_thread(_interrupt_again, ())      # no Timer, whose start waits for its thread
+            _thread.start_new_thread(_interrupt_again, ())      # not threading.Timer: its start waits for the new thread
             return
         except KeyboardInterrupt:
             continue
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
             for ending in ENDINGS:
                 signal.signal(ending, signal.SIG_IGN)
             break
-        except KeyboardInterrupt:               # once more, while the first is told; or before there was anything to end
+        except KeyboardInterrupt:               # a second signal during the message, or a signal before the command began
             if not began:
                 began = True
                 print(STOPPED_BY_OPERATOR, file=sys.stderr)
@@ -125,19 +125,19 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _prepare() -> None:
-    """What asks the program to end, and what it says beside its output."""
+    """Install the handlers of stop signals and of log messages."""
     for ending in ENDINGS:
         signal.signal(ending, _ending)
     sys.unraisablehook = _not_lost
-    if not logging.getLogger().handlers:            # who runs this inside a program of their own has handlers of their own
+    if not logging.getLogger().handlers:            # a program that calls `main` may have log handlers
         logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
         for handler in logging.getLogger().handlers:
             handler.addFilter(_Once())
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    try:                                      # not command.main(): it turns Ctrl-C into an exit code of its own
+    """Run the command line and return the exit code."""
+    try:                                      # not command.main(): it gives Ctrl-C another exit code
         command = typer.main.get_command(app)
         with command.make_context("stribeck", sys.argv[1:] if arguments is None else list(arguments)) as context:
             code = command.invoke(context)
@@ -152,8 +152,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """One sentence on standard error and the exit code; what is no error of ours is raised again."""
-    if hasattr(error, "show") and hasattr(error, "exit_code"):      # the parser's own, which shows its usage
+    """Print an expected error as one sentence and return the exit code; raise any other error again."""
+    if hasattr(error, "show") and hasattr(error, "exit_code"):      # an error of the parser; `show` prints the usage
         error.show()
         return BAD_INPUT
     from stribeck.drivers.errors import DriverError
@@ -168,7 +168,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, OSError):
         print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
-    if _ending.asked:               # what is written in C fails in words of its own where its loading is broken off
+    if _ending.asked:               # an interrupted import of a C extension may raise any error
         print(STOPPED_BY_OPERATOR, file=sys.stderr)
         return STOPPED
     raise error

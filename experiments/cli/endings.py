@@ -1,4 +1,4 @@
-"""What ends the program: the signals that ask for it, and how it leaves."""
+"""End of the program: stop signals and exit."""
 
 import signal
 import sys
@@ -7,14 +7,14 @@ from collections import namedtuple
 STOPPED_BY_OPERATOR = "stribeck: stopped by the operator"
 ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    ENDINGS.remove(signal.SIGHUP)           # nohup: it is to outlive its terminal
+    ENDINGS.remove(signal.SIGHUP)           # under nohup the program must survive the end of its terminal
 
 
 def leave(code: int) -> None:
-    """End with this code.
+    """Exit with this code.
 
-    After an interrupt that passed through text that is run as code, `python -m` ends as killed by it, handled or not, unless
-    another such text was run since: named tuples are made of one.
+    After a KeyboardInterrupt in code run by `exec`, `python -m` reports that a signal killed the program, even if the interrupt
+    was caught. Another `exec` resets this state, and the definition of a named tuple calls `exec`.
     """
     namedtuple("_", "")
     sys.exit(code)

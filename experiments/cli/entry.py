@@ -1,4 +1,4 @@
-"""Where the program begins, before what takes a while to load."""
+"""Start of the program: handles stop signals while slow modules are imported."""
 
 import signal
 import sys
@@ -7,7 +7,7 @@ from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; who ends it while it is still being loaded is told so, too."""
+    """Run the command line and exit with its code; a stop signal during the imports prints the usual message."""
     asked: list[int] = []
 
     def end(number: int, _: object) -> None:
@@ -18,7 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
         for ending in ENDINGS:
             signal.signal(ending, end)
         from stribeck.experiments.cli import app
-    except BaseException:       # what is written in C fails in words of its own where its loading is broken off
+    except BaseException:       # an interrupted import of a C extension may raise any error
         if not asked:
             raise
     if asked:

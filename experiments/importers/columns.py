@@ -66,7 +66,7 @@ class ColumnMap:
     @property
     def option(self) -> str:
         """Command line option for this entry, quoted for a shell and for TOML."""
-        behind = _UNIT.search(self.column)              # no second unit behind a name that ends in its unit
+        behind = _UNIT.search(self.column)              # a name that ends in its unit gets no second unit
         stated = behind is not None and known_spelling(behind[1] or behind[2] or "", known_units(self.signal)) == self.unit
         text = f"{self.target}={self.column}" + ("" if stated or not self.unit else f"[{self.unit}]")
         return "--column " + (shlex.quote(text) if _SHELL.search(text) else f'"{text}"')

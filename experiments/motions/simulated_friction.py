@@ -18,12 +18,12 @@ MODEL, ARM_FILE, CALIBRATION = "model", "arm file", "calibration"
 
 @dataclass(frozen=True)
 class Moving:
-    """What is simulated of a model.
+    """A mechanism to simulate, with the sources of its friction.
 
     Attributes
     ----------
     mechanism : Mechanism
-        With the friction that acts; of an arm with closed chains the whole.
+        The mechanism with its friction; for an arm with closed chains, the whole chain.
     source : mapping of str to str
         Joints, spherical and universal joints and closures that rub, and where their friction is stated: "model", "arm file" or
         "calibration".

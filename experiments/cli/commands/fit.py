@@ -215,7 +215,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     _notes(text, delivery, lines)
     written = [str(path.relative_to(folder)) for path in delivery.files]
     text.files(f"wrote     in {folder}/: {'  '.join(written)}")
-    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # a format that is not there yet
+    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"     # a format that is not written yet
     text.print(f"next      open {shlex.quote(str(folder / 'report.html'))}; "
                f"{command('export', folder / 'calibration.toml', '--to', to)}")
     if as_json:

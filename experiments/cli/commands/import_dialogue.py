@@ -154,7 +154,7 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     seen = outlook(recorded, mechanism)
     rate = 1.0 / float(np.median(np.diff(recorded.t)))
     text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows")
-    said = seen.sentences if seen.options is not None else seen.sentences[:-1]      # the last says why nothing can be
+    said = seen.sentences if seen.options is not None else seen.sentences[:-1]     # the last sentence says why no fit is possible
     for line in (*origin["notes"], *said):
         text.print(f"note      {line}")
     text.files(f"wrote     {run}/")

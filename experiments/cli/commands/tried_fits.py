@@ -31,7 +31,7 @@ def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], opt
     from stribeck.ident.errors import FitError, InputError, TorqueReversed, command
     from stribeck.ident.identify import identify
 
-    if isinstance(error, TorqueReversed):           # a wrong sign stays wrong whatever is fitted
+    if isinstance(error, TorqueReversed):           # no other fit corrects a wrong sign
         return error
     failed = []
     for other in ("model", "joint", "none"):

@@ -87,7 +87,7 @@ def _number(path: Path) -> tuple[str, int]:
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
-    """Yield topic, type, receipt time [ns] and content of messages; for other types each topic once, without content."""
+    """Yield topic, type, receipt time [ns] and content of messages; yield topics of other types once, without content."""
     read = {".db3": _from_sqlite, ".bag": from_ros1}.get(file.suffix, _from_mcap)
     for name, kind, receipt, data in read(file, notes):
         if data.startswith(_ZSTD):
@@ -145,7 +145,7 @@ def _rows(file: Path, address: str) -> Iterator[tuple[str, str, int, bytes]]:
                 if not isinstance(data, bytes) or not isinstance(receipt, int):
                     raise InputError(f"{file}: a message of topic {name} has no time or no content; the file is damaged")
                 yield str(name), str(kind), receipt, data
-    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last from the text of a message
+    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last if a name is not text
         raise InputError(f"{file}: cannot be read as a ROS 2 bag: {error}") from error
     finally:
         connection.close()

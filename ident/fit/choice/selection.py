@@ -33,7 +33,7 @@ from stribeck.ident.laws.parameter import verdict
 RIVAL = 2.0             # standard errors by which a load, an unknown tool or a difference between directions must win
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # order of preference in an exact tie
 NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # no waves: friction is the same in all positions
-_SLOW = 2               # laws with so many nonlinear parameters compete only on the winning side
+_SLOW = 2               # laws with this many nonlinear parameters, or more, compete only for the winning load
 _NEEDED = 0.5           # total share of the needed laws (`Law.needs`) from which a law competes
 _PLAUSIBLE = 0.02       # least share of a law that is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law with one may be chosen
@@ -182,7 +182,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
                        "more speeds")
     sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
                                  ORDER.index(side.load)))
-    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise        # the same for all: errors compare
+    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise    # one for all: comparable errors
     race = _Race.of(sides, noise, "none" in loads)
     k = race.winner
     if others and (sides[k].load != "none" or uneven(with_intervals(race.fits[k], "none").of_points(sides[k].whole))):

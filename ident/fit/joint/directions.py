@@ -142,7 +142,7 @@ def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups
     shows = shows_scale(even, gravity)
     richest = {name: column for way in ways.values() for name, column in way.items()}
     A, target = even_columns(even, gravity, shows, richest)
-    noise = even_noise(A, target, friction, group)                      # one noise model, so that errors compare
+    noise = even_noise(A, target, friction, group)              # one noise model for all, so that their errors are comparable
     errors = {}
     for name, way in ways.items():
         A, target = even_columns(even, gravity, shows, way)

@@ -24,8 +24,8 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import whitened, whitened_rows
 from stribeck.ident.laws.law import Law
 
-_RANK = 1e-9            # of columns of unit length: what instruments tell no more of is none
-_OWN_RANK = 1e-12       # of columns of unit length that are eliminated
+_RANK = 1e-9            # singular value, for columns of unit length, below which instruments do not determine a column
+_OWN_RANK = 1e-12       # singular value, for columns of unit length, that counts as zero in the elimination
 
 
 @dataclass(frozen=True)

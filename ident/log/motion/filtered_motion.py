@@ -19,9 +19,9 @@ from stribeck.ident.model.mechanism import Mechanism
 _GAP = 5.0              # periods; a longer gap splits the log
 _DIFFERENCES = 3.0      # samples over which an acceleration blurs a sudden change,
 _SETTLED = 0.5          # and periods of the cut-off of positions
-_HOLE = 0.5             # periods of the bandwidth over which a motion goes its own way, and interpolation does not know it
-_TURNS, _SLOW = 3, 0.5  # for deflections, and part of the link's swing on its spring up to which they are followed
-_SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
+_HOLE = 0.5             # periods of the bandwidth; interpolation across a longer gap is wrong, as the motion may change
+_TURNS, _SLOW = 3, 0.5  # iterations for deflections, and their bandwidth over the natural frequency of link and spring
+_SAME_RATE = 0.05       # largest relative difference between rates of runs fitted together
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ CREEP = 1e-6            # rad/s below which the friction of spherical and univer
 _NEWTON = 20            # iterations of Newton's method
 _SHARES = 20            # steps in which friction is increased if Newton's method fails with full friction
 _SETTLED = 1e-12        # relative change of the unknowns in the last Newton step
-_ROUNDED = 1e-6          # the same if rounding prevents smaller steps
+_ROUNDED = 1e-6          # allowed change in the last step if rounding prevents a smaller one
 _STEP = 1e-4            # relative finite-difference step in accelerations and multipliers: only friction is nonlinear in them
 _NEAR = 1e-8            # finite-difference step in positions and velocities
 

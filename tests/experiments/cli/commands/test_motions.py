@@ -184,7 +184,7 @@ def test_what_cannot_be_is_refused_with_the_reason(cli, write, tmp_path):
         (["simulate", "planar-3-prr"], "give either --torque FILE or --motion FILE"),
         (["simulate", "planar-3-prr", "--motion", tmp_path / "none.csv"], "none.csv: no such file"),
         (["simulate", "planar-3-prr", "--torque", good], "no column tau.slider1, tau.slider2, tau.slider3"),
-        (["simulate", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--q and --dq state the start of a motion under --torque"),
+        (["simulate", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--q and --dq state the start of a motion under"),
         (["simulate", "planar-3-prr", "--motion", good, "-o", good], "good.csv exists; choose another --out"),
         (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "no column q.elbow, q.wrist"),
         (["simulate", "flexible-arm", "--motion", write("some.csv", t=t, **{"q__flexure 1": still})],
