@@ -101,7 +101,7 @@ def _check_ramp(segment: Segment, start: Array, bounds: Bounds) -> None:
     fastest, unit = float(bounds.limits.torque[j]) / _RAMP_LEAST, bounds.mechanism.unit(j)
     if abs(segment.rate) > fastest:
         raise PlanError(f"segment {segment.id}: the torque of {segment.joint} grows by {abs(segment.rate):g} {unit}/s, limit "
-                        f"{fastest:g} {unit}/s (joints.{segment.joint}.torque in {_RAMP_LEAST:g} s)")
+                        f"{fastest:g} {unit}/s (joints.{segment.joint}.torque divided by {_RAMP_LEAST:g} s)")
 
 
 def _check_joints(segment: Segment, start: Array, bounds: Bounds) -> None:

@@ -23,18 +23,18 @@ _STEP = 1e-3            # s; over which the slope of gravity is taken
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways there of many round trips, on which the joints keep constant speeds.
+    """Forward motions of many round trips; the joints keep constant speeds on them.
 
     Attributes
     ----------
     start, way : ndarray, shape (K, n)
-        Where they begin, and where they lead from there [rad or m].
+        Start position of each motion, and the travel from there [rad or m].
     time, ramp : ndarray, shape (K,)
-        Time that the way would take at its constant speeds, and time of a ramp [s]; together that of the motion.
+        Time of the travel at constant speeds, and time of a ramp [s]; the motion takes the sum of both.
     t : ndarray, shape (K,)
         When the arm turns back [s].
     reference : ndarray of bool, shape (K,)
-        Whether it is a reference round trip.
+        Whether the round trip is a reference.
     """
 
     start: Array

@@ -15,7 +15,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.joint_parts import Bearing
 
-_TRIES = 1000           # draws of a parameter set until none has a wrong sign
+_TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
 _JITTER = 1e-12         # added to the diagonal of a correlation that is singular by rounding
 
 

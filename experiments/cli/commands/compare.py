@@ -54,7 +54,7 @@ def compare(
 
 
 def _table(before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str) -> "Table":
-    """A line a parameter, below them the friction itself and the temperature."""
+    """Table with one row per parameter; the last rows are friction and temperature."""
     from rich import box
     from rich.table import Table
 

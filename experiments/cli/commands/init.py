@@ -1,4 +1,4 @@
-"""The command that begins: an arm file for a model."""
+"""The command that writes an arm file for a model."""
 
 import shlex
 from collections.abc import Sequence

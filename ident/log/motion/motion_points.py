@@ -203,9 +203,11 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
 
 
 def _sure(speed: Array, least: float, standing: float, rest: int, blur: int) -> np.ndarray:
-    """Samples in no rest, of `rest` samples or more slower than `least`, nor within `blur` samples of standing still in one.
+    """Whether the joint certainly moves in each sample.
 
-    Filtered motion still shows there that the joint stands. One that slows down smoothly has been slow for longer before.
+    A rest is a sequence of at least `rest` samples slower than `least`. The joint moves outside of rests, and more than `blur`
+    samples away from samples of a rest that are slower than `standing`. Closer samples are influenced by the rest, because
+    the motion is filtered.
     """
     rests = binary_opening(speed < least, np.ones(max(2, rest), dtype=bool))
     stands = rests & (speed < standing)
