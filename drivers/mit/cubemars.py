@@ -175,7 +175,7 @@ class CubemarsAxis(PolledAxis):
         return self._entered < _CONFIRMED
 
     def confirm(self, powered: bool) -> Iterator[Frame]:
-        """Motor mode again, since AK motors have no settings."""
+        """Send motor mode again; an AK motor has no settings."""
         if powered:
             yield from self.power_on()
 

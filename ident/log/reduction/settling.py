@@ -112,7 +112,7 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     moves[own] = True                       # the motion of a resting joint is sensor noise
     positions = run.signals["q"]
     if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x) is not x for x in positions.T):
-        return np.zeros(len(strokes))       # no accelerations from a clock or sensor that is slower than the log
+        return np.zeros(len(strokes))       # a clock or sensor slower than the log does not show accelerations
     q = windows.mean(positions[windows.rows])
     straight = np.array([stroke.at(x) for stroke, x in zip(strokes, q[own], strict=True)])
     ends = windows.rows[windows.starts], windows.rows[windows.starts + windows.count - 1]
