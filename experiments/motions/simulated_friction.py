@@ -1,4 +1,4 @@
-"""Which friction is simulated of a model, joint by joint: of a calibration, else of the arm file, else of the model's file."""
+"""Friction of each joint in a simulation: from a calibration, otherwise from the arm file, otherwise from the model file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Moving:
             name: JointFriction(ARM, "none", {ARM: arm}) for name, arm in arms.items() if arm}
 
     def words(self) -> dict[str, list[str]]:
-        """Joints by what is said of their friction: its parameters and where these are stated; last those without any."""
+        """Return joints with the same friction under one text, which has parameters and source; last, joints without friction."""
         m, said = self.mechanism, dict[str, list[str]]()
         for name, stated in self.friction.items():
             slides = name in m.names and bool(m.prismatic[m.names.index(name)])
@@ -56,11 +56,12 @@ class Moving:
 
 
 def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Moving:
-    """What is simulated of a model: of an arm with closed chains the whole, with the friction and rotors that are known of it.
+    """Return the mechanism to simulate, with known friction and rotors; for an arm with closed chains, the whole chain.
 
-    A calibration counts first, then the arm file's joints without a drive, then the model's file. Links are those of a
-    calibration where it has them. What joints of a closed chain without a drive rub, a calibration holds in its classes of them,
-    else in the friction of its drives: what the model's file states of them would then count twice, and is left out.
+    Friction comes from the calibration first, then from the arm file (joints without a drive), then from the model file. Links
+    come from the calibration if it has identified them. In a calibration, the friction of a closed chain's joints without a
+    drive is in their classes, or else in the friction of the drives. The model file's friction of these joints would then count
+    twice, so it is left out.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Movi
 
 
 def _rotors(driven: Mechanism, whole: Mechanism) -> Array | None:
-    """Rotors of all joints of a closed chain, where the driven ones may have them from the arm file."""
+    """Return the rotors of all joints of a closed chain; the arm file may state those of driven joints."""
     if driven.rotors is None:
         return whole.rotors
     rotors = np.zeros((whole.n, whole.n)) if whole.rotors is None else whole.rotors.copy()

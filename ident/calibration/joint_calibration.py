@@ -125,7 +125,7 @@ class JointCalibration:
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
     def with_offset(self) -> "JointCalibration":
-        """Return the joint with the torque offset, if the fit gave one, added to the friction."""
+        """Return the joint with the torque offset of the fit, if there is one, added to the friction."""
         found = self.gravity.get("offset")
         return replace(self, offset=0.0 if found is None or found.value is None else found.value)
 

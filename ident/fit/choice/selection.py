@@ -231,7 +231,7 @@ def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:
-    """Return the laws that fit a load: with a load, laws with load coefficients; without, no law that equals another then."""
+    """Return the laws for a load. With a load, they have load coefficients; without, a law that equals another is left out."""
     return [law for law in laws if law.with_load] if load != "none" else [law for law in laws if law.competes] or list(laws)
 
 

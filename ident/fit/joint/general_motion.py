@@ -116,8 +116,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
         return chosen({"none": {}})
     if not _both_ways(motion):
-        raise FitError("the joint hardly moves at the same speeds in both directions, so the directions cannot be compared; leave "
-                       "--directional out")
+        raise FitError("the joint hardly moves at the same speeds in both directions, so the directions cannot be compared; "
+                       "leave --directional out")
     selected = chosen(ways if directional == "auto" else {directional: ways[directional]})
     if (found := _possible(selected)) is not None:
         return found
