@@ -28,7 +28,7 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 
 _WEAK = 0.1             # largest gravity torque over damping torque at the slowest speed, for a joint without stiffness
 _POSTURES, _BEST = 500, 5           # random postures for the search of the largest gravity torque; starts of its refinement
-_LISTEN = 0.1           # s without frames to or from the motors that show that no other program drives them
+_LISTEN = 0.1           # s without frames to or from the motors, after which no other program is assumed to drive them
 _CONFIRMED = 3          # answers to repeated mode frames that confirm the mode; one answer may be to an earlier frame
 _STEP = 0.25            # part of the torque limit that a step of the ramp may add; a lost frame doubles the step
 
@@ -67,7 +67,7 @@ class CubemarsAxis(PolledAxis):
             self.unwatched = "stays powered at its last position"
         self._powered = False
         self._fault = 0                     # error code under power, kept because the rest mode that follows clears it
-        self._rested = self._entered = 0    # answers to rest mode since power-off, and to motor mode since power-on, was ordered
+        self._rested = self._entered = 0    # answers to rest mode since the last power-off, to motor mode since the last power-on
         self._ramp: tuple[float, float] | None = None       # time and position that the ramp has reached
         self._told: Frame | None = None     # the last set-point
         self._resumed: float | None = None  # time of the first cycle after a pause, until the motor reports its position

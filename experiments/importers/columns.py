@@ -96,7 +96,8 @@ def bare(name: str) -> str:
 def stated_unit(name: str, joint: str | None = None) -> str:
     """Return the last text in brackets in a column name; empty if there is none.
 
-    A whole number in brackets is an index, not a unit. The joint's own name counts only if it is the only bracket, at the end.
+    A whole number in brackets is an index, not a unit. The joint's own name in brackets
+    counts as a unit only if the column name has no other brackets and ends in them.
     """
     found = [(match[1] or match[2] or "").strip() for match in _BRACKET.finditer(name)]
     units = [text for text in found if joint is None or text.lower() != joint.lower()]

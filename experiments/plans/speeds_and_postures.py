@@ -85,7 +85,7 @@ class ConstantSpeed:
     longest_stroke : float
         Longest time of a stroke [s]; it raises the lowest speed of a slow joint.
     goal : Goal, optional
-        Precision for which round trips are chosen, if earlier runs give enough information.
+        Precision to reach; if earlier runs give enough information, round trips are chosen for this precision.
     """
 
     postures: int = 7

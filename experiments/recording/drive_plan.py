@@ -128,4 +128,4 @@ def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
     """Refuse a plan with torque ramps if the driver has no torque mode."""
     if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
         raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
-                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with it")
+                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with this driver")

@@ -1,4 +1,4 @@
-"""What plan and run say and take for excitation beside other experiments."""
+"""Options and output that `plan` and `run` have for excitation only."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +25,7 @@ _SHOWN = 6              # base parameters
 
 
 def motion_time(budget: str | None) -> float | None:
-    """Time of the motion in a budget of robot time, as 60s or 2min; the rests before and after it belong to the budget, too."""
+    """Return the time of the motion [s] from the budget of robot time (60s, 2min), which includes a rest before and after it."""
     from stribeck.experiments.plans.motion_profile import DWELL
     from stribeck.ident.errors import InputError
 
@@ -38,7 +38,7 @@ def motion_time(budget: str | None) -> float | None:
 
 
 def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Run]":
-    """Runs of a campaign after which excitation comes."""
+    """Return the runs of the campaign that --after names; the excitation is designed to complement these runs."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FITTED, arm_sha256, load_run
@@ -56,7 +56,7 @@ def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Ru
 
 
 def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Run]") -> dict[str, Any]:
-    """Say what a plan of excitation tells, and give it as data."""
+    """Print the information that is expected from a plan of excitation, and return it as data."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.methods.excitation_motion import foretold
 

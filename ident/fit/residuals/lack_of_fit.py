@@ -102,7 +102,7 @@ def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, .
     tests = list(tests)
     others = sum(test.over != _FIRST for test in tests)
     half = 0.5 if 0 < others < len(tests) else 1.0
-    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # of the level, for each test
+    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # part of the significance level
     ordered = sorted(tests, key=lambda test: test.p / part[test.over])
     shown = tuple(test for test in ordered if test.p <= LEVEL * part[test.over])
     return tuple(_misfit(test, part[test.over]) for test in shown), shown

@@ -85,18 +85,18 @@ def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str,
 
 
 def without(gram: Array, asked: Sequence[int], own: Sequence[int]) -> Array:
-    """Combinations of columns that are left of some after least squares over others, shape (p, k).
+    """Return the residuals of some columns after least squares over other columns, as combinations T, shape (p, k).
 
-    With columns X of which `gram` is X'X, X T is what is left: T' X'X T is the Schur complement.
+    `gram` is X'X of the columns X. The residuals are X T, and T' X'X T is the Schur complement.
 
     Parameters
     ----------
     gram : ndarray, shape (p, p)
         Sums of products of the columns.
     asked : sequence of int, length k
-        Which are asked for.
+        Columns whose residuals are returned.
     own : sequence of int
-        Which are fitted along.
+        Columns that explain them.
     """
     inner = gram[np.ix_(own, own)]
     scale = 1.0 / np.sqrt(np.maximum(np.diag(inner), 1e-300))

@@ -11,7 +11,7 @@ from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step, position_no
 BANDWIDTH = 20.0        # Hz; arm joints do not accelerate faster, torque ripple and noise are faster
 POSITION = 5.0         # cut-off of the position over the bandwidth; later steps filter again
 _SHOWS = (0.002, 0.1)   # largest noise of the velocity over its largest value, and of the acceleration over its rms
-_TAKES = 1.1            # times the noise; a cut-off that removes more from the positions removes motion
+_TAKES = 1.1            # largest ratio of what a cut-off removes from the positions to the noise; more would be motion
 _LOOKED = 100_000       # rows of a run that are used
 _CUTOFFS = POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, candidates for coarse positions
 

@@ -90,8 +90,8 @@ class Windows:
 def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], windows: Windows, error: Array) -> Array:
     """Mean torque in each bin for rotor and links, beyond the torque along the straight line, shape (S,) [N·m or N].
 
-    The acceleration torque is reduced by the part that position noise explains. It is set to 0 if it is within this noise and not
-    much more certain than the mean torque.
+    The acceleration torque is reduced by the part that position noise explains. A torque within this noise is set to 0, unless
+    it is much more certain than the mean torque.
 
     Parameters
     ----------
