@@ -17,7 +17,7 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
-FRICTION = 0.05         # of the torque limit: Coulomb friction that a joint is expected to have
+FRICTION = 0.05         # part of the torque limit: expected Coulomb friction of a joint
 _STEP = 1e-3            # s; over which the slope of gravity is taken
 
 

@@ -31,7 +31,7 @@ _WAY = 0.5              # fraction of the remaining range that the longest strok
 _RIPPLE = 0.015         # fraction of a joint's travel over which ripple of unknown period averages out
 _LEAST_SPEED = 1e-3     # lowest allowed speed over the lowest usual speed, for joints with a high limit and little room
 _CANDIDATES = 500       # number of random postures
-_OF_A_CHAIN, _LOOKED_AT = 360, 40       # of a closed chain: random postures, and how many of them are checked, which is slow
+_OF_A_CHAIN, _LOOKED_AT = 360, 40       # number of random postures of a closed chain, and of those checked (slow)
 _SETS = 10_000          # number of random sets of postures that are scored
 
 

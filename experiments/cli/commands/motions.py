@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stribeck.ident.model.driven.forward_simulation import ForwardMotion
     from stribeck.ident.model.mechanism import Mechanism
 
-_NOTHING = 1e-9         # of the greatest load
+_NOTHING = 1e-9         # part of the greatest load that counts as zero
 
 
 def loads(

@@ -27,7 +27,7 @@ _LARGEST_CHUNK = 1 << 28        # bytes of an MCAP chunk, unpacked
 _LARGEST_ROW = 1 << 26          # bytes of a message in SQLite
 _READ = (*TYPES, *multi_array.TYPES)
 _ZSTD = b"\x28\xb5\x2f\xfd"     # first bytes of zstd-compressed data; CDR data never begins with them
-_STEPS = 1_000_000_000          # of SQLite's virtual machine, far more than a query needs; a damaged file may loop forever
+_STEPS = 1_000_000_000          # steps of SQLite's virtual machine, far more than a query needs; a damaged file may loop forever
 
 
 def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Table:

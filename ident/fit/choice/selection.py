@@ -37,7 +37,7 @@ _SLOW = 2               # laws with this many nonlinear parameters, or more, com
 _NEEDED = 0.5           # total share of the needed laws (`Law.needs`) from which a law competes
 _PLAUSIBLE = 0.02       # least share of a law that is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law with one may be chosen
-_AS_GOOD = 1.005        # times the error with a load, up to which waves without a load predict equally well
+_AS_GOOD = 1.005        # waves without a load predict as well as a load if their error is at most this multiple of its error
 _AS_NEAR = 0.5          # standard deviations from the expectation, up to which a law is as close as the closest
 
 

@@ -63,7 +63,7 @@ class JointFit:
     findings: tuple[Finding, ...] = ()
     torque_scale: float | None = None
     directional: str = "none"
-    loop: ClosedLoop | None = None          # of general motion
+    loop: ClosedLoop | None = None          # test of general motion with feedback
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,

@@ -32,7 +32,7 @@ from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.loads import LOADS
 
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
-_MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # of a joint: points, and stretches between reversals
+_MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # most points, and most stretches between reversals, of a joint
 _DIRECTED = 0.6         # least filtered direction of a point; closer to a reversal, a single sample decides the value
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # the joint also rests below this many standard deviations of velocity noise

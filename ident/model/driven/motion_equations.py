@@ -258,7 +258,7 @@ class MotionEquations:
         refuse_undetermined(self.m, friction, cut_balls(self.m, pose, force)[0])
 
     def shared(self, place: LocalCoordinates) -> InputError:
-        """Return the error for joints that stick and whose shares of the load rigid-body mechanics does not determine."""
+        """Return the error for sticking joints that share a load in a way which rigid-body mechanics does not determine."""
         return InputError(f"{self.m.name}: the joints {', '.join(self.m.names[j] for j in np.flatnonzero(place.still))} stick "
                           "at the same time, and rigid-body mechanics does not determine how they share the load: "
                           f"{place.shared} of them could let go without any motion; leave out the friction of some of these "
