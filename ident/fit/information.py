@@ -35,7 +35,7 @@ from stribeck.ident.laws.load_components import components_of, load_at, load_par
 
 STATIC = 1.4                        # expected ratios of a joint: static over Coulomb friction,
 VISCOUS = 2.0                       # viscous friction at the velocity limit over Coulomb friction,
-LOADED = 0.5                        # growth up to the greatest load over Coulomb friction,
+LOADED = 0.5                        # growth of friction up to the greatest load, over Coulomb friction,
 STRIBECK = (0.02, 0.035, 0.06)      # and Stribeck velocity over velocity limit (one of these)
 _VAGUE = 3.0                        # standard deviation of the expectation, as a part of the expected value
 _SPEEDS = 8                         # number of speeds at which a band is evaluated
