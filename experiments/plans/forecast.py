@@ -116,7 +116,7 @@ def expectations(ways: Ways, design: Design, earlier: Mapping[str, Expectation] 
 
 
 def forecast(plan: Plan, design: Design, earlier: Mapping[str, Expectation] | None = None) -> Plan:
-    """The plan with what it will tell of every joint filled in."""
+    """Return the plan with the precision that is expected for every joint."""
     ways = ways_of(plan, design)
     points, thought = points_ahead(ways, design), expectations(ways, design, earlier)
     return replace(plan, predicted=tuple(prediction for name, own in points.groupby("joint", sort=False)
@@ -124,7 +124,7 @@ def forecast(plan: Plan, design: Design, earlier: Mapping[str, Expectation] | No
 
 
 def richest(predicted: Sequence[ExpectedPrecision]) -> dict[str, ExpectedPrecision]:
-    """Of each joint, what the plan tells if friction grows with the load that is told worst."""
+    """Return the expected precision of each joint if friction grows with the load that is determined worst."""
     return {prediction.joint: prediction for prediction in sorted(predicted, key=lambda one: (len(one.parameters), one.friction))}
 
 

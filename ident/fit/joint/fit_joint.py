@@ -303,8 +303,8 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
 def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tuple[tuple[str, ...], str]:
     """Return the load components that can have their own coefficients, or the reason if there are none.
 
-    A component must vary, also at low speed (centrifugal loads do not), matter for friction with a lever arm of `_ARM`, and not
-    be a combination of the other components and a constant.
+    A component must meet three conditions. It varies, also at low speed (centrifugal loads do not). With a lever arm of `_ARM`,
+    its effect on friction is not negligible. It is not a combination of the other components and a constant.
     """
     if options.load not in ("auto", "components") or options.directional == "driving":
         return (), ""
