@@ -37,7 +37,7 @@ _SPELLED = {            # spellings of each unit, see `known_spelling`; all othe
 _MEANT = {"grad": "deg"}            # German "grad" means degree, but may also mean gon
 _ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>\S.*?)\s*"                    # a name may contain brackets
                     r"(?:\[\s*(?P<unit>(?!\d+\s*\])[^\[\]]+?)\s*\])?\s*$", re.DOTALL)       # q[0] is a column name
-_UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")        # unit after a name; a whole number is an index
+_UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")    # unit after a name; a whole number is an index
 _BRACKET = re.compile(r"\[(?!\s*\d+\s*\])([^\[\]]*)\]|\((?!\s*\d+\s*\))([^()]*)\)")    # anywhere in the name
 _SHELL = re.compile(r"[\"$`\\!]")       # characters that a shell or TOML interprets inside double quotes
 _RANGE = re.compile(r"(\d{1,6}):(\d{1,6})$")

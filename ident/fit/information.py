@@ -135,7 +135,7 @@ class ExpectedPrecision:
     parameters: Mapping[str, float]
 
     def needed(self, target: float) -> int:
-        """Return the number of such round trips for a half width of friction; the half width falls with the number's square root."""
+        """Return the number of such round trips for a half width of friction, which falls with the root of this number."""
         spare = self.round_trips * (self.friction / target) ** 2
         return max(len(self.parameters) + 1, int(np.ceil(spare)))
 

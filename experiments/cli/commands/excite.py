@@ -50,8 +50,8 @@ def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Ru
     runs = [run for path in find_runs(after, FITTED) if (run := load_run(path)).purpose != BREAKAWAY]
     for run in runs:
         if arm_sha256(run.arm, "tool") != arm_sha256(arm, "tool"):
-            raise InputError(f"{run.path} was recorded with another arm file or model than {arm.path} (only the tool may differ); "
-                             "it cannot be fitted together with the excitation")
+            raise InputError(f"{run.path} was recorded with another arm file or model than {arm.path} (only the tool may "
+                             "differ); it cannot be fitted together with the excitation")
     return runs
 
 
