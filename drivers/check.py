@@ -39,7 +39,7 @@ class Findings:
     notes: tuple[str, ...]
 
     def overview(self) -> Page:
-        """A row a joint: device, firmware and what it reports now; the limits of an arm that has no drives to ask."""
+        """One row per joint: device, firmware and present readings; limits, if the arm has no drives."""
         if "now" not in self.pages:
             return self.pages["limits in force"]
         drives = self.pages["drives"]

@@ -56,7 +56,7 @@ class Supervisor:
         limits = arm.limits
         missing = limits.missing(arm.names)
         if missing:
-            raise InputError(f"{missing[0]} is missing in the arm file; nothing moves without it")
+            raise InputError(f"{missing[0]} is missing in the arm file; no joint moves without this limit")
         n = len(arm.names)
         temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
         stale = np.full(n, stale_age(arm.rate))

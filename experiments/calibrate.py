@@ -153,7 +153,8 @@ def _left_of(budget: float | None, search: Plan | None, aside: Mapping[str, floa
 
     if left(0) <= 0.0:
         others = " and ".join(f"{purpose} {time:.0f} s" for purpose, time in {**before, **aside}.items())
-        raise TooShort(f"{budget:.0f} s of robot time are too short: {others} take all of it; raise --budget or leave some out")
+        raise TooShort(f"{budget:.0f} s of robot time are too short: {others} take the whole time; raise --budget, "
+                       "or leave out a part")
     return left
 
 

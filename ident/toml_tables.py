@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 
 SCHEMA = 1
-NAME = r"^\.*[\w+-][\w.+-]*$"      # names after which files are named
+NAME = r"^\.*[\w+-][\w.+-]*$"      # a name that can also be a file name
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _Table = TypeVar("_Table", bound=BaseModel)

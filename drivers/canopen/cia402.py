@@ -13,7 +13,7 @@ SYNC, HEARTBEAT, EMERGENCY, SDO = 0x080, 0x700, 0x080, 0x600
 TPDO, RPDO = (0x180, 0x280, 0x380, 0x480), (0x200, 0x300, 0x400, 0x500)
 OPERATIONAL = 0x05
 
-# states by the statusword's bits 0-3, 5 and 6; bit 5 does not matter for the first four
+# mask and value of the statusword for each state: bits 0-3, 5 and 6; the first four states ignore bit 5
 _STATES = ((0x4F, 0x00, "not ready"), (0x4F, 0x40, "switch on disabled"), (0x4F, 0x0F, "fault reaction"), (0x4F, 0x08, "fault"),
            (0x6F, 0x21, "ready to switch on"), (0x6F, 0x23, "switched on"), (0x6F, 0x27, "operation enabled"),
            (0x6F, 0x07, "quick stop"))

@@ -12,7 +12,7 @@ import canopen
 from stribeck.drivers.canopen.canopen_settings import Setting
 from stribeck.drivers.errors import DriverError, NoAnswer
 
-logging.getLogger("canopen").setLevel(logging.CRITICAL)          # the errors that it logs are repeated transfers here, or raised
+logging.getLogger("canopen").setLevel(logging.CRITICAL)          # this module repeats failed transfers or raises their errors
 
 _REPLY = 0.3                # s for an answer
 _ASKED = 3                  # number of attempts, since a frame may be lost

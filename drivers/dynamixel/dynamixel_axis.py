@@ -19,7 +19,7 @@ from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
 _BOOT = 3.0                 # s for a servo to answer after a reboot
-_LEAD = 0.25                # rad of the horn by which the ramp may lead the servo: full effort of its position loop
+_LEAD = 0.25                # rad of the horn by which the ramp may lead the servo; it saturates the position loop
 _FRESH = 0.05               # s for which the position of a reply is valid
 _TREMBLE = 4                # counts by which the position of a holding servo may change between two answers
 _STANDING = 1               # counts of velocity up to which a servo stands still

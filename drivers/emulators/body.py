@@ -16,7 +16,7 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile, JointTable
 
 _RATE = 500.0           # Hz, step rate of the physics; between steps, positions are extrapolated by velocities
-_LOOP_RATE = 2000.0     # Hz, the same for drives that close a loop of their own in each step
+_LOOP_RATE = 2000.0     # Hz, step rate of the physics for drives that close a control loop in each step
 _PEAK = 3.0             # peak torque of a motor over the arm file's torque limit; a drive limits its motor by its own settings
 _CLOSES = 0.05          # s that a brake takes to close after its current is gone
 _POLL, _IDLE = 0.001, 0.01      # s to wait for a frame before drives look at their clocks; the second if nothing can move

@@ -28,7 +28,7 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 
 _WEAK = 0.1             # largest gravity torque over damping torque at the slowest speed, for a joint without stiffness
 _POSTURES, _BEST = 500, 5           # random postures for the search of the largest gravity torque; starts of its refinement
-_LISTEN = 0.1           # s without frames to or from the motors that show that no other program drives them
+_LISTEN = 0.1           # s without frames to or from the motors, after which no other program is assumed to drive them
 _CONFIRMED = 3          # answers to repeated mode frames that confirm the mode; one answer may be to an earlier frame
 _STEP = 0.25            # part of the torque limit that a step of the ramp may add; a lost frame doubles the step
 
@@ -55,9 +55,9 @@ class CubemarsAxis(PolledAxis):
                              f"as much; at most {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, "
                              "are allowed. Lower kp or velocity, or raise driver.rate")
         if drive.kp and drive.kd > drive.kp * keys.watchdog:
-            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: if the computer falls silent, the joint runs on for "
-                             f"up to kd / kp = {drive.kd / drive.kp:.2g} s at its speed, but plans leave room for "
-                             f"driver.watchdog = {keys.watchdog:g} s only. Lower kd, or raise kp or watchdog")
+            raise InputError(f"joints.{joint.name}.drive.kd = {drive.kd:g}: if the computer stops sending, the joint keeps its "
+                             f"speed for up to kd / kp = {drive.kd / drive.kp:.2g} s, but plans allow for only "
+                             f"driver.watchdog = {keys.watchdog:g} s. Lower kd, or raise kp or watchdog")
         slow = 0.0 if drive.kp else mit.step(drive.spans.velocity, 12) / drive.gear        # a ramp has no velocity steps
         self.steps = Steps(slow, self.shaft.steps.position, self.shaft.steps.torque, step / 2.0)
         self.gravity = 0.0                  # gravity torque of the joint at its present posture
@@ -67,7 +67,7 @@ class CubemarsAxis(PolledAxis):
             self.unwatched = "stays powered at its last position"
         self._powered = False
         self._fault = 0                     # error code under power, kept because the rest mode that follows clears it
-        self._rested = self._entered = 0    # answers to rest mode since power-off, and to motor mode since power-on, was ordered
+        self._rested = self._entered = 0    # answers to rest mode since the last power-off, to motor mode since the last power-on
         self._ramp: tuple[float, float] | None = None       # time and position that the ramp has reached
         self._told: Frame | None = None     # the last set-point
         self._resumed: float | None = None  # time of the first cycle after a pause, until the motor reports its position
@@ -163,7 +163,7 @@ class CubemarsAxis(PolledAxis):
             yield frame
 
     def power_on(self) -> Iterator[Frame]:
-        """Motor mode, then the set-point again: a motor may ignore a set-point that came in rest mode."""
+        """Send motor mode and repeat the set-point: a motor may ignore a set-point that it received in rest mode."""
         if not self._powered:
             self._powered, self._entered = True, 0
         yield Frame(self.drive.id, mit.ENABLE)
@@ -175,7 +175,7 @@ class CubemarsAxis(PolledAxis):
         return self._entered < _CONFIRMED
 
     def confirm(self, powered: bool) -> Iterator[Frame]:
-        """Motor mode again, since AK motors have no settings."""
+        """Send motor mode again; an AK motor has no settings."""
         if powered:
             yield from self.power_on()
 

@@ -35,7 +35,7 @@ _PATIENCE = 0.25        # s between two requests for power
 _BEATS = 0.5            # s within which a heartbeat must come; it comes ten times a second and cannot be requested
 _FASTEST = float(np.finfo(np.float32).max)      # largest speed in a frame [rev/s]
 _TOLD_AGAIN = 3         # attempts to write a setting before a different read-back is an error
-_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature, later and before the first answer
+_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature: after, and before, the first answer
 
 
 class OdriveAxis(PolledAxis):

@@ -12,7 +12,7 @@ from stribeck.ident.model.files.older_mujoco import mujoco_release
 
 Array = NDArray[np.float64]
 _UNIFORM = 0.01         # allowed deviation of a link from a uniform rod, as a fraction of its inertia
-_MUJOCO = 3, 16         # older versions crash when a model is freed that contains a body of another model
+_MUJOCO = 3, 16         # older versions crash when they free a model with a body of another model
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class StiffLoop(VelocityLoop):
 
 
 class Friction:
-    """True friction of one joint, with ripple, warm-up, growth at rest and scatter between strokes.
+    """True friction of one joint, with ripple, warm-up, growth of static friction at rest and scatter between strokes.
 
     Parameters
     ----------

@@ -18,12 +18,12 @@ from stribeck.ident.errors import InputError
 
 _FINEST_RATE = 20000.0     # Hz, largest step rate of the physics
 _SPRING_ANGLE = 0.2        # rad, largest phase of a spring's vibration per step: its frequency is then right within 0.2 %
-_HIGHEST_ANGLE = 1.0       # rad, the same for a beam's modes above the first: stable, frequency wrong by 4 %
+_HIGHEST_ANGLE = 1.0       # rad, such a phase for a beam's modes above the first: stable, frequency wrong by 4 %
 _LOOP_STEP = 0.5           # part of a velocity error that a loop may remove in a step, if a spring separates rotor and link
-_EXPLICIT = 1.2            # the same for rigid joints at any posture; above it loops are implicit (at 2 they would oscillate)
-_WEAK = 0.6                # part of its following error by which a joint may lag when its friction changes sign; above it the
-_STRONG = 0.2              # loop is made stronger, until the joint lags by this part
-_STEEPEST = 1.2, 0.5       # the same two values for the falling slope of friction over kp: if steep, slow motion sticks and slips
+_EXPLICIT = 1.2            # such a part for rigid joints; above it, loops are computed implicitly (at 2 they would oscillate)
+_WEAK = 0.6                # part of its following error by which a joint may lag when its friction changes sign; if it lags
+_STRONG = 0.2              # more, the gain of the loop is raised until the joint lags by this part
+_STEEPEST = 1.2, 0.5       # limit, and value after tuning, of friction's falling slope over kp: steeper slopes cause stick-slip
 _POSTURES = 64             # number of random postures at which loops are examined
 
 
@@ -84,7 +84,7 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
         stored = model.jnt_stiffness[axes.springs] * modes[axes.springs, fastest] ** 2
         name, knob, value = physics.spring_key(int(np.argmax(stored)))
         raise InputError(f"{path}: {knob} = {value:g}: {name} would vibrate at {swings[fastest] / 2.0 / np.pi:.0f} Hz; "
-                         f"the physics at {_FINEST_RATE:g} Hz follow values up to about "
+                         f"the simulation computes at most {_FINEST_RATE:g} steps per second, which allow values up to about "
                          f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments vibrate more slowly; without "
                          "this key the part is rigid")
     return Tuning(kp, max(float(rates[fastest]), float(loop.max())))

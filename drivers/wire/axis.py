@@ -12,7 +12,7 @@ import numpy as np
 
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-BRAKE_CLOSES = 0.1          # s that most brakes need at most to hold a joint after its power went off
+BRAKE_CLOSES = 0.1          # s from power-off until the brake holds; most brakes need less
 Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped and holds by itself; needs a reset
 
 

@@ -83,7 +83,7 @@ class Cycle:
         now = time.monotonic()
         if now < self._tick:
             time.sleep(self._tick - now)
-        elif now - self._tick > self.period:        # whole periods that were missed are skipped, not made up
+        elif now - self._tick > self.period:        # missed periods are skipped, not sent later
             self.tally.late += 1
             self._tick += int((now - self._tick) / self.period) * self.period
 
@@ -131,8 +131,8 @@ class Cycle:
     def silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
         """Names of joints whose last reply was stale at the last request; None for `axes` looks at all axes.
 
-        The age counts up to the request, so that a pause of this computer while it waits for replies is not taken for silence
-        of the drives.
+        The age of a reply is computed at the time of the request. Thus a pause of this computer while it waits for replies
+        does not look like silent drives.
         """
         old = self._asked - self._stale_age
         return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]

@@ -58,7 +58,7 @@ class WiredArm:
         self.names, self.rate, self.limits = mechanism.names, arm.driver.rate, arm.limits(mechanism)
         missing = self.limits.missing(self.names)
         if missing:
-            raise InputError(f"{arm.path}: {missing[0]} is missing; nothing moves without it")
+            raise InputError(f"{arm.path}: {missing[0]} is missing; no joint moves without this limit")
         keys, drives = read_keys(arm, self.names, link.keys, link.joint_keys)
         self._coupled, self._of_motors = mechanism.transmission, limits_of_motors(self.limits, mechanism.transmission)
         self.joints = read_joints(arm, mechanism, self._of_motors)

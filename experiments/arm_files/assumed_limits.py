@@ -15,7 +15,7 @@ _OF_REACH = 0.9                 # part of a drive's reach in a closed chain, if 
 _VELOCITY = (1.0, 0.25)         # rad/s and m/s
 _TO_SPEED = 0.5                 # s to reach full speed,
 _PART = 0.25                    # part of a joint's range that it covers in this time, if it cannot reach full speed
-_SPARE = 2.0                    # times the torque for gravity and acceleration, to leave torque for friction
+_SPARE = 2.0                    # torque limit over the torque for gravity and acceleration; the rest is for friction
 _LEAST_TORQUE = 10.0            # N·m or N
 _POSTURES = 200                 # random postures for the largest gravity torque
 

@@ -58,7 +58,7 @@ stroke_scatter = 0.01
 
 [simulation.joints]
 """
-GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}     # of the torque limit; viscous: at full speed
+GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}    # part of torque limit; viscous at full speed
 
 
 _DEFAULT = """

@@ -98,7 +98,7 @@ BasisOption = Annotated[str, choice(
 
 
 def console(as_json: bool = False, verbose: bool = False, quiet: bool = False) -> "Console":
-    """Return where text for people goes: standard error if standard output carries JSON."""
+    """Return the console for text: standard error if standard output carries JSON."""
     from stribeck.experiments.cli.screen.console import Detail, open_console
 
     if verbose and quiet:

@@ -38,8 +38,8 @@ def export_calibration(calibration: Calibration, to: str, out: Path | None = Non
         On an unknown format, a model that the format cannot be written from, or a file that exists.
     """
     if offset and to != "c":
-        raise InputError(f"--offset: {to} has no place for a torque beside friction, or holds the offset as a number of its own; "
-                         "c takes it")
+        raise InputError(f"--offset: the format {to} cannot include the offset in the friction: it has no field for a constant "
+                         "torque, or states the offset separately; use --offset with --to c")
     result = export(calibration.with_offset() if offset else calibration, to, into)
     target = out or calibration.folder / f"{calibration.arm}.calibrated{result.suffix}"
     if target.exists():

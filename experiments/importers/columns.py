@@ -37,9 +37,9 @@ _SPELLED = {            # spellings of each unit, see `known_spelling`; all othe
 _MEANT = {"grad": "deg"}            # German "grad" means degree, but may also mean gon
 _ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>\S.*?)\s*"                    # a name may contain brackets
                     r"(?:\[\s*(?P<unit>(?!\d+\s*\])[^\[\]]+?)\s*\])?\s*$", re.DOTALL)       # q[0] is a column name
-_UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")        # behind a name; a whole number is an index
+_UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")    # unit after a name; a whole number is an index
 _BRACKET = re.compile(r"\[(?!\s*\d+\s*\])([^\[\]]*)\]|\((?!\s*\d+\s*\))([^()]*)\)")    # anywhere in the name
-_SHELL = re.compile(r"[\"$`\\!]")       # characters with a meaning in double quotes of a shell or TOML
+_SHELL = re.compile(r"[\"$`\\!]")       # characters that a shell or TOML interprets inside double quotes
 _RANGE = re.compile(r"(\d{1,6}):(\d{1,6})$")
 
 
@@ -66,7 +66,7 @@ class ColumnMap:
     @property
     def option(self) -> str:
         """Command line option for this entry, quoted for a shell and for TOML."""
-        behind = _UNIT.search(self.column)              # no second unit behind a name that ends in its unit
+        behind = _UNIT.search(self.column)              # a name that ends in its unit gets no second unit
         stated = behind is not None and known_spelling(behind[1] or behind[2] or "", known_units(self.signal)) == self.unit
         text = f"{self.target}={self.column}" + ("" if stated or not self.unit else f"[{self.unit}]")
         return "--column " + (shlex.quote(text) if _SHELL.search(text) else f'"{text}"')
@@ -96,7 +96,8 @@ def bare(name: str) -> str:
 def stated_unit(name: str, joint: str | None = None) -> str:
     """Return the last text in brackets in a column name; empty if there is none.
 
-    A whole number in brackets is an index, not a unit. The joint's own name counts only if it is the only bracket, at the end.
+    A whole number in brackets is an index, not a unit. The joint's own name in brackets
+    counts as a unit only if the column name has no other brackets and ends in them.
     """
     found = [(match[1] or match[2] or "").strip() for match in _BRACKET.finditer(name)]
     units = [text for text in found if joint is None or text.lower() != joint.lower()]

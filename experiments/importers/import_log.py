@@ -41,7 +41,7 @@ _LARGEST_GAP = 10.0     # periods; a longer gap splits the log into segments,
 _LONGEST_GAP = 86400.0  # s; a longer step means that the clock was set
 _RATES = 1.0, 1e5       # Hz; a rate outside this range means that the unit of time is wrong
 _PAUSE = 1.0            # s inserted between recordings whose time stamps restart
-_IMPLAUSIBLE = 2.0      # times a limit; a larger value means a wrong unit, not a fast or strong arm
+_IMPLAUSIBLE = 2.0      # a value above this multiple of a limit means a wrong unit, not a fast or strong arm
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 _SECONDS = re.compile(r"(.*?)(?:secs?|seconds)", re.IGNORECASE)
 _REST = re.compile(r"(.*?)(?:nanosecs?|nsecs?|nanoseconds)", re.IGNORECASE)
 _WIDEST = 1000          # largest number of columns of a matrix
-MOST_NUMBERS = 50_000_000       # that an import keeps in memory: an hour of six joints at 1 kHz
+MOST_NUMBERS = 50_000_000       # most numbers that an import keeps in memory: an hour of six joints at 1 kHz
 
 
 @dataclass(frozen=True)

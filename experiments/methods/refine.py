@@ -14,8 +14,8 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run
 
-FIRST = 2.0             # precision that the first pass is designed for, over the target
-_MARGIN = 0.85          # precision that further passes are designed for, over the target
+FIRST = 2.0             # the first pass is designed for this multiple of the target precision
+_MARGIN = 0.85          # further passes are designed for this multiple of the target precision
 _WORTH = 0.1            # smallest part of the budget that allows another pass
 _PASSES = 6             # largest number of passes
 _LEAST = 1e-3           # target if only the time is given

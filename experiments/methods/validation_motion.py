@@ -19,7 +19,7 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import VALIDATION, arm_sha256
 
 METHOD = "validation motion"
-SWINGS = 6              # number of swings; every joint takes each of as many speed levels once
+SWINGS = 6              # number of swings, and of speed levels; every joint uses each level in one swing
 _DURATION = 10.0        # duration of a swing [s]
 _PASSES = (3, 5, 7)     # numbers of passes of a joint, drawn at random
 _ROOM = (0.6, 1.0)      # range of a random factor on the longest stroke of a joint

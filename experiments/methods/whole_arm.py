@@ -48,7 +48,7 @@ def plan_whole_arm(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     reference = offers.trip(0, offers.speeds[0, 0])
     grid = [offers.level(number, speeds) for number in range(1, len(postures))
             for speeds in rng.permutation(design.speeds(number))]
-    # with independent speeds, the joints of a closed chain would soon leave its reach
+    # a closed chain's joints with independent speeds would soon leave the workspace of the chain
     choosing = earlier and design.options.goal and design.mechanism.chain is None
     choice = (lambda time: _chosen(offers, time, seed, earlier)) if choosing else lambda _: grid
     return replace(in_order(design, METHOD, seed, postures, choice, [reference], earlier), lowered=places.lowered)

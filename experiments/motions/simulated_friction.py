@@ -1,4 +1,4 @@
-"""Which friction is simulated of a model, joint by joint: of a calibration, else of the arm file, else of the model's file."""
+"""Friction of each joint in a simulation: from a calibration, otherwise from the arm file, otherwise from the model file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ MODEL, ARM_FILE, CALIBRATION = "model", "arm file", "calibration"
 
 @dataclass(frozen=True)
 class Moving:
-    """What is simulated of a model.
+    """A mechanism to simulate, with the sources of its friction.
 
     Attributes
     ----------
     mechanism : Mechanism
-        With the friction that acts; of an arm with closed chains the whole.
+        The mechanism with its friction; for an arm with closed chains, the whole chain.
     source : mapping of str to str
         Joints, spherical and universal joints and closures that rub, and where their friction is stated: "model", "arm file" or
         "calibration".
@@ -41,7 +41,7 @@ class Moving:
             name: JointFriction(ARM, "none", {ARM: arm}) for name, arm in arms.items() if arm}
 
     def words(self) -> dict[str, list[str]]:
-        """Joints by what is said of their friction: its parameters and where these are stated; last those without any."""
+        """Return joints with the same friction under one text, which has parameters and source; last, joints without friction."""
         m, said = self.mechanism, dict[str, list[str]]()
         for name, stated in self.friction.items():
             slides = name in m.names and bool(m.prismatic[m.names.index(name)])
@@ -56,11 +56,12 @@ class Moving:
 
 
 def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Moving:
-    """What is simulated of a model: of an arm with closed chains the whole, with the friction and rotors that are known of it.
+    """Return the mechanism to simulate, with known friction and rotors; for an arm with closed chains, the whole chain.
 
-    A calibration counts first, then the arm file's joints without a drive, then the model's file. Links are those of a
-    calibration where it has them. What joints of a closed chain without a drive rub, a calibration holds in its classes of them,
-    else in the friction of its drives: what the model's file states of them would then count twice, and is left out.
+    Friction comes from the calibration first, then from the arm file (joints without a drive), then from the model file. Links
+    come from the calibration if it has identified them. In a calibration, the friction of a closed chain's joints without a
+    drive is in their classes, or else in the friction of the drives. The model file's friction of these joints would then count
+    twice, so it is left out.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Movi
 
 
 def _rotors(driven: Mechanism, whole: Mechanism) -> Array | None:
-    """Rotors of all joints of a closed chain, where the driven ones may have them from the arm file."""
+    """Return the rotors of all joints of a closed chain; the arm file may state those of driven joints."""
     if driven.rotors is None:
         return whole.rotors
     rotors = np.zeros((whole.n, whole.n)) if whole.rotors is None else whole.rotors.copy()
@@ -102,10 +103,10 @@ def _with_calibrated(whole: Mechanism, calibration: Calibration) -> Mechanism:
     friction, bearings = dict(whole.friction), list(whole.bearings)
     for name, joint in calibration.joints.items():
         if name not in whole.names:
-            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration has it")
+            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration names this joint")
         if joint.components or joint.directional != "none":
-            raise InputError(f"joint {name}: friction by components of the load, or that differs between the directions, is not "
-                             "simulated; fit it with a single load and --directional none")
+            raise InputError(f"joint {name}: the simulation has no friction that depends on load components or on direction; "
+                             "fit the joint with a single load and --directional none")
         j = whole.names.index(name)
         friction[j], bearings[j] = JointFriction(joint.law, joint.load, joint.values), joint.bearing or bearings[j]
     return replace(whole, friction=friction, bearings=tuple(bearings))

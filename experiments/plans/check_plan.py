@@ -18,7 +18,7 @@ from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, TO_START, VALIDAT
 from stribeck.ident.model.mechanism import Mechanism
 
 KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # kinds by purpose; others: strokes, sweeps
-_THERE = 0.02           # rad or m from the start of a plan within which a joint counts as at the start
+_THERE = 0.02           # rad or m; a joint closer than this to the start of a plan counts as at the start
 _SWAY = 1e-3            # rad or m that a joint at rest may deviate
 
 
@@ -165,7 +165,7 @@ def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
 
 
 def _ways(plan: Plan) -> tuple[Array, Array, list[Segment]]:
-    """Where a plan goes straight, or as good as: starts and ends, (K, n) each, and the segment of each way."""
+    """Return the straight, or nearly straight, parts of a plan: starts and ends, (K, n) each, and the segment of each part."""
     ways = [(*ends, segment) for start, segment in plan.legs() for ends in pairwise(corner_points(start, segment))]
     starts, ends, segments = zip(*ways, strict=True)
     return np.array(starts), np.array(ends), list(segments)
@@ -188,7 +188,7 @@ def check_way(stands: Array, plan: Plan, arm: ArmFile, mechanism: Mechanism, sha
                         "cannot be checked for collisions without a workspace box or shapes in the model; nothing moved. Move "
                         "all of these joints but one to the start by hand, or state workspace.box")
     if fault := in_the_way(arm, mechanism, stands, start):
-        raise PlanError(f"the straight path from where the arm stands, {np.round(stands, 3).tolist()}, to the start of the plan, "
+        raise PlanError(f"the straight path from the arm's position, {np.round(stands, 3).tolist()}, to the start of the plan, "
                         f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "
                         "Move the arm near the start by hand")
     limits = arm.limits(mechanism)

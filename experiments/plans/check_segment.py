@@ -101,7 +101,7 @@ def _check_ramp(segment: Segment, start: Array, bounds: Bounds) -> None:
     fastest, unit = float(bounds.limits.torque[j]) / _RAMP_LEAST, bounds.mechanism.unit(j)
     if abs(segment.rate) > fastest:
         raise PlanError(f"segment {segment.id}: the torque of {segment.joint} grows by {abs(segment.rate):g} {unit}/s, limit "
-                        f"{fastest:g} {unit}/s (joints.{segment.joint}.torque in {_RAMP_LEAST:g} s)")
+                        f"{fastest:g} {unit}/s (joints.{segment.joint}.torque divided by {_RAMP_LEAST:g} s)")
 
 
 def _check_joints(segment: Segment, start: Array, bounds: Bounds) -> None:
@@ -143,7 +143,7 @@ def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
 
 
 def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
-    """Refuse segments that take too long, such as a speed or rate with too many zeros."""
+    """Refuse a segment that takes too long, for example because its speed or rate was typed with too many zeros."""
     time = (motion_profile(start, segment, bounds.names, bounds.limits).duration
             + ramp_time(segment, bounds.names, bounds.limits))
     if time > _LONGEST:

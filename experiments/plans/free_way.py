@@ -1,4 +1,4 @@
-"""Strokes of all joints from a posture that stay in all limits."""
+"""Search for strokes of all joints, from a posture, that keep all limits."""
 
 import numpy as np
 

@@ -69,7 +69,7 @@ def ways_share(mechanism: Mechanism, limits: Limits, start: Array, target: Array
     ndarray, shape (K, n)
         Share of the limit; 0 for a joint without limit.
     """
-    rate = np.minimum(rate, np.sqrt(acceleration))              # a triangle on a short path
+    rate = np.minimum(rate, np.sqrt(acceleration))              # on a short path, the profile is a triangle
     ramp = np.minimum(0.5, rate**2 / (2.0 * acceleration))
     s = np.hstack((_RAMP * ramp[:, None], ramp[:, None] + _CRUISE * (1.0 - 2.0 * ramp[:, None]), 1.0 - _RAMP * ramp[:, None]))
     up, even = np.sqrt(_RAMP) * rate[:, None], np.repeat(rate[:, None], len(_CRUISE), axis=1)

@@ -162,7 +162,7 @@ def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limit
         speed = float(np.max(segment.speeds(start, names)[moving] / way[moving]))
     else:
         speed = float(np.min(MOVE_SHARE * limits.velocity[moving] / way[moving]))
-    speed = min(speed, float(np.sqrt(acceleration)))       # a triangle on a short path
+    speed = min(speed, float(np.sqrt(acceleration)))       # on a short path, the profile is a triangle
     return Trapezoid(speed, acceleration, 1.0 / speed + speed / acceleration)
 
 

@@ -18,7 +18,7 @@ from stribeck.ident.log.run import arm_sha256
 
 REFERENCE = 0.35        # level of the reference speeds: 0 is the fastest, 1 the slowest
 REFERENCES = 2          # smallest number of reference round trips: at the start and at the end
-_TRIES = 5              # attempts to keep the allowed robot time
+_TRIES = 5              # most attempts at a plan within the allowed robot time
 
 
 class Writer:

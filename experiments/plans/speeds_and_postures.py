@@ -31,7 +31,7 @@ _WAY = 0.5              # fraction of the remaining range that the longest strok
 _RIPPLE = 0.015         # fraction of a joint's travel over which ripple of unknown period averages out
 _LEAST_SPEED = 1e-3     # lowest allowed speed over the lowest usual speed, for joints with a high limit and little room
 _CANDIDATES = 500       # number of random postures
-_OF_A_CHAIN, _LOOKED_AT = 360, 40       # of a closed chain: random postures, and how many of them are checked, which is slow
+_OF_A_CHAIN, _LOOKED_AT = 360, 40       # number of random postures of a closed chain, and of those checked (slow)
 _SETS = 10_000          # number of random sets of postures that are scored
 
 
@@ -85,7 +85,7 @@ class ConstantSpeed:
     longest_stroke : float
         Longest time of a stroke [s]; it raises the lowest speed of a slow joint.
     goal : Goal, optional
-        Precision for which round trips are chosen, if earlier runs give enough information.
+        Precision to reach; if earlier runs give enough information, round trips are chosen for this precision.
     """
 
     postures: int = 7
@@ -146,10 +146,10 @@ class Design:
         limits = arm.limits(mechanism)
         missing = limits.missing(mechanism.names)
         if missing:
-            others = f"; missing too: {', '.join(missing[1:])}" if missing[1:] else ""
+            others = f"; also missing: {', '.join(missing[1:])}" if missing[1:] else ""
             begin = (f". {command('init', arm.path)} writes an arm file to fill in" if arm.path.suffix != ".toml" else
                      "; [joints.default] sets a key for all joints" if mechanism.n > 1 and missing[1:] else "")
-            raise PlanError(f"{arm.path}: {missing[0]} is missing; nothing moves without it{others}{begin}")
+            raise PlanError(f"{arm.path}: {missing[0]} is missing; no joint moves without this limit{others}{begin}")
         for name, value, (low, high) in zip(mechanism.names, arm.home(mechanism), limits.position, strict=True):
             if not low <= value <= high:
                 raise PlanError(f"{arm.path}: {name} is at {value:g} in the home posture, outside its limits "

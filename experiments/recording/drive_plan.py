@@ -24,7 +24,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import FIT, REPLIES
 from stribeck.ident.model.mechanism import Mechanism
 
-_STOOD = 0.02           # rad or m that joints may move before they are powered: less than the clearance of a path
+_STOOD = 0.02           # rad or m that a joint may move before power-up; less than the clearance of a path from obstacles
 _FIRST_WAY = 0.1        # part of velocity and acceleration limits used for the first motion of real hardware
 
 
@@ -128,4 +128,4 @@ def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
     """Refuse a plan with torque ramps if the driver has no torque mode."""
     if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
         raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
-                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with it")
+                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with this driver")

@@ -130,7 +130,7 @@ class Calibration(CalibrationContent):
                 check_classes(chain.whole, chain.classes)
         for name in self.joints:
             if name not in mechanism.names:
-                raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
+                raise InputError(f"{path}: {unknown_name('joint', name, mechanism.names)}; the calibration names this joint")
         for name in self.motors.motors:
             if name not in self.model.transmission:
                 raise InputError(f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission does not list this "

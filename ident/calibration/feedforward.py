@@ -63,7 +63,8 @@ class Feedforward:
                              "file")
         for name in calibration.joints:
             if name not in mechanism.names:
-                raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration has it")
+                raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the "
+                             "calibration names this joint")
         self.names = mechanism.names
         self._name, self._shape = mechanism.name, (mechanism.n,)
         self._state = np.zeros((3, mechanism.n))
@@ -85,7 +86,7 @@ class Feedforward:
             mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel, mujoco.mj_rnePostConstraint))
         self._reaction, self._centre, self._root = data.cfrc_int[1:], data.subtree_com, model.body_rootid[1:].copy()
         self._origin, self._axis = data.xpos[1:], data.xaxis
-        self._drive_entries = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)   # in a flat (n, 2)
+        self._drive_entries = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)  # of (n, 2), flattened
         self._parts = np.zeros((len(LOAD_PARTS), tree.n))
         self._weights = np.zeros((len(LOAD_PARTS), tree.n))
         joints = [calibration.joints.get(name) for name in self.names]
@@ -226,7 +227,7 @@ def _group_by_law(joints: list[JointCalibration | None],
             signature = inspect.signature(law)
             bound = signature.bind(0.0, **{key: value for key, value in joint.values.items() if key in signature.parameters})
             bound.apply_defaults()
-            for parameter, value in list(bound.arguments.items())[1:-1]:       # the data are first and last
+            for parameter, value in list(bound.arguments.items())[1:-1]:       # the first argument is speed, the last is load
                 values.setdefault(parameter, []).append(value)
         columns = np.array(list(members))
         groups.append((columns, places[columns], partial(law, **{key: np.array(value) for key, value in values.items()})))

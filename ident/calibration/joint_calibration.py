@@ -15,7 +15,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.joint_parts import Bearing
 
-_TRIES = 1000           # draws of a parameter set until none has a wrong sign
+_TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
 _JITTER = 1e-12         # added to the diagonal of a correlation that is singular by rounding
 
 
@@ -125,7 +125,7 @@ class JointCalibration:
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
 
     def with_offset(self) -> "JointCalibration":
-        """Return the joint with the torque offset, if the fit gave one, added to the friction."""
+        """Return the joint with the torque offset of the fit, if there is one, added to the friction."""
         found = self.gravity.get("offset")
         return replace(self, offset=0.0 if found is None or found.value is None else found.value)
 

@@ -13,7 +13,7 @@ from stribeck.ident.laws.load_components import load_part
 
 _GROWTH, _DIRECTIONS = "growth with load", "the difference between the directions"
 _SPEEDS, _LOADS = 200, 21        # nodes of the grid over the calibrated range
-_SLOWEST = 1e-3                 # of the fastest speed: where the grid begins if the data went down to rest
+_SLOWEST = 1e-3                 # part of the fastest speed at which the grid begins if the slowest speed is zero
 
 
 @dataclass(frozen=True)

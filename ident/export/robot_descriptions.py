@@ -283,7 +283,7 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
             found[name] = element
     for name in calibration.joints:
         if name not in found:
-            raise InputError(f"{where}: {unknown_name('joint', name, found)}; the calibration has it (files that this one "
+            raise InputError(f"{where}: {unknown_name('joint', name, found)}; the calibration names it (files that this one "
                              "includes are not searched)")
     return found
 

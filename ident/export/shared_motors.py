@@ -16,7 +16,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.driven.passive_joints import ARM, LAW
 from stribeck.ident.model.transmission import Transmission
 
-_SPEEDS, _SLOWEST = 200, 1e-3       # nodes between the slowest and the fastest speed, and where they begin if that was rest
+_SPEEDS, _SLOWEST = 200, 1e-3       # nodes from the slowest to the fastest speed; part of the fastest, if the slowest is zero
 
 
 def coulomb_viscous(motor: RubbingMotor) -> tuple[float, float]:

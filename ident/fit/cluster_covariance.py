@@ -62,7 +62,7 @@ def left_out(sums: Array) -> Intervals:
     gram, gradient = sums[:, :p, :p] / np.outer(scale, scale), sums[:, :p, p] / scale
     total = gram.sum(axis=0)
     without = symmetric_inverse(total - gram, 1e-10)
-    change = np.einsum("gij,gj->gi", without, gradient)         # of the estimate when group g is left out
+    change = np.einsum("gij,gj->gi", without, gradient)         # change of the estimate when group g is left out
     change -= change.mean(axis=0)
     covariance = (groups - 1) / groups * change.T @ change
     weighted = without @ gram                                   # weight of each group's rows in the change of each parameter

@@ -33,10 +33,10 @@ from stribeck.ident.fit.variable_projection import whitened
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of, load_at, load_part
 
-STATIC = 1.4                        # expectations of a joint: level of slow sliding over Coulomb friction,
+STATIC = 1.4                        # expected ratios of a joint: static over Coulomb friction,
 VISCOUS = 2.0                       # viscous friction at the velocity limit over Coulomb friction,
-LOADED = 0.5                        # growth up to the greatest load over Coulomb friction,
-STRIBECK = (0.02, 0.035, 0.06)      # and the Stribeck velocity over the velocity limit, one of these
+LOADED = 0.5                        # growth of friction up to the greatest load, over Coulomb friction,
+STRIBECK = (0.02, 0.035, 0.06)      # and Stribeck velocity over velocity limit (one of these)
 _VAGUE = 3.0                        # standard deviation of the expectation, as a part of the expected value
 _SPEEDS = 8                         # number of speeds at which a band is evaluated
 _ALIKE = 0.95                        # correlation from which loads count as one
@@ -135,7 +135,7 @@ class ExpectedPrecision:
     parameters: Mapping[str, float]
 
     def needed(self, target: float) -> int:
-        """Return how many such round trips give a half width of friction, which falls with the square root of their number."""
+        """Return the number of such round trips for a half width of friction, which falls with the root of this number."""
         spare = self.round_trips * (self.friction / target) ** 2
         return max(len(self.parameters) + 1, int(np.ceil(spare)))
 

@@ -69,7 +69,7 @@ class Spread:
 
 TRUST = 10.0            # degrees of freedom with which the noise model counts
 _OF_LEVELS = 2          # parameters that the levels of passes determine: Coulomb friction and offset
-_MOST = 10.0            # limit of the variance by leaving out over the noise model's
+_MOST = 10.0            # largest ratio of the variance from left-out round trips to that of the noise model
 
 
 def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequence[int]) -> Spread:
@@ -101,7 +101,7 @@ def spread(whole: Moments, noise: Noise, values: Mapping[str, float], free: Sequ
     return Spread(model * np.outer(wider, wider), factor * wider, factor, serial, wider)
 
 
-CHANCE = 1.645          # standard deviations of a correlation that chance exceeds once in twenty times
+CHANCE = 1.645          # standard deviations of a correlation; chance alone exceeds this value in 5 % of the cases
 _STRONGEST = 0.9        # largest correlation of round trips
 _CLOSEST = 0.98         # largest correlation of points in a pass
 _ENOUGH = 12            # least number of round trips for estimating a correlation
@@ -151,7 +151,7 @@ def interval_ends(whole: Moments, noise: Noise, values: Mapping[str, float], fre
     ends = np.empty((len(free), 2))
     for row, i, reach in zip(ends, free, found.reach, strict=True):
         if i < linear:
-            room = reach**2 - np.append(0.0, rise)      # rise that remains for a linear parameter there
+            room = reach**2 - np.append(0.0, rise)      # rise left for a linear parameter at each such value
             half = np.sqrt(variance[room >= 0.0, i] * room[room >= 0.0])
             row[:] = (beta[room >= 0.0, i] - half).min(), (beta[room >= 0.0, i] + half).max()
         else:

@@ -150,7 +150,7 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     if not any(values[name] > 0.0 for name in names if name not in limits and name not in data.nuisance):
         raise NoFriction(f"the torque shows no friction: the best fit of the law {law.name} has every parameter at zero")
     found = spread(whole, noise, values, free)
-    scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])     # of parameters in the logarithm
+    scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])  # for parameters searched in the logarithm
     covariance = found.covariance * np.outer(scale, scale)
     units = {name: "1" if name.startswith(DOUBT) else unit(name, data.prismatic, load_name) for name in names}
     fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "best fit at the lower bound, zero")

@@ -56,7 +56,7 @@ class Noise:
         return np.asarray((values - share * mean[group]) / self.within)
 
 
-WHITE = Noise(1.0)      # whitening by it changes nothing
+WHITE = Noise(1.0)      # whitening by this noise changes no value
 
 
 def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int) -> Noise:

@@ -18,7 +18,7 @@ from stribeck.ident.arrays import Array, Groups
 
 DOUBT = "model_"        # prefix of nuisance columns for the uncertainty of the model; they have no unit
 _MANY = 4096            # number of points from which nearly equal points of a round trip are averaged
-_ALIKE = (0.01, 0.005)  # largest differences of equal points: in the logarithm of speed, and in load over its range
+_ALIKE = (0.01, 0.005)  # largest differences of points that count as equal: in the logarithm of speed, in load over its range
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
 
 _MOST = 1000            # largest number of combinations; for more, all axes are thinned by the same factor,
-_LEAST = 5              # to at least so many values
+_LEAST = 5              # to at least this many values
 _NEAR, _FINE = 0.15, 13     # half range (in the logarithm) and number of points of the finer grid around known parameters
 
 

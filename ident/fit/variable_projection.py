@@ -70,7 +70,7 @@ class Start:
 
 
 _THIN = 3               # nonlinear parameters from which a grid is thin, so that several starts are refined,
-_BEGIN, _TRIED = 4, 400  # at most so many, chosen among so many of the best grid points
+_BEGIN, _TRIED = 4, 400  # number of starts, and number of best grid points among which they are chosen
 _APART = 0.6            # least distance of starts in the logarithm
 
 

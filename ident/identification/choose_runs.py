@@ -105,8 +105,8 @@ def _check_one_arm(runs: Sequence[Run]) -> None:
         raise InputError(f"these runs have different torque signals ({', '.join(sorted(signals))}); fit the runs of each torque "
                          "signal separately")
     if "joint sensor" in signals:
-        raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not see the "
-                         "gear's friction; log the motor current")
+        raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not measure "
+                         "the gear's friction; log the motor current")
 
 
 def _check_labels(runs: Sequence[Run]) -> None:
@@ -145,6 +145,6 @@ def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
         if run.record.get("start") == first.record.get("start"):
             raise InputError(f"{run.path} is the same run as {first.path}; counted twice, it would make the intervals too "
                              "narrow. Name each run once")
-        findings.append(Finding(None, "repeats", f"{run.label} equals {first.label} sample by sample, as only a simulated arm "
-                                                 "without noise does; it adds no information and is not counted"))
+        findings.append(Finding(None, "repeats", f"{run.label} equals {first.label} in every sample, which only a simulated "
+                                                 "arm without noise can do; it adds no information and is not counted"))
     return list(seen.values()), findings

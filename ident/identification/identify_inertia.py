@@ -141,7 +141,7 @@ def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
                       "(--method single), or the friction of each joint is a mixture")
             findings.append(Finding(None, "shared motor", f"the motor of {name} moves {' and '.join(moved)}, and this motion "
                                     "cannot separate the friction of the motor from that of the joints: the friction of each "
-                                    f"joint includes the motor's, as long as the other joints rest. {remedy}"))
+                                    f"joint includes the motor's and is valid only while the other joints rest. {remedy}"))
     return tuple(findings)
 
 

@@ -89,9 +89,9 @@ def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Find
             unit = "N" if load in ("radial", "axial") else "N·m" if load == "bending" else fit.parameters["coulomb"].unit
             coefficient = f"coulomb_coefficient_{load}" if fit.components else "coulomb_coefficient"
             findings.append(Finding(name, "payload", f"{name}: the {load} load varies only between runs with different payloads, "
-                                    f"from {means.min():.3g} to {means.max():.3g} {unit}; a change of friction by 1 % between "
-                                    f"these runs for another reason shifts {coefficient} by {shift:.2g}. Record them at the "
-                                    "same temperature"))
+                                    f"from {means.min():.3g} to {means.max():.3g} {unit}; if another cause changes friction by "
+                                    f"1 % between these runs, {coefficient} shifts by {shift:.2g}. Record the runs at the same "
+                                    "temperature"))
     return findings
 
 

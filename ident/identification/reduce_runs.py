@@ -149,7 +149,6 @@ def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
                                 "the last link; check whether the tool that the arm file or the model states is mounted"))
     if tool.unknown.status == "found" and options.torque_basis != "drive":
         options = replace(options, torque_basis="drive")
-        findings.append(Finding(None, "torque basis", "torque stays the drive's, without gravity correction: the torque scale "
-                                "includes an unknown tool, whose mass is not identified well enough; state the tool in the arm "
-                                "file"))
+        findings.append(Finding(None, "torque basis", "the torque is not corrected by gravity: the torque scale includes an "
+                                "unknown tool, whose mass is not identified well enough; state the tool in the arm file"))
     return options, findings

@@ -47,8 +47,8 @@ def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, satur
 
     .. math:: \tau_f = [c_0 + c_1 L + k_l (1 - e^{-|\omega|/\omega_l})] \operatorname{sgn}(\omega)
 
-    Parameters as in `power_viscous`; `viscous_level` is k_l [N·m], `saturation_velocity` the speed w_l at which 63 % of it are
-    reached [rad/s].
+    Parameters as in `power_viscous`; `viscous_level` is k_l [N·m], and `saturation_velocity` is the speed w_l at which the
+    viscous part reaches 63 % of k_l [rad/s].
     """
     w = np.asarray(w, dtype=float)
     rising = 1.0 - np.exp(-np.abs(w) / saturation_velocity)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 NOTES = ("rate", "latency", "temperature", "drift", "directions", "position", "motion", "law", "correlation", "repeats",
-         "stiffness", "agreement")          # kinds that call for nothing
+         "stiffness", "agreement")          # kinds that need no action
 
 
 @dataclass(frozen=True)

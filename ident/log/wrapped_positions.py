@@ -11,7 +11,7 @@ _ALIKE = 0.02           # relative tolerance of the range between wraps, and to 
 _KNOWN = (2.0 * np.pi, 25.0, 4.0 * np.pi, 8.0 * np.pi)      # rad; one turn, ±12.5 of MIT drives, ±2 pi, ±4 pi
 _ROWS = 8               # steps on each side of a jump that give the speed of the joint there,
 _FASTER = 3.0           # and largest motion in the step of the jump, as a multiple of these steps
-_LEAP = 20.0            # times the 99 % quantile of the other steps; a larger step is not motion
+_LEAP = 20.0            # a step above this multiple of the other steps' 99 % quantile is not motion
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def link_constants(parent: Sequence[int], E: Array, origin: Array, mass: Array, 
 
 
 def own_axes(third: Array) -> Array:
-    """Return own axes of each link, the third along `third`, in natural coordinates, shape (n, 3, 3)."""
+    """Return axes for each link, in natural coordinates, shape (n, 3, 3); the third axis is parallel to `third`."""
     first = np.cross(third, np.eye(3)[np.argmin(np.abs(third), axis=1)])
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     return np.stack((first, np.cross(third, first), third), axis=2)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7         # of a figure: panels in a row; size of a panel in inches
-_SPEEDS = 120                                   # of a curve
+_COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7         # panels in a row of a figure; size of a panel in inches
+_SPEEDS = 120                                   # speeds of a curve
 PLAIN = "#1b3a5c"                               # colour of friction without load
 
 

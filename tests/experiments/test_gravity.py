@@ -175,7 +175,7 @@ class TestTorqueBasis:
         arm = make_arm().path
         outcome = cli("calibrate", arm, "--joints", "turn", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
         assert outcome.code == 0
-        assert "turn: friction stays in the drive's torque" in " ".join(outcome.out.split())
+        assert "turn: the torque is not corrected by gravity" in " ".join(outcome.out.split())
         assert Calibration.load(tmp_path / "out").joints["turn"].torque_scale is None
 
     @pytest.mark.parametrize(("options", "said"), [(["--torque-basis", "motor"], "unknown torque basis 'motor'"),

@@ -92,7 +92,7 @@ def test_identical_runs_of_an_arm_without_noise_count_once(campaign: Callable[..
     result, alone = identify([one, again]), identify([one])
     said = [finding.text for finding in result.findings if finding.kind == "repeats"]
     assert len(said) == 1
-    assert said[0].startswith(f"{again.label} equals {one.label} sample by sample")
+    assert said[0].startswith(f"{again.label} equals {one.label} in every sample")
     assert result.calibration.joints["lift"].parameters == alone.calibration.joints["lift"].parameters
     assert len(result.calibration.runs) == 1
 

@@ -4,7 +4,7 @@ import math
 
 _SWAY = 0.0005          # rad (slides: a tenth in m), or two position steps, within which a joint at rest stays
 _STILL = 0.1            # s for which the joint must stay there: a swinging joint is at rest for moments
-_CREEP, _PATIENT = 0.002, 0.5       # rad allowed instead of _SWAY, from so many s after the order to hold: some loops creep
+_CREEP, _PATIENT = 0.002, 0.5       # rad instead of _SWAY, and s after the order to hold when it begins: some loops creep
 
 
 class Standstill:

@@ -36,7 +36,7 @@ def compare(
     for name, other, comparison in zip(names[1:], others, found, strict=True):
         text.print(fitted(_table(first, other, comparison, names[0], name), text.width, keys=2))
         for joint in comparison.traded:
-            text.print(f"note      {joint}: parameters traded places; the friction that they give stayed")
+            text.print(f"note      {joint}: parameters changed and compensate each other; friction did not change")
         for note in comparison.notes:
             text.print(f"note      {note}")
         verdict = "changed" if comparison.changed else "the same" if comparison.curves else "unknown"
@@ -54,7 +54,7 @@ def compare(
 
 
 def _table(before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str) -> "Table":
-    """A line a parameter, below them the friction itself and the temperature."""
+    """Table with one row per parameter; the last rows are friction and temperature."""
     from rich import box
     from rich.table import Table
 

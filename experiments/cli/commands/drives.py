@@ -68,7 +68,7 @@ def emulate(
 
 
 def _fault(text: str, names: tuple[str, ...]) -> tuple[float, str, str]:
-    """When, to which joint, what."""
+    """Return time [s], joint and kind of a fault from its text, JOINT:WHAT@TIME."""
     from stribeck.ident.errors import InputError, unknown_name
 
     found = re.fullmatch(r"(.+):(silent|reset|fault)@(.+)", text)
@@ -81,7 +81,7 @@ def _fault(text: str, names: tuple[str, ...]) -> tuple[float, str, str]:
 
 
 def _befalling(emulator: "Emulator", faults: list[tuple[float, str, str]]) -> Callable[[], bool]:
-    """What an emulator asks while it serves: lets drives suffer when their time has come, and goes on."""
+    """Return a function that causes each fault at its time; the emulator calls it in its loop, and it returns true."""
     names, began, waiting = emulator.body.names, time.monotonic(), sorted(faults)
 
     def going() -> bool:
@@ -95,7 +95,7 @@ def _befalling(emulator: "Emulator", faults: list[tuple[float, str, str]]) -> Ca
 
 
 def _show(found: "Findings", text: "Console") -> None:
-    """Print a line a joint and what a person should know before moving; with -v all tables instead."""
+    """Print one line per joint, and warnings before a motion; with -v, print all tables instead."""
     from stribeck.experiments.cli.screen.console import Detail
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import joint_page

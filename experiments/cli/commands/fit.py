@@ -81,7 +81,7 @@ def fit(
 
 
 def _loose(text: "Console", found: "dict[str, Breakaway]", folder: Path, as_json: bool) -> None:
-    """What holds each joint at rest, where nothing else was recorded."""
+    """Print the breakaway friction of each joint, if the runs have torque ramps only."""
     from dataclasses import asdict
 
     from stribeck.experiments.report.words import breakaway_line
@@ -183,7 +183,7 @@ def import_(
 
 
 def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnMap, ...]":
-    """Given entries, none of which may be time beside a rate."""
+    """Return the given entries; refuse a column of time, because --rate already states the times."""
     from stribeck.ident.errors import InputError
 
     if any(entry.signal == "t" for entry in given):
@@ -215,7 +215,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     _notes(text, delivery, lines)
     written = [str(path.relative_to(folder)) for path in delivery.files]
     text.files(f"wrote     in {folder}/: {'  '.join(written)}")
-    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"         # a format that is not there yet
+    to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"     # a format that is not written yet
     text.print(f"next      open {shlex.quote(str(folder / 'report.html'))}; "
                f"{command('export', folder / 'calibration.toml', '--to', to)}")
     if as_json:

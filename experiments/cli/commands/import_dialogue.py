@@ -128,8 +128,8 @@ def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
     there = all(name in table.names for name in commanded)
     instead = (f"import the commanded torques with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
                "commanded" if there else "import motor currents or commanded torques instead")
-    raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not see the gear's "
-                     f"friction; {instead}. If it is another torque, state its kind: --torque-signal \"motor current\"")
+    raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not measure the "
+                     f"gear's friction; {instead}. If it is another torque, state its kind: --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:
@@ -154,7 +154,7 @@ def prospects(run: Path, folder: Path, text: "Console") -> str | None:
     seen = outlook(recorded, mechanism)
     rate = 1.0 / float(np.median(np.diff(recorded.t)))
     text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows")
-    said = seen.sentences if seen.options is not None else seen.sentences[:-1]      # the last says why nothing can be
+    said = seen.sentences if seen.options is not None else seen.sentences[:-1]     # the last sentence says why no fit is possible
     for line in (*origin["notes"], *said):
         text.print(f"note      {line}")
     text.files(f"wrote     {run}/")

@@ -1,4 +1,4 @@
-"""The command that begins: an arm file for a model."""
+"""The command that writes an arm file for a model."""
 
 import shlex
 from collections.abc import Sequence
@@ -46,15 +46,15 @@ def init(
         raise InputError("init needs the URDF or MJCF of an arm; for a single motor without one, name its joint with --joint "
                          "NAME")
     if model is not None and (joint is not None or mass or lever):
-        raise InputError(f"{model}: --joint, --mass and --lever make a model of their own; leave them or the model away")
+        raise InputError(f"{model}: --joint, --mass and --lever make a new model; leave out these options, or the model")
     if model is None:
         _bench(str(joint), mass, lever, out, name, as_json)
         return
     if model.is_dir():
         raise no_file(model)
     if name is not None and not re.fullmatch(NAME, name):
-        raise InputError(f"--name {name!r}: a name may hold letters, digits and . _ + -, and no blanks, as files are called by "
-                         f"it; as --name {shlex.quote(as_name(name) or 'arm')}")
+        raise InputError(f"--name {name!r}: the name is also the name of files; it may hold letters, digits and . _ + - only. "
+                         f"Use --name {shlex.quote(as_name(name) or 'arm')}")
     target = out or (model.with_suffix(".toml") if name is None else model.with_name(f"{name}.toml"))
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
@@ -67,8 +67,8 @@ def init(
     text = arm_text(model, copy.name, moving, name or as_name(target.stem))
     content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
     if fixed and not away:
-        raise InputError(f"--joints fixes joints in a copy of the model, which {target} would need in the place of {model}: name "
-                         f"another arm file, as --out {shlex.quote(f'{model.stem}-arm.toml')}")
+        raise InputError(f"--joints fixes joints in a copy of the model, and the copy for {target} would replace {model}; choose "
+                         f"another name, for example --out {shlex.quote(f'{model.stem}-arm.toml')}")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         write_whole(target, text)
@@ -86,13 +86,15 @@ def init(
     count = f"{mechanism.n} joint{'s' * (mechanism.n != 1)}"
     said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {count}, {', '.join(mechanism.names)}")
     if passive := passive_joints(mechanism):
-        said.print(f"passive   {', '.join(passive)}: loops move them; drives are "
-                   f"{'those named' if moving else 'the joints with an actuator, --joints names others'}")
+        said.print(f"passive   {', '.join(passive)}: loops move them; "
+                   + ("the joints that --joints names have drives" if moving else
+                      "joints with an actuator have drives, unless --joints names other joints"))
     if fixed:
-        said.print(f"fixed     {', '.join(fixed)}: in {copy}, as the model draws them")
+        said.print(f"fixed     {', '.join(fixed)}: at their zero positions, in {copy}")
     if unread:
-        said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put them where the model looks for "
-                   f"them{', or leave --out away' if away else ''}; else nothing keeps these links from touching others")
+        said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put the files where the model "
+                   f"looks for them{', or omit --out' if away else ''}; "
+                   "without meshes, collisions of these links are not checked")
     if lacking:
         joints_of: dict[tuple[str, ...], list[str]] = {}
         for key, names in lacking.items():
@@ -129,8 +131,8 @@ def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | 
     from stribeck.ident.whole_files import write_whole
 
     if bool(mass) != bool(lever):
-        raise InputError(f"--mass {mass:g} --lever {lever:g}: a weight needs both, mass and distance from the axis; without a "
-                         "weight leave both away")
+        raise InputError(f"--mass {mass:g} --lever {lever:g}: a weight needs both its mass and its distance from the axis; for a "
+                         "joint without a weight, leave out both")
     target = out or Path(f"{name or as_name(joint) or 'joint'}.toml")
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
@@ -151,7 +153,7 @@ def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | 
     said = console(as_json)
     weight = f"{mass:g} kg at {lever:g} m, which hang down at position 0" if mass else "no weight"
     said.print(f"wrote     {target} and {model}: 1 joint, {joint}, with {weight}")
-    said.print(f"next      {command('import', 'LOG', '--arm', target)} for a log of it; {command('calibrate', model)} tries it "
-               f"in simulation; for plans and motion fill in what {target} needs")
+    said.print(f"next      {command('import', 'LOG', '--arm', target)} imports a log; {command('calibrate', model)} "
+               f"tries the joint in simulation; before a plan or motion, fill in the missing keys of {target}")
     if as_json:
         _print_made(arm, mechanism, [target, model])

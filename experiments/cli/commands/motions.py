@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stribeck.ident.model.driven.forward_simulation import ForwardMotion
     from stribeck.ident.model.mechanism import Mechanism
 
-_NOTHING = 1e-9         # of the greatest load
+_NOTHING = 1e-9         # part of the greatest load that counts as zero
 
 
 def loads(
@@ -77,8 +77,8 @@ def _loads_at(mechanism: "Mechanism", state: "list[Array]", as_json: bool) -> No
         text.print(fitted(cut_joints_table(cut), text.width))
         text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")
     if shared:
-        text.print(f"loads of {', '.join(shared)} that are not shown depend on how overconstrained loops share what acts "
-                   "across them, which rigid bodies do not tell")
+        text.print(f"loads of {', '.join(shared)} that are not shown cannot be computed: rigid-body mechanics does not "
+                   "determine how an overconstrained loop shares the loads across its plane")
     if as_json:
         closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
         print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
@@ -115,7 +115,8 @@ def simulate(
     if (torque is None) == (motion is None):
         raise InputError("give either --torque FILE or --motion FILE")
     if motion is not None and (q is not None or dq is not None):
-        raise InputError("--q and --dq say where a motion under --torque starts; with --motion the file says it")
+        raise InputError("--q and --dq state the start of a motion under --torque; leave them out with --motion, "
+                         "whose file states the start")
     moved = moving(load_mechanism(model), None if calibration is None else Calibration.load(calibration))
     mechanism = moved.mechanism
     target = out or Path(f"{mechanism.name}.simulated.csv")
@@ -171,7 +172,8 @@ def _torques_of(moved: "Moving", table: "MotionTable", target: Path, tolerance: 
         text.print(f"torque    {name}: at most {largest[name]:.4g} {unit}, friction {rubbed[name]:.4g} {unit}")
     if ranges:
         name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
-        text.print(f"swinging  {len(ranges)} joints without a drive, from balance at rest; most {name}, {low:.4g} ... {high:.4g}")
+        text.print(f"swinging  {len(ranges)} joints without a drive swing about their rest positions; widest {name}, "
+                   f"{low:.4g} ... {high:.4g}")
         text.print(f"energy    in balance to {error:.0e}")
     _show_friction(moved, text)
     text.print(f"wrote     {target}: {len(found.t)} rows")

@@ -19,7 +19,7 @@ def export(
         offset: Annotated[bool, flag(
             "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
         as_json: JsonOption = False) -> None:
-    """Export a calibration or a run for other software; lists what the format cannot express."""
+    """Export a calibration or a run for other software, and list what the format cannot express."""
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.run import RECORD
 
@@ -46,7 +46,7 @@ def export(
 
 
 def _only_run(source: Path, to: str) -> Path:
-    """The run of a campaign that has no calibration, as an import makes it, where a run is wanted."""
+    """Return the only run of a campaign without a calibration, if the format is for runs; otherwise return the source."""
     from stribeck.experiments.exporters.run_formats import RUN_EXPORTS
     from stribeck.ident.errors import InputError
     from stribeck.ident.log.campaign_folder import campaign_runs

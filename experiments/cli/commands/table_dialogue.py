@@ -20,8 +20,8 @@ def refuse_of_table(runs: Sequence[Path], arm: str | None, column: Sequence[str]
     from stribeck.ident.errors import InputError
 
     if alone := [option for option, given in (("--arm", arm), ("--column", column), ("--ignore", ignore)) if given]:
-        raise InputError(f"{' and '.join(alone)}: only for tables (stribeck fit --table FILE). A run holds its arm; columns of a "
-                         "log are stated to stribeck import")
+        raise InputError(f"{' and '.join(alone)}: only for tables (stribeck fit --table FILE). A run folder contains its "
+                         "arm file; to name the columns of a log, use stribeck import")
     if not runs:
         raise InputError("nothing to fit: give run folders, a campaign, or a table of speed and torque with --table FILE")
 

@@ -15,7 +15,7 @@ _NEEDED = ("a log for a fit moves the joint forward and backward at four speeds 
 
 
 def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], options: "Options") -> "FitError":
-    """Return the refusal with a command that works on these runs; if none works, with what a recording needs.
+    """Return the refusal, extended by a command that works on these runs or, if none does, by what a recording needs.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], opt
     from stribeck.ident.errors import FitError, InputError, TorqueReversed, command
     from stribeck.ident.identify import identify
 
-    if isinstance(error, TorqueReversed):           # a wrong sign stays wrong whatever is fitted
+    if isinstance(error, TorqueReversed):           # no other fit corrects a wrong sign
         return error
     failed = []
     for other in ("model", "joint", "none"):

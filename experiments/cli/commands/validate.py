@@ -71,7 +71,7 @@ def validate(
 
 
 def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism") -> str:
-    """What an error that follows the acceleration may come from."""
+    """Return a sentence about the inertia that an error proportional to acceleration suggests."""
     table, unit = arm.joint(name), "kg" if mechanism.prismatic[mechanism.names.index(name)] else "kg·m²"
     has = f"rotor_inertia = {table.rotor_inertia:g}" if table.rotor_inertia else "no rotor_inertia"
     counts = (f", and that of the motor counts gear_ratio² = {table.ratio**2:g} times" if table.gear_ratio is not None else
@@ -86,7 +86,7 @@ def _numbers(joint: "JointValidation") -> dict[str, Any]:
 
 
 def _table(names: list[str], validations: "list[Validation]", mechanism: "Mechanism") -> "Table":
-    """A line a joint: rms error of the torque without friction and with each calibration, and the noise."""
+    """Table with one row per joint: rms error of the torque without friction and with each calibration, and the noise."""
     from rich import box
     from rich.table import Table
 

@@ -12,7 +12,7 @@ def survived(reads: Callable[[], Any]) -> bool:
     if not hasattr(os, "fork"):
         return True
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)         # about a fork with threads; the child only reads
+        warnings.simplefilter("ignore", DeprecationWarning)         # Python warns of forks with threads; the child only reads
         child = os.fork()
     if child == 0:
         try:

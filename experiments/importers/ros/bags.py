@@ -27,7 +27,7 @@ _LARGEST_CHUNK = 1 << 28        # bytes of an MCAP chunk, unpacked
 _LARGEST_ROW = 1 << 26          # bytes of a message in SQLite
 _READ = (*TYPES, *multi_array.TYPES)
 _ZSTD = b"\x28\xb5\x2f\xfd"     # first bytes of zstd-compressed data; CDR data never begins with them
-_STEPS = 1_000_000_000          # of SQLite's virtual machine, far more than a query needs; a damaged file may loop forever
+_STEPS = 1_000_000_000          # steps of SQLite's virtual machine, far more than a query needs; a damaged file may loop forever
 
 
 def open_bag(path: Path, topic: str | None = None, stamps: str = "auto") -> Table:
@@ -87,7 +87,7 @@ def _number(path: Path) -> tuple[str, int]:
 
 
 def _messages(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
-    """Yield topic, type, receipt time [ns] and content of messages; for other types each topic once, without content."""
+    """Yield topic, type, receipt time [ns] and content of messages; yield topics of other types once, without content."""
     read = {".db3": _from_sqlite, ".bag": from_ros1}.get(file.suffix, _from_mcap)
     for name, kind, receipt, data in read(file, notes):
         if data.startswith(_ZSTD):
@@ -145,7 +145,7 @@ def _rows(file: Path, address: str) -> Iterator[tuple[str, str, int, bytes]]:
                 if not isinstance(data, bytes) or not isinstance(receipt, int):
                     raise InputError(f"{file}: a message of topic {name} has no time or no content; the file is damaged")
                 yield str(name), str(kind), receipt, data
-    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last from the text of a message
+    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:     # the last if a name is not text
         raise InputError(f"{file}: cannot be read as a ROS 2 bag: {error}") from error
     finally:
         connection.close()

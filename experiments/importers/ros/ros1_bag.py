@@ -12,7 +12,7 @@ _STATE = "sensor_msgs/msg/JointState"
 
 
 def from_ros1(file: Path, notes: list[str]) -> Iterator[tuple[str, str, int, bytes]]:
-    """Yield topic, type, receipt time [ns] and CDR content of messages; for other types each topic once, without content.
+    """Yield topic, type, receipt time [ns] and CDR content of messages; yield topics of other types once, without content.
 
     Raises
     ------

@@ -167,8 +167,8 @@ def _guess(name: str, cells: Cells) -> _Found | None:
     signal = QUANTITIES[quantity]
     found = known_spelling(unit, known_units(signal)) if unit else None
     if unit and found is None and quantity in ("speed", "torque"):
-        raise InputError(f"{cells.source}: column {name!r}: {unknown_name('unit', unit, known_units(signal))}; state a factor to "
-                         f"{_USUAL[quantity]}, as --column \"{quantity}={bare(name)}[0.5 {_USUAL[quantity]} per {unit}]\"")
+        raise InputError(f"{cells.source}: column {name!r}: {unknown_name('unit', unit, known_units(signal))}; state a factor "
+                         f"to {_USUAL[quantity]}, e.g. --column \"{quantity}={bare(name)}[0.5 {_USUAL[quantity]} per {unit}]\"")
     last = re.split(r"[_./\s]", bare(name))[-1]
     found = found or (known_spelling(last, known_units(signal)) if last != bare(name) or quantity == "speed" else None)
     if found is None and quantity == "torque" and words & _CURRENT:

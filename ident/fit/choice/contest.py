@@ -80,7 +80,7 @@ def _judge(fit: Best) -> Judge:
     data, noise = fit.whole.data, fit.noise
     assert noise.level is not None
     count = np.ones(len(data.tau)) if data.count is None else data.count
-    level = np.bincount(data.group, count * fit.residual) / data.samples / noise.level        # of round trips, in deviations
+    level = np.bincount(data.group, count * fit.residual) / data.samples / noise.level     # levels of round trips, in deviations
     parameters = len(fit.values) - len(data.nuisance)
     apart, independent = _of_speeds(data, level, parameters)
     free = [k for k, (name, value) in enumerate(fit.values.items()) if value > 0.0 and name not in data.nuisance]

@@ -181,7 +181,7 @@ def _fades(one: Evidence, low: float) -> NDArray[np.bool_]:
 
 
 def _exceeds(one: Evidence, deviations: float) -> NDArray[np.bool_]:
-    """Return for which values static friction exceeds Coulomb friction by so many deviations, at the median load, shape (K,)."""
+    """Return whether static exceeds Coulomb friction by this many deviations at the median load, for each value, shape (K,)."""
     load = np.atleast_1d(np.median(one.data.load, axis=0)) if one.data.load is not None else np.ones(1)
     direction = np.zeros(one.mean.shape[1])
     for i, name in enumerate(linear_names(one.data, one.law)):

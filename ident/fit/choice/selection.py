@@ -34,11 +34,11 @@ RIVAL = 2.0             # standard errors by which a load, an unknown tool or a 
 ALIKE = "load fits equally well"         # in the note of Coulomb friction that another load would make another number
 ORDER = ("none", "normal", "torque", "bending", "components", "load")     # order of preference in an exact tie
 NOWHERE: Mapping[str, Mapping[str, Array]] = {"none": {}}      # no waves: friction is the same in all positions
-_SLOW = 2               # laws with so many nonlinear parameters compete only on the winning side
+_SLOW = 2               # laws with this many nonlinear parameters, or more, compete only for the winning load
 _NEEDED = 0.5           # total share of the needed laws (`Law.needs`) from which a law competes
 _PLAUSIBLE = 0.02       # least share of a law that is fitted and may be chosen
 _LIKELY = 0.5           # share of a Stribeck effect from which a law with one may be chosen
-_AS_GOOD = 1.005        # times the error with a load, up to which waves without a load predict equally well
+_AS_GOOD = 1.005        # waves without a load predict as well as a load if their error is at most this multiple of its error
 _AS_NEAR = 0.5          # standard deviations from the expectation, up to which a law is as close as the closest
 
 
@@ -183,7 +183,7 @@ def select(data: FitPoints, loads: Mapping[str, Array | None], laws: tuple[str, 
                        "more speeds")
     sides.sort(key=lambda side: (len(side.whole.components) or int(side.load != "none"), len(side.whole.nuisance),
                                  ORDER.index(side.load)))
-    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise        # the same for all: errors compare
+    noise = min((side.most_plausible for side in sides), key=lambda fit: fit.rmse).noise    # one for all: comparable errors
     race = _Race.of(sides, noise, "none" in loads)
     k = race.winner
     if others and (sides[k].load != "none" or uneven(with_intervals(race.fits[k], "none").of_points(sides[k].whole))):
@@ -232,7 +232,7 @@ def _with_slow(contest: Contest, laws: Sequence[Law]) -> Contest:
 
 
 def _taking(laws: Sequence[Law], load: str) -> list[Law]:
-    """Return the laws that fit a load: with a load, laws with load coefficients; without, no law that equals another then."""
+    """Return the laws for a load. With a load, they have load coefficients; without, a law that equals another is left out."""
     return [law for law in laws if law.with_load] if load != "none" else [law for law in laws if law.competes] or list(laws)
 
 

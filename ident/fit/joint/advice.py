@@ -18,7 +18,7 @@ _FALLEN = 0.5           # part of the Stribeck velocity below which the level of
 _SMALL = 0.2            # viscous part of friction at the fastest speed, below which the advice is to measure faster
 _CARRIED = (0.1, 0.2, 0.5)              # masses of payloads that are tried, as parts of the mass that the joint carries,
 _OFFSETS = np.arange(0.05, 0.51, 0.05)  # and their distances from the last axis, m
-_LOST = 1.0             # half width over value from which more round trips are no advice: 44 times as many would be needed
+_LOST = 1.0             # half width over value above which more round trips are not advised: 44 times as many are needed
 _NOTHING = 2.0          # half width over value from which the interval includes zero
 
 

@@ -142,7 +142,7 @@ def choose_direction(even: Array, gravity: Array, friction: Array, group: Groups
     shows = shows_scale(even, gravity)
     richest = {name: column for way in ways.values() for name, column in way.items()}
     A, target = even_columns(even, gravity, shows, richest)
-    noise = even_noise(A, target, friction, group)                      # one noise model, so that errors compare
+    noise = even_noise(A, target, friction, group)              # one noise model for all, so that their errors are comparable
     errors = {}
     for name, way in ways.items():
         A, target = even_columns(even, gravity, shows, way)
@@ -159,8 +159,9 @@ def directions(name: str, directional: str, fit: FitResult, differences: Mapping
     difference = differences[DIFFERENCES[directional]]
     mean, half = fit.parameters.get(_OF[directional]), difference.value or 0.0
     if mean is None:
-        return (Finding(name, "directions", f"{name}: friction is {2.0 * half:.4g} {difference.unit} times "
-                        f"{'speed greater forward than backward' if directional == 'viscous' else 'load greater when driving'}"),)
+        return (Finding(name, "directions", f"{name}: friction is greater "
+                        f"{'forward than backward' if directional == 'viscous' else 'when driving than when back-driven'}, by "
+                        f"{2.0 * half:.4g} {difference.unit} times the {'speed' if directional == 'viscous' else 'load'}"),)
     if mean.value is None:
         return ()
     there, back = (f"{mean.value + sign * half:.4g}" for sign in (1.0, -1.0))

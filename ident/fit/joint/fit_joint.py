@@ -63,7 +63,7 @@ class JointFit:
     findings: tuple[Finding, ...] = ()
     torque_scale: float | None = None
     directional: str = "none"
-    loop: ClosedLoop | None = None          # of general motion
+    loop: ClosedLoop | None = None          # test of general motion with feedback
 
 
 def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, options: Options | None = None,
@@ -155,9 +155,9 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
         fit = uncertain(fit, gravity["scale"])
     findings = [*misfit_findings(name, fit, float(np.median(odd)), data.prismatic, ordered), *order_finding(name, ordered)]
     findings += place_finding(name, fit, float(np.median(odd)), place)
-    findings += [Finding(name, "torque basis", f"{name}: friction stays in the drive's torque, without gravity correction: "
-                         f"the torque scale against gravity is {gravity['scale'].verdict}; add postures in which gravity "
-                         "varies more")] if options.torque_basis != "drive" and scale is None else []
+    findings += [Finding(name, "torque basis", f"{name}: the torque is not corrected by gravity, because its scale against "
+                         f"gravity is {gravity['scale'].verdict}; add postures in which gravity varies more")
+                 ] if options.torque_basis != "drive" and scale is None else []
     if fit.serial > 0.0:
         findings.append(Finding(name, "correlation", f"{name}: friction drifted slowly: the friction levels of successive round "
                                 f"trips have an autocorrelation of {fit.serial:.2f}; the intervals are widened for it. Measure "
@@ -303,8 +303,8 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
 def _components(points: pd.DataFrame, options: Options, prismatic: bool) -> tuple[tuple[str, ...], str]:
     """Return the load components that can have their own coefficients, or the reason if there are none.
 
-    A component must vary, also at low speed (centrifugal loads do not), matter for friction with a lever arm of `_ARM`, and not
-    be a combination of the other components and a constant.
+    A component must meet three conditions. It varies, also at low speed (centrifugal loads do not). With a lever arm of `_ARM`,
+    its effect on friction is not negligible. It is not a combination of the other components and a constant.
     """
     if options.load not in ("auto", "components") or options.directional == "driving":
         return (), ""

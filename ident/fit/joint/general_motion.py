@@ -116,8 +116,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if directional == "none" or (directional == "auto" and not _both_ways(motion)):
         return chosen({"none": {}})
     if not _both_ways(motion):
-        raise FitError("the joint hardly moves in one of the directions at the speeds of the other, so the directions cannot be "
-                       "compared; leave --directional out")
+        raise FitError("the joint hardly moves at the same speeds in both directions, so the directions cannot be compared; "
+                       "leave --directional out")
     selected = chosen(ways if directional == "auto" else {directional: ways[directional]})
     if (found := _possible(selected)) is not None:
         return found
@@ -195,7 +195,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     direction = motion.view(np.sign(motion.dq))
     rows = np.abs(direction) > ONE_WAY
     if not rows.any():
-        raise FitError(f"{motion.joint} only twitches: it always reverses within the length of the filter; record longer "
+        raise FitError(f"{motion.joint} reverses too soon: it always reverses within the length of the filter; record longer "
                        "strokes")
     sign = np.sign(direction)
     seen = {load: np.maximum(motion.view(values), 0.0) for load, values in motion.loads.items()}     # the filter overshoots

@@ -22,10 +22,10 @@ from stribeck.ident.laws.parameter import Parameter, verdict
 SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
 TELLS = 0.2             # widest interval of a scale that is used
 _SHIFTED = 0.02         # rad; smaller shifts of the zero do not matter,
-_LINEAR = 0.5           # rad; and for larger shifts, the slope of gravity is no approximation
-_MUCH = 0.1             # factor on the difference of gravity and even part, to which the shift itself contributes
+_LINEAR = 0.5           # rad; for larger shifts the linear approximation of gravity is wrong
+_MUCH = 0.1             # factor on the difference of gravity and even part, because a shift increases this difference
 _ASTRAY = 0.2           # largest scatter of even parts about gravity, as a part of friction, if the model's gravity is right
-ASTRAY = "torque does not follow the model's gravity"       # begins the note of a scale that is useless for this reason
+ASTRAY = "torque does not follow the model's gravity"       # first words of the note that rejects such a scale
 SHARED = "half of a constant friction difference between the directions has the same effect as a torque offset"
 
 

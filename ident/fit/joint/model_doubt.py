@@ -43,7 +43,7 @@ class ModelDoubt:
 
     @property
     def named(self) -> Mapping[str, Array]:
-        """Columns by their names in a fit."""
+        """The columns, each under the name that it has in a fit."""
         return {f"{DOUBT}{k}": column for k, column in enumerate(self.columns.T)}
 
 

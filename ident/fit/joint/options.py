@@ -25,7 +25,7 @@ class Options:
     drift: str = "auto"         # same in all runs; "auto": fitted if there are many round trips, "none": only reported
     loss: str = "auto"          # "huber": outliers count less, "squares": all count alike, "auto": "huber" with outliers
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
-    inertia: str = "auto"       # of the links: "fit", "trust" the model, "auto": fit in general motion if the model is wrong
+    inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):

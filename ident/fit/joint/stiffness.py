@@ -84,8 +84,8 @@ def stiffness_finding(name: str, stiffness: Parameter) -> list[Finding]:
         return [Finding(name, "stiffness", f"{name}: stiffness not identified: {stiffness.note}")]
     half = stiffness.half_width or 0.0
     return [Finding(name, "stiffness", f"{name}: stiffness {stiffness.value:.4g} ± {half:.2g} {stiffness.unit} between motor "
-                    "and link, computed with the model's inertia of the links it carries; stated as joints."
-                    f"{key_of(name)}.stiffness, it corrects the link's position in fits of general motion")]
+                    "and link, computed with the model's inertia of the moved links. To correct the link's position in fits of "
+                    f"general motion, state this value as joints.{key_of(name)}.stiffness")]
 
 
 def _untold(unit: str, why: str) -> Parameter:

@@ -30,7 +30,7 @@ WAVES = 5               # half periods of the fastest wave over the range of a v
 PLACES = 32             # most values of the variable at which cumulated sums are evaluated
 _FLIPS = 9999           # number of random sign vectors
 _LEVERAGE = 0.9         # largest leverage of a round trip for which its residual is corrected
-_LOG_U = np.linspace(-25.0, 18.0, 2000)     # of Imhof's integral over u, for eigenvalues up to 1
+_LOG_U = np.linspace(-25.0, 18.0, 2000)     # log u in Imhof's integral over u, for eigenvalues up to 1
 _ROUND_OFF = 1e-10
 _AT_ONCE = 2**22        # most signs in memory
 

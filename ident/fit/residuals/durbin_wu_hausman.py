@@ -165,7 +165,7 @@ def _contrasts(both: Moments, noise: Noise, values: Mapping[str, float], least_s
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram)[:p], 1e-300))
     inverse = np.outer(scale, scale) * symmetric_inverse(gram[:p, :p] * np.outer(scale, scale), _RANK)
     cross, within = gram[:p, p:-1], symmetric_inverse(gram[p:-1, p:-1], _RANK)
-    seen = gram[:p, :p] - cross @ within @ cross.T          # of the part of X that instruments explain
+    seen = gram[:p, :p] - cross @ within @ cross.T          # products of the part of X that instruments explain
     by_instruments = np.outer(scale, scale) * symmetric_inverse(seen * np.outer(scale, scale), _RANK)
     difference = inverse @ cross
     std_error = np.sqrt(np.maximum(np.diag(difference @ found.covariance[p:, p:] @ difference.T), 1e-300))

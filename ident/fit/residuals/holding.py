@@ -14,7 +14,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.parameter import Parameter, verdict
 
 _SPEEDS = 25
-_TRIFLE = 1e-3           # of friction; a smaller misfit is no finding, as neither torque signals nor friction repeat so well
+_TRIFLE = 1e-3           # part of friction; a smaller misfit is not reported, because torque and friction repeat no better
 
 
 def with_lack_of_fit(fit: FitResult, position: Array | None = None, load: Array | None = None,

@@ -23,7 +23,7 @@ from stribeck.ident.fit.residuals.white_residuals import Residuals
 _OWN = 0.1              # part of a variable's variance within round trips, up to which each round trip has a single value
 _FEW = 4                # least number of values of a variable, and of degrees of freedom, for a test
 _FIRST = "speed"        # the test with half of the significance level
-_OPEN = 0.1             # p value up to which further laws or waves, at which residuals hint, compete
+_OPEN = 0.1             # p value up to which residuals suggest further laws or waves, which then compete
 _LOADS = 4              # number of load ranges; round trips of one speed and range count as replicates
 
 
@@ -102,7 +102,7 @@ def judged(tests: Iterable[Tested]) -> tuple[tuple[Misfit, ...], tuple[Tested, .
     tests = list(tests)
     others = sum(test.over != _FIRST for test in tests)
     half = 0.5 if 0 < others < len(tests) else 1.0
-    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # of the level, for each test
+    part = {test.over: half if test.over == _FIRST else half / others for test in tests}      # part of the significance level
     ordered = sorted(tests, key=lambda test: test.p / part[test.over])
     shown = tuple(test for test in ordered if test.p <= LEVEL * part[test.over])
     return tuple(_misfit(test, part[test.over]) for test in shown), shown

@@ -1,11 +1,11 @@
-r"""Two-stage least squares: what points tell of some unknowns by instruments, their columns along the motion that was commanded.
+r"""Two-stage least squares: information of points about some unknowns, with the commanded motion as instruments.
 
-With columns X of the measured motion, Z of the commanded one (`commanded_motion`) and weights W,
+With columns X of the measured motion, columns Z of the commanded motion (`commanded_motion`) and weights W,
 
 .. math:: \hat X = Z (Z^T W Z)^{-1} Z^T W X, \qquad X = \hat X + V
 
-only :math:`\hat X` counts: noise of positions and torque that the model lacks go round the control loop into V alone, so that
-there is nothing to compensate. What else is unknown is eliminated as in least squares.
+only :math:`\hat X` is used. The control loop feeds noise of positions and unmodelled torque into V alone, so no bias must be
+compensated. Other unknowns are eliminated as in least squares.
 
 References
 ----------
@@ -24,26 +24,26 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import whitened, whitened_rows
 from stribeck.ident.laws.law import Law
 
-_RANK = 1e-9            # of columns of unit length: what instruments tell no more of is none
-_OWN_RANK = 1e-12       # of columns of unit length that are eliminated
+_RANK = 1e-9            # singular value, for columns of unit length, below which instruments do not determine a column
+_OWN_RANK = 1e-12       # singular value, for columns of unit length, that counts as zero in the elimination
 
 
 @dataclass(frozen=True)
 class Instrumented:
-    """What the points of one joint tell of k unknowns by instruments.
+    """Information of the points of one joint about k unknowns, by instruments.
 
     Attributes
     ----------
     matrix : ndarray, shape (k, k)
-        Information.
+        Information matrix.
     moment : ndarray, shape (k,)
-        Its moment.
+        Information matrix times the estimate.
     scores : ndarray, shape (G, k)
-        What each pass adds to the moment by instruments,
+        Contribution of each pass to the moment, by instruments.
     plain : ndarray, shape (G, k)
-        and by least squares.
+        The same contribution by least squares.
     left : ndarray, shape (G, k, k)
-        Sums of products over each pass of what instruments tell, and of what they leave.
+        Sums of products, over each pass, of the columns that instruments explain and of the remaining columns.
     """
 
     matrix: Array
@@ -60,15 +60,15 @@ def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str,
     Parameters
     ----------
     points : FitPoints
-        Of the fit, with everything that is fitted along.
+        Points of the fit, with all nuisance columns.
     law, noise, values
-        Of the fit.
+        Law, noise and parameter values of the fit.
     told : ndarray, shape (N, p)
         Instruments of the columns of `jacobian`.
     known : ndarray, shape (p + 1, p + 1)
-        What is known beforehand, as sums of products of the columns and, last, the residual.
+        Prior information: sums of products of the columns and, last, the residual.
     asked, own : sequence of int
-        Columns that are asked for, and those that are fitted along.
+        Columns of the unknowns, and columns of other parameters of the joint.
     """
     X, e = jacobian(points, law, values), points.tau - predicted(points, law, values)
     goal, means = (np.vstack(whitened_rows(points, rows, noise)) for rows in (X, told))
@@ -85,18 +85,18 @@ def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str,
 
 
 def without(gram: Array, asked: Sequence[int], own: Sequence[int]) -> Array:
-    """Combinations of columns that are left of some after least squares over others, shape (p, k).
+    """Return the residuals of some columns after least squares over other columns, as combinations T, shape (p, k).
 
-    With columns X of which `gram` is X'X, X T is what is left: T' X'X T is the Schur complement.
+    `gram` is X'X of the columns X. The residuals are X T, and T' X'X T is the Schur complement.
 
     Parameters
     ----------
     gram : ndarray, shape (p, p)
         Sums of products of the columns.
     asked : sequence of int, length k
-        Which are asked for.
+        Columns whose residuals are returned.
     own : sequence of int
-        Which are fitted along.
+        Columns that explain them.
     """
     inner = gram[np.ix_(own, own)]
     scale = 1.0 / np.sqrt(np.maximum(np.diag(inner), 1e-300))

@@ -86,7 +86,7 @@ def lags_of_starts(t: Array, x: Array, tau: Array, strokes: Sequence[Stroke]) ->
     The lag is the time from the first motion until the torque has reached `_PART` of its step from rest to sliding.
     """
     window = max(3, round(_RESTS / float(np.median(np.diff(t)))))
-    up_to = (window - 1) // 2                                               # shifts the window to the rows before
+    up_to = (window - 1) // 2                                               # the window ends at its row
     span = maximum_filter1d(x, window, origin=up_to) - minimum_filter1d(x, window, origin=up_to)
     resting = np.flatnonzero(span <= 2.0 * resolution_of(x))
     found, swings = [], []

@@ -19,8 +19,8 @@ from stribeck.ident.log.run import DONE, Run
 from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step
 
 OF_STROKES = ("left out", "speed not constant")     # kinds that only matter for round trips
-STALE = 0.01            # share of repeated samples in motion that is reported,
-STALE_ROWS = 10         # or this many repeated samples in sequence
+STALE = 0.01            # a greater share of repeated samples in motion is reported,
+STALE_ROWS = 10         # and also this many repeated samples in sequence
 _STUCK = 0.5            # a joint that covered a smaller part of its planned distance did not follow the plan
 
 

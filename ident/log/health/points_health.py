@@ -24,14 +24,15 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
         return []
     scale = float(even @ gravity) / square
     if scale < 0.0:
-        return [Finding(name, "direction", f"torque of {name} is {scale:.2g} times the model's gravity: positions and torques "
-                        f"have the opposite sign of the model, so loads belong to another posture. Check direction and "
+        return [Finding(name, "direction", f"torque of {name} is {scale:.2g} times the model's gravity torque: positions and "
+                        f"torques have the opposite sign of the model, so loads belong to another posture. Check direction and "
                         f"zero_offset of joints.{name}, and gravity of the arm")]
     if 1.0 / UNIT < scale < UNIT:
         return []
-    return [Finding(name, "torque unit", f"torque of {name} is {scale:.2g} times the model's gravity: is it in amperes, in per "
-                    "cent, or at the motor's side of the gear, or does the model lack a tool? Except for a tool, friction of "
-                    f"{name} is wrong by the same factor. State torque constant and gear ratio, or the tool")]
+    return [Finding(name, "torque unit", f"torque of {name} is {scale:.2g} times the model's gravity torque: the torque may be "
+                    "in amperes, in per cent or at the motor's side of the gear, or the model may lack a tool. Unless a tool is "
+                    f"the cause, friction of {name} is wrong by the same factor. State torque constant and gear ratio, or the "
+                    "tool")]
 
 
 def check_reading(runs: Sequence[Run], points: pd.DataFrame) -> list[Finding]:

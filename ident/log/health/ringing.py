@@ -12,7 +12,7 @@ _ABOVE = 8.0            # slower oscillations may be commanded
 _BAND = 0.15            # relative width of the frequency band of a swing,
 _STANDS_OUT = 10.0      # and ratio of its power to the power beside the band, in velocity and torque
 _MATTERS = 0.03         # smallest swing, as a part of the rms velocity
-_WINDOWS = 8            # of the log; half of them must show the swing (gear ripple changes its frequency with speed)
+_WINDOWS = 8            # windows of the log; half must show the swing (gear ripple changes its frequency with speed)
 _LEAST = 512            # smallest number of rows
 
 

@@ -39,6 +39,6 @@ def swing_after(t: Array, torque: Array, step: float, noise: float) -> float:
 def swinging_starts(name: str, hertz: Sequence[float], starts: int) -> list[Finding]:
     """Finding about a joint whose torque swings after most of its starts."""
     often = f"{np.median(hertz):.2g} Hz after {len(hertz)} of {starts}"
-    return [Finding(name, "ringing", f"the torque of {name} swings at about {often} "
-                    "starts and fades: the joint, or a link behind it, is elastic. Round trips use the samples after "
-                    "the swing; lower accelerations reduce the swing")]
+    return [Finding(name, "ringing", f"the torque of {name} oscillates at about {often} "
+                    "starts, and the oscillation decays: the joint, or a link behind it, is elastic. Round trips use the samples "
+                    "after the oscillation; lower accelerations reduce it")]

@@ -21,8 +21,8 @@ def at_stated_limit(run: Run) -> list[Finding]:
             name, first = run.names[joint], float(run.t[int(np.argmax(at_limit))])
             findings.append(Finding(name, "saturation", f"torque of {name} is at its limit of {limits[joint]:.4g} in "
                                     f"{100 * share:.1f} % of the samples, first at t = {first:.2f} s; the drive could not hold "
-                                    "its speed, and a torque limit is not friction. Reduce speed and acceleration, or choose a "
-                                    "posture with less load", first))
+                                    "its speed, and such torque does not show friction. Reduce speed and acceleration, or choose "
+                                    "a posture with less load", first))
     return findings
 
 

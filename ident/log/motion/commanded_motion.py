@@ -23,7 +23,7 @@ from stribeck.ident.log.run import Run, read_signal
 from stribeck.ident.model.loads import LOADS
 
 _EARLY, _LATE = 0.025, 0.4      # s; earliest and latest response to a command; "early" allows for wrong time stamps
-_TAPS = 4.0                     # per period of the bandwidth
+_TAPS = 4.0                     # filter taps per period of the bandwidth
 _LOOKED = 20_000                # largest number of samples of each section for delay and taps
 _RANK = 1e-2                    # relative singular value; directions below it are not identifiable and are set to 0
 

@@ -19,9 +19,9 @@ from stribeck.ident.model.mechanism import Mechanism
 _GAP = 5.0              # periods; a longer gap splits the log
 _DIFFERENCES = 3.0      # samples over which an acceleration blurs a sudden change,
 _SETTLED = 0.5          # and periods of the cut-off of positions
-_HOLE = 0.5             # periods of the bandwidth over which a motion goes its own way, and interpolation does not know it
-_TURNS, _SLOW = 3, 0.5  # for deflections, and part of the link's swing on its spring up to which they are followed
-_SAME_RATE = 0.05       # by which the rates of runs fitted together may differ
+_HOLE = 0.5             # periods of the bandwidth; interpolation across a longer gap is wrong, as the motion may change
+_TURNS, _SLOW = 3, 0.5  # iterations for deflections, and their bandwidth over the natural frequency of link and spring
+_SAME_RATE = 0.05       # largest relative difference between rates of runs fitted together
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Stretch:
     prismatic : ndarray of bool, shape (n,)
         True for prismatic joints.
     known : ndarray of bool, shape (M, n)
-        Where the log has samples: those between them, in a hole too short to cut the log at, were interpolated.
+        Whether the log has samples at this time; values in a gap too short to split the log were interpolated.
     bandwidth : float
         [Hz].
     links : tuple of ndarray, shape (M, n)
-        Position, velocity and acceleration of what the joints move, of which the model speaks: `q`, `dq`, `ddq` but where the
-        arm file states a stiffness between encoder and link.
+        Position, velocity and acceleration of the links, which the model uses. They equal `q`, `dq` and `ddq`, except where
+        the arm file states a stiffness between encoder and link.
     """
 
     run: Run
@@ -71,7 +71,7 @@ class Stretch:
     @classmethod
     def of(cls, run: Run, mechanism: Mechanism, bandwidth: float, t: Array, q: Array, dq: Array, ddq: Array, tau: Array,
            known: np.ndarray) -> "Stretch":
-        """With the torques and loads of a model."""
+        """Return the section, with the torques and loads of a model."""
         links = _behind_springs(run.compliance(), mechanism, float(t[1] - t[0]), bandwidth, q, dq, ddq)
         return cls(run, mechanism, t, q, dq, ddq, tau, *_by_model(mechanism, *links), mechanism.prismatic,
                    np.broadcast_to(known[:, None], q.shape), bandwidth, links)

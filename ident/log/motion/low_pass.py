@@ -4,7 +4,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 
-_ORDER = 4              # of the Butterworth filter, run forward and backward
+_ORDER = 4              # order of the Butterworth filter, which is run forward and backward
 SETTLING = 4.0          # periods of the cut-off in which the filter settles; this time is cut off at both ends
 
 

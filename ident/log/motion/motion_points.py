@@ -32,11 +32,11 @@ from stribeck.ident.log.strokes import REST_TOLERANCE
 from stribeck.ident.model.loads import LOADS
 
 _POINTS = 2.5           # points a period of the bandwidth; more would repeat each other
-_MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # of a joint: points, and stretches between reversals
-_DIRECTED = 0.6         # mean direction, seen through the filter, that a point needs: nearer to a reversal one sample decides
+_MOST_POINTS, _MOST_BETWEEN_REVERSALS = 6000, 120      # most points, and most stretches between reversals, of a joint
+_DIRECTED = 0.6         # least filtered direction of a point; closer to a reversal, a single sample decides the value
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
-_NOISE = 3.0            # and so do speeds below so many standard deviations of the velocity's noise
-_STANDS = 0.1           # part of that speed below which it stands still, if noise does not move it as fast
+_NOISE = 3.0            # the joint also rests below this many standard deviations of velocity noise
+_STANDS = 0.1           # part of that speed below which the joint stands still, if the noise is smaller
 _RESTS = 0.5            # periods of the bandwidth that a rest lasts at least: a shorter one looks like a reversal
 
 
@@ -203,9 +203,11 @@ def _moving(moves: np.ndarray, border: int) -> list[slice]:
 
 
 def _sure(speed: Array, least: float, standing: float, rest: int, blur: int) -> np.ndarray:
-    """Samples in no rest, of `rest` samples or more slower than `least`, nor within `blur` samples of standing still in one.
+    """Whether the joint certainly moves in each sample.
 
-    Filtered motion still shows there that the joint stands. One that slows down smoothly has been slow for longer before.
+    A rest is a sequence of at least `rest` samples slower than `least`. The joint moves outside of rests, and more than `blur`
+    samples away from samples of a rest that are slower than `standing`. Closer samples are influenced by the rest, because
+    the motion is filtered.
     """
     rests = binary_opening(speed < least, np.ones(max(2, rest), dtype=bool))
     stands = rests & (speed < standing)

@@ -11,7 +11,7 @@ from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step, position_no
 BANDWIDTH = 20.0        # Hz; arm joints do not accelerate faster, torque ripple and noise are faster
 POSITION = 5.0         # cut-off of the position over the bandwidth; later steps filter again
 _SHOWS = (0.002, 0.1)   # largest noise of the velocity over its largest value, and of the acceleration over its rms
-_TAKES = 1.1            # times the noise; a cut-off that removes more from the positions removes motion
+_TAKES = 1.1            # largest ratio of what a cut-off removes from the positions to the noise; more would be motion
 _LOOKED = 100_000       # rows of a run that are used
 _CUTOFFS = POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, candidates for coarse positions
 
@@ -50,7 +50,7 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
             raw = x
             dq = np.gradient(low_pass(x, cutoff * dt), dt)
             gain = (2.0 * np.pi * bandwidth) ** 2 / np.sqrt(5.0)
-        of_acceleration = noise * gain * np.sqrt(2.0 * dt * bandwidth)          # of white noise
+        of_acceleration = noise * gain * np.sqrt(2.0 * dt * bandwidth)          # for white noise
         fastest = float(np.quantile(np.abs(dq), 0.999))
         ddq = np.gradient(low_pass(dq, bandwidth * dt), dt)[np.abs(dq) > 0.05 * fastest]
         shows |= (velocity_noise(run, j, cutoff, dt) > _SHOWS[0] * fastest
@@ -76,7 +76,7 @@ def signal_noise(run: Run, joint: int) -> float:
 def velocity_noise(run: Run, joint: int, cutoff: float, dt: float) -> float:
     """Standard deviation of the noise of a joint's velocity [rad/s or m/s] behind the cut-off of the positions [Hz]."""
     gain = 1.0 if has_velocity(run) else 2.0 * np.pi * cutoff / np.sqrt(3.0)
-    return float(signal_noise(run, joint) * gain * np.sqrt(2.0 * dt * cutoff))          # of white noise
+    return float(signal_noise(run, joint) * gain * np.sqrt(2.0 * dt * cutoff))          # for white noise
 
 
 def bandwidth_of(cutoff: float) -> float:

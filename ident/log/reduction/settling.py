@@ -90,8 +90,8 @@ class Windows:
 def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], windows: Windows, error: Array) -> Array:
     """Mean torque in each bin for rotor and links, beyond the torque along the straight line, shape (S,) [N·m or N].
 
-    The acceleration torque is reduced by the part that position noise explains. It is set to 0 if it is within this noise and not
-    much more certain than the mean torque.
+    The acceleration torque is reduced by the part that position noise explains. A torque within this noise is set to 0, unless
+    it is much more certain than the mean torque.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     moves[own] = True                       # the motion of a resting joint is sensor noise
     positions = run.signals["q"]
     if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x) is not x for x in positions.T):
-        return np.zeros(len(strokes))       # no accelerations from a clock or sensor that is slower than the log
+        return np.zeros(len(strokes))       # a clock or sensor slower than the log does not show accelerations
     q = windows.mean(positions[windows.rows])
     straight = np.array([stroke.at(x) for stroke, x in zip(strokes, q[own], strict=True)])
     ends = windows.rows[windows.starts], windows.rows[windows.starts + windows.count - 1]
@@ -132,7 +132,8 @@ def _unsure_positions(t: Array, q: Array, strokes: Sequence[Stroke], taper: np.n
     """Standard deviation of positions along the stroke of each bin, including the effect of time jitter, shape (S, n).
 
     Samples are compared with the line between their neighbours, which reveals noise and jitter, and with the line between samples
-    one taper away, which reveals the noise of filtered positions. Interpolated samples are on the line and do not count. The
+    one taper away, which reveals the noise of filtered positions. Interpolated samples lie on these lines by construction
+    and are left out. The
     ends of a stroke, where speeds change, are ignored. The result is at least half an encoder step, because all corners of a
     window may be rounded in the same direction.
     """

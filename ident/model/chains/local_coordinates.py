@@ -32,7 +32,7 @@ from stribeck.ident.model.mechanism import Mechanism
 _RANK = 1e-9            # singular values below this fraction of the greatest count as zero
 _SINGULAR = 1e6         # condition number of the closures from which a posture is singular
 _CLOSED = 1e-13         # characteristic lengths and rad; a loop with smaller Newton steps is closed
-_ROUNDED = 1e-11        # the same if rounding prevents smaller steps of Newton's method
+_ROUNDED = 1e-11        # steps up to this size count as closed, too, if rounding prevents smaller steps
 _NEWTON = 8             # iterations of Newton's method
 
 

@@ -21,7 +21,7 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import blocks
 
 SINGULAR = 1e4          # condition number from which a posture is singular; forces are then this many times the loads
-_MEET = 1e6             # the same along a path; from there branches meet within the accuracy of the geometry
+_MEET = 1e6             # condition number that ends a path: two branches of solutions are too close to distinguish
 _CLOSED = 1e-12         # m and rad; smaller gaps count as closed
 _TRAVEL = 0.2           # rad, or characteristic lengths, that a joint may travel in a step
 _CHANGE = 0.8           # greatest change of the Jacobian in a step

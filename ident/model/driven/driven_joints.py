@@ -29,7 +29,7 @@ from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.recursion import batch, blocks
 from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 
-_WORST, _LEAST = 1e4, 1e-3      # condition number and step that end a first search along a path; `posture` searches further
+_WORST, _LEAST = 1e4, 1e-3      # condition number and shortest step that end a first search along a path; `posture` searches on
 _RECENT = 8             # number of cached batches of postures: callers ask for loads and torques of one motion
 _PLACES = 9             # number of postures along a path at which the condition number is computed
 

@@ -36,7 +36,7 @@ from stribeck.ident.model.recursion import single
 
 TOLERANCE = 1e-8        # error of a step, in rad or characteristic lengths, and per second
 _FIRST = 1e-3           # length of the first trial step [s]
-_LEAST = 1e-13          # relative to the time; no step is shorter, and times that are closer are equal
+_LEAST = 1e-13          # shortest step, as a fraction of the time; times that are closer count as equal
 _EVENTS = 20            # allowed number of successive stops and starts of joints within _RIGHT_AFTER of each other
 _RIGHT_AFTER = 1e-6     # longest interval between such stops and starts [s]
 _INSTANT = 1e-13        # accuracy of the time of a stop or start [s]

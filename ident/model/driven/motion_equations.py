@@ -35,7 +35,7 @@ CREEP = 1e-6            # rad/s below which the friction of spherical and univer
 _NEWTON = 20            # iterations of Newton's method
 _SHARES = 20            # steps in which friction is increased if Newton's method fails with full friction
 _SETTLED = 1e-12        # relative change of the unknowns in the last Newton step
-_ROUNDED = 1e-6          # the same if rounding prevents smaller steps
+_ROUNDED = 1e-6          # allowed change in the last step if rounding prevents a smaller one
 _STEP = 1e-4            # relative finite-difference step in accelerations and multipliers: only friction is nonlinear in them
 _NEAR = 1e-8            # finite-difference step in positions and velocities
 
@@ -258,7 +258,7 @@ class MotionEquations:
         refuse_undetermined(self.m, friction, cut_balls(self.m, pose, force)[0])
 
     def shared(self, place: LocalCoordinates) -> InputError:
-        """Return the error for joints that stick and whose shares of the load rigid-body mechanics does not determine."""
+        """Return the error for sticking joints that share a load in a way which rigid-body mechanics does not determine."""
         return InputError(f"{self.m.name}: the joints {', '.join(self.m.names[j] for j in np.flatnonzero(place.still))} stick "
                           "at the same time, and rigid-body mechanics does not determine how they share the load: "
                           f"{place.shared} of them could let go without any motion; leave out the friction of some of these "

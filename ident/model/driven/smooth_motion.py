@@ -25,7 +25,7 @@ _FAR = 0.3              # rad, or characteristic lengths; larger coordinates nee
 _TURNED = 0.7           # change of the coordinates' directions that also needs new local coordinates
 _ROUNDED = 1e-7         # lacking torque relative to its greatest term, if rounding prevents a smaller value
 _HELD = 1e-4            # error of held torque in a step, relative to the greatest held torque plus 1 N or N·m
-_SHORT = 1e-9           # s; a PostureError in a shorter step is raised, not avoided by a smaller step
+_SHORT = 1e-9           # s; a PostureError in a shorter step is raised; a longer step is repeated with a smaller step
 _ROUNDING = 1e-13       # relative rounding error of times
 _STRETCH = 3.0          # a step's polynomial predicts the next step up to this many of its own lengths
 

@@ -209,8 +209,7 @@ def test_motors_that_follow_another_program_are_left_alone(bench):
                                    "without kp at most 0.08 N·m"),
     ({"kp": 600.0}, r"joints.lift.drive.kp = 600"),
     ({"kp": 90.0}, r"kp = 90: at 1.5 rad/s each step of the position ramp would add 10.8 N·m,.*10 N·m, 0.25 of the"),
-    ({"kp": 20.0}, r"kd = 5: .* runs on for up to kd / kp = 0.25 s at its speed, but plans leave room for "
-                    "driver.watchdog = 0.2 s only"),
+    ({"kp": 20.0}, r"kd = 5: .* keeps its speed for up to kd / kp = 0.25 s, but plans allow for only driver.watchdog = 0.2 s"),
     ({"kd": 0.0}, r"joints.lift.drive.kd = 0"),
     ({"id": 1}, r"joints.lift.drive.id = 1 is already used by turn"),
     ({"stop": "hold"}, r"joints.lift.stop = \"hold\": an AK motor does not report whether it holds"),

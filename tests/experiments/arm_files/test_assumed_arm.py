@@ -152,7 +152,7 @@ class TestMissingLimits:
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
         file.write_text(file.read_text(encoding="utf-8").replace('kind = "simulated"', 'kind = "bench"'), encoding="utf-8")
         refused = cli("calibrate", file, "--yes", "--out", "out")
-        assert (refused.code, "is missing; nothing moves without it" in refused.err) == (2, True), refused.err
+        assert (refused.code, "is missing; no joint moves without this limit" in refused.err) == (2, True), refused.err
 
 
 class TestFolder:

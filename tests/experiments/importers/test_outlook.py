@@ -126,7 +126,7 @@ class TestGeneralMotion:
         assert "hinge: no motion in this log; not calibrated" in outcome.out
         assert "this log cannot be fitted" in outcome.out
 
-    @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity: is it in amperes"),
+    @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity torque: the torque may be in amperes"),
                                                    (-1.0, "hinge: torque opposes motion in 100% of the points")])
     def test_a_wrong_unit_or_sign_of_torque_is_reported_by_the_import(self, cli, tmp_path, factor, words):
         run = load_run(next((GOLDEN / "runs").iterdir()))

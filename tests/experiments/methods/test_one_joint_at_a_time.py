@@ -123,7 +123,7 @@ class TestConstantSpeed:
     @pytest.mark.parametrize("key", ["velocity", "acceleration", "torque"])
     def test_a_missing_limit_is_refused(self, make_arm, key):
         arm = make_arm({"joints": {"lift": {key: None}}})
-        with pytest.raises(PlanError, match=rf"joints\.lift\.{key} is missing; nothing moves without it"):
+        with pytest.raises(PlanError, match=rf"joints\.lift\.{key} is missing; no joint moves without this limit"):
             plan_constant_speed(arm)
 
     def test_an_unknown_joint_is_named(self, arm):

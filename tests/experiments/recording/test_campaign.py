@@ -496,5 +496,5 @@ def test_a_budget_too_short_for_any_plan_is_reported_before_the_search(arm, tmp_
 
 
 def test_a_budget_used_up_by_other_motions(arm, tmp_path):
-    with pytest.raises(PlanError, match=r"100 s of robot time are too short: warm-up \d+ s and breakaway \d+ s take all of it"):
+    with pytest.raises(PlanError, match=r"100 s of robot time are too short: warm-up \d+ s and breakaway \d+ s take the whole"):
         calibrate(arm, tmp_path / "out", CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0))

@@ -315,7 +315,7 @@ def test_the_path_to_the_start_must_stay_in_the_box(make_arm, make_plan, tmp_pat
     """The straight path to the start would move the tip out of the box: the arm does not move."""
     arm = make_arm({"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}})
     plan = make_plan(arm, posture=(0.0, 0.0))
-    with pytest.raises(PlanError, match=r"from where the arm stands, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):
+    with pytest.raises(PlanError, match=r"from the arm's position, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):
         drive_plan(arm, plan, tmp_path / "campaign")
     assert stops
     run = load_run(find_runs(tmp_path / "campaign")[0], SIGNALS)

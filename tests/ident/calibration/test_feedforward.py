@@ -187,7 +187,7 @@ def test_invalid_states_are_refused_and_change_no_buffer(state: tuple[np.ndarray
 
 def test_a_calibration_of_another_arm_is_refused_by_the_joint() -> None:
     made = calibration({"j1": joint("stribeck", "none", 0), "j33": joint("stribeck", "none", 0)})
-    with pytest.raises(InputError, match=r"lab6: unknown joint 'j33'; did you mean 'j3'\?.*the calibration has it") as caught:
+    with pytest.raises(InputError, match=r"lab6: unknown joint 'j33'; did you mean 'j3'\?.*names this joint") as caught:
         Feedforward(load_mechanism("lab6"), made)
     assert "\n" not in str(caught.value)
 

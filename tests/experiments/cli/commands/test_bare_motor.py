@@ -55,7 +55,7 @@ def test_a_mass_on_a_lever(cli):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     ((), "--joint NAME"), (("--joint", "a", "--mass", "1"), "--lever"),
-    (("arm.urdf", "--joint", "a"), "leave them or the model away"),
+    (("arm.urdf", "--joint", "a"), "leave out these options, or the model"),
     (("--joint", "a", "-o", "a.txt"), ".toml")])
 def test_invalid_arguments_of_init_are_refused(cli, arguments, words):
     refused = cli("init", *arguments)

@@ -371,7 +371,7 @@ class TestNames:
     @pytest.mark.parametrize("name", ["my arm", "", "a/b"])
     def test_name_that_is_no_file_name_is_refused(self, cli, lab6, name):
         refused = cli("init", lab6, "--name", name)
-        assert (refused.code, "a name may hold letters, digits" in refused.err) == (2, True)
+        assert (refused.code, "it may hold letters, digits" in refused.err) == (2, True)
 
     def test_next_command_of_init_works(self, cli, lab6):
         """This holds for names with blanks, too."""

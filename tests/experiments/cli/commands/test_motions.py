@@ -56,7 +56,7 @@ class TestTorques:
         way = {"q__shoulder": 0.3 * t**3, "q__elbow": -0.2 * t**3, "q__wrist": 0.0 * t}
         done = cli("simulate", "flexible-arm", "--motion", write("m.csv", t=t, **way), "-o", "one.csv")
         assert done.code == 0, done.err
-        assert "swinging  4 joints without a drive, from balance at rest; most shoulder spring" in done.out
+        assert "swinging  4 joints without a drive swing about their rest positions; widest shoulder spring" in done.out
         one = pd.read_csv("one.csv")
         rest = equilibrium(m, np.zeros(m.n))
         hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
@@ -184,7 +184,7 @@ def test_invalid_input_is_refused_with_the_reason(cli, write, tmp_path):
         (["simulate", "planar-3-prr"], "give either --torque FILE or --motion FILE"),
         (["simulate", "planar-3-prr", "--motion", tmp_path / "none.csv"], "none.csv: no such file"),
         (["simulate", "planar-3-prr", "--torque", good], "no column tau.slider1, tau.slider2, tau.slider3"),
-        (["simulate", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--q and --dq say where a motion under --torque starts"),
+        (["simulate", "planar-3-prr", "--motion", good, "--q", "0,0,0"], "--q and --dq state the start of a motion under"),
         (["simulate", "planar-3-prr", "--motion", good, "-o", good], "good.csv exists; choose another --out"),
         (["simulate", "flexible-arm", "--motion", write("arm.csv", t=t, q__shoulder=still)], "no column q.elbow, q.wrist"),
         (["simulate", "flexible-arm", "--motion", write("some.csv", t=t, **{"q__flexure 1": still})],

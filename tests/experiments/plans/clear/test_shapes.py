@@ -199,7 +199,7 @@ def test_plans_and_start_paths_that_collide_are_refused(snake):
     low = replace(made.segments[0], target=(0.9, 0.3, 0.3), id=1000, kind="move")
     with pytest.raises(PlanError, match=r"segment 1000 .* brings .* within 5 mm of each other"):
         check_plan(replace(made, segments=(low, *made.segments)), arm, mechanism)
-    with pytest.raises(PlanError, match=r"from where the arm stands, \[0\.9, 0\.3, 0\.3\], .* brings .*; nothing moved"):
+    with pytest.raises(PlanError, match=r"from the arm's position, \[0\.9, 0\.3, 0\.3\], .* brings .*; nothing moved"):
         check_way(np.array([0.9, 0.3, 0.3]), made, arm, mechanism)
 
 

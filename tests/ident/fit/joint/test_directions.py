@@ -26,7 +26,7 @@ def test_directions_are_not_compared_with_data_of_one_direction() -> None:
     noise = 0.02 * np.random.default_rng(0).standard_normal(len(t))
     motion = reduced(t, q, tau + noise + 0.05 * (np.sin(3.0 * q)))
     assert fit_motion(motion, law="coulomb-viscous").directional == "none"
-    with pytest.raises(FitError, match="the joint hardly moves in one of the directions"):
+    with pytest.raises(FitError, match="the joint hardly moves at the same speeds in both directions"):
         fit_motion(motion, law="coulomb-viscous", directional="viscous")
 
 

@@ -101,4 +101,4 @@ def test_the_torque_of_an_elastic_joint_swings_and_does_not_lag(hertz: float) ->
     assert len(swings) > len(lags)
     assert np.median(swings) == pytest.approx(hertz, rel=0.1)
     (finding,) = swinging_starts("hinge", swings, len(swings) + len(lags))
-    assert f"swings at about {np.median(swings):.2g} Hz after {len(swings)} of" in finding.text
+    assert f"oscillates at about {np.median(swings):.2g} Hz after {len(swings)} of" in finding.text

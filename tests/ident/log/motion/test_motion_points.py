@@ -150,5 +150,5 @@ def test_points_without_a_clear_direction_are_refused() -> None:
     t, q, tau = moves_and_rests(250.0, "zero")
     motion = reduced(t, q, tau)
     shaking = replace(motion, dq=np.abs(motion.dq) * (-1.0) ** np.arange(len(motion.dq)))
-    with pytest.raises(FitError, match="turn only twitches: it always reverses within the length of the filter"):
+    with pytest.raises(FitError, match="turn reverses too soon: it always reverses within the length of the filter"):
         motion_points(shaking, motion.view(motion.tau))
