@@ -246,7 +246,7 @@ class TestFixedJoints:
         ("shoulder,elbow", "cell/arm.toml", "unknown joint 'elbow'"),
         ("shoulder,elbow", None, "unknown joint 'elbow'"),
         ("shoulder,other", "cell/arm.toml", "joint other follows finger; give finger instead"),
-        ("shoulder", None, "name another arm file, as --out g-arm.toml")])
+        ("shoulder", None, "choose another name, for example --out g-arm.toml")])
     def test_invalid_joints_are_refused_and_nothing_is_written(self, cli, tmp_path, joints, out, words):
         (tmp_path / "g.urdf").write_text(GRIPPER, encoding="utf-8")
         outcome = cli("init", tmp_path / "g.urdf", "--joints", joints, *(("--out", out) if out else ()))
