@@ -151,7 +151,7 @@ def interval_ends(whole: Moments, noise: Noise, values: Mapping[str, float], fre
     ends = np.empty((len(free), 2))
     for row, i, reach in zip(ends, free, found.reach, strict=True):
         if i < linear:
-            room = reach**2 - np.append(0.0, rise)      # rise left for a linear parameter at each such value
+            room = reach**2 - np.append(0.0, rise)      # rise left for a linear parameter at each value of the others
             half = np.sqrt(variance[room >= 0.0, i] * room[room >= 0.0])
             row[:] = (beta[room >= 0.0, i] - half).min(), (beta[room >= 0.0, i] + half).max()
         else:

@@ -90,7 +90,7 @@ def init(
                    + ("the joints that --joints names have drives" if moving else
                       "joints with an actuator have drives, unless --joints names other joints"))
     if fixed:
-        said.print(f"fixed     {', '.join(fixed)}: at their zero positions, in {copy}")
+        said.print(f"fixed     {', '.join(fixed)}: in {copy}, at position zero")
     if unread:
         said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put the files where the model "
                    f"looks for them{', or omit --out' if away else ''}; "
