@@ -37,6 +37,7 @@ _DIRECTED = 0.6         # least filtered direction of a point; closer to a rever
 _REST = 0.01            # part of the greatest speed below which a joint rests or turns back
 _NOISE = 3.0            # the joint also rests below this many standard deviations of velocity noise
 _STANDS = 0.1           # part of that speed below which the joint stands still, if the noise is smaller
+_LATE = 2               # samples by which the filtered speed of a joint that stops suddenly falls below that limit later
 _RESTS = 0.5            # periods of the bandwidth that a rest lasts at least: a shorter one looks like a reversal
 
 
@@ -206,12 +207,12 @@ def _sure(speed: Array, least: float, standing: float, rest: int, blur: int) -> 
     """Whether the joint certainly moves in each sample.
 
     A rest is a sequence of at least `rest` samples slower than `least`. The joint moves outside of rests, and more than `blur`
-    samples away from samples of a rest that are slower than `standing`. Closer samples are influenced by the rest, because
-    the motion is filtered.
+    samples away from standing still in a rest: closer samples are influenced by standing still, because the motion is filtered.
+    A joint that slows down smoothly is slow for longer before it stands; its slow motion outside of the rest is kept.
     """
     rests = binary_opening(speed < least, np.ones(max(2, rest), dtype=bool))
     stands = rests & (speed < standing)
-    return np.asarray(~(rests | binary_dilation(stands, np.ones(2 * blur + 1, dtype=bool))))
+    return np.asarray(~(rests | binary_dilation(stands, np.ones(2 * (blur + _LATE) + 1, dtype=bool))))
 
 
 def _points(sign: Array, begins: np.ndarray, cutoff: float, border: int) -> tuple[np.ndarray, csr_array]:
