@@ -267,7 +267,7 @@ class TestFixedJoints:
         (tmp_path / "two.xml").write_text(ARM_XML, encoding="utf-8")
         outcome = cli("init", tmp_path / "two.xml", "--joints", "slide", "--out", "cell/arm.toml")
         assert outcome.code == 2
-        assert "joint slide sits on joint turn it" in outcome.err
+        assert "joint slide has a drive and sits on joint turn it" in outcome.err
         assert list(Path("cell").iterdir()) == []
 
 
