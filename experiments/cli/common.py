@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DONE, DIFFERS, BAD_INPUT, STOPPED = 0, 1, 2, 3       # exit codes
 
-_SHORT = 16             # characters of values that the help shows in place of a name
+_SHORT = 14             # characters of values that the help shows in place of a name
 
 
 def out_option(help: str) -> Any:
