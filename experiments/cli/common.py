@@ -93,8 +93,8 @@ LossOption = Annotated[str, choice(
     "auto", "huber", "squares", help="Weight of outlying round trips. huber: reduced; squares: full; auto: reduced where some "
     "round trips lie far from all others.")]
 BasisOption = Annotated[str, choice(
-    "drive", "gravity-corrected", help="drive: torque as the drive reports it; gravity-corrected: divided by its scale against "
-    "the model's gravity, where that scale is identified.")]
+    "drive", "gravity-corrected", help="drive: torque as the drive reports it. With gravity-corrected the torque is divided by "
+    "its scale against the model's gravity, where this scale is identified.")]
 
 
 def console(as_json: bool = False, verbose: bool = False, quiet: bool = False) -> "Console":
