@@ -1,6 +1,7 @@
 """Friction written into robot descriptions: URDF, MJCF and SDF; the rest of the file stays as it is."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,7 +77,7 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
                    else attributes_set(text, dynamics, values))
 
     stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
-    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_uncalibrated("URDF", calibration),
+    losses = (*coulomb_viscous_losses(calibration, "URDF"), *_uncalibrated("URDF", calibration, into),
               *motor_losses(calibration, "URDF"),
               *passive_losses(calibration, "URDF", rubbing), *_kept("URDF", rubbing, stated),
               *_masses("URDF", calibration, into is None))
@@ -91,7 +92,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     Parameters and errors as for `to_urdf`.
     """
     path = into or _model(calibration)
-    losses = (*coulomb_viscous_losses(calibration, "MJCF"), *_uncalibrated("MJCF", calibration),
+    losses = (*coulomb_viscous_losses(calibration, "MJCF"), *_uncalibrated("MJCF", calibration, into),
               *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
     if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
@@ -124,7 +125,8 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
 
     Parameters and errors as for `to_urdf`.
     """
-    losses = (*coulomb_viscous_losses(calibration, "SDF"), *_uncalibrated("SDF", calibration), *motor_losses(calibration, "SDF"))
+    losses = (*coulomb_viscous_losses(calibration, "SDF"), *_uncalibrated("SDF", calibration, into),
+              *motor_losses(calibration, "SDF"))
     if into is None:
         _model(calibration)
         if (arm := bare_arm(calibration)).chain is not None:
@@ -288,9 +290,11 @@ def _joints(text: str, calibration: Calibration, into: Path | None,
     return found
 
 
-def _uncalibrated(target: str, calibration: Calibration) -> tuple[str, ...]:
-    """Return the loss of joints that the calibration lacks."""
-    missing = [name for name in calibration.names if name not in calibration.joints]
+def _uncalibrated(target: str, calibration: Calibration, into: Path | None) -> tuple[str, ...]:
+    """Return the loss of joints of the calibration's model that were not calibrated; nothing where the model cannot be read."""
+    missing: list[str] = []
+    with suppress(InputError):
+        missing = [name for name in calibration.names if name not in calibration.joints] if into is None else []
     return (f"{', '.join(missing)}: not calibrated, so {target} has no friction of this calibration for them",) if missing else ()
 
 

@@ -229,7 +229,7 @@ class TestVerdict:
     def test_another_arm_is_refused(self, pendulum, make_arm, tmp_path, make_plan):
         arm = make_arm()
         run = load_run(drive_plan(arm, make_plan(arm), tmp_path, 1))
-        with pytest.raises(InputError, match=r"has joints turn, lift, the calibration of pendulum hinge"):
+        with pytest.raises(InputError, match=r"has the joints turn, lift, but the calibration of pendulum has hinge"):
             validate(run, Calibration.load(GOLDEN))
 
 
