@@ -182,8 +182,8 @@ equilibrium at each place, mm ([benchmark](benchmarks/flexible_parallel.md)):
 | rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in rigid)} |
 | P3's three drives: torque | {theirs} |
 
-As in P3, torques and deviation grow with speed, and deviation falls with stiffness; here it is inversely proportional to
-stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would need springs of
+As in P3, torques and deviation grow with speed, and deviation falls with stiffness; in this model the deviation is inversely
+proportional to stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would need springs of
 about 1200 N·m/rad here. The torques of P3 cannot be reproduced: P3 prints neither radii, axes and joint stiffness nor the
 start. Three equal chains on a centred circle have equal torques within a turn (here within {unequal} %). The maxima of P3
 differ threefold, so the motion of P3 has a start or the robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %.
@@ -194,7 +194,7 @@ drives alone cause {sags[1]} µm, the flexible joints alone {sags[2]} µm, the b
 universal joint only weight and inertia of the link itself bend the link, so the drives cause the millimetres.
 
 MuJoCo closes the loops softly. With constraint time constants of 20, 5 and 1 ms, its motion under the same torques for one second
-agrees to {', '.join(judged)} rad or m. With damping it comes to rest at the same place.
+agrees to {', '.join(judged)} rad or m. With damping, both models come to rest at the same place.
 """, figure
 
 

@@ -543,7 +543,7 @@ class TestEmps:
         from stribeck.experiments.cli.app import run
         from stribeck.ident.calibration.calibration import Calibration
 
-        assert run(["fit", str(fitted[0].parent / "campaign"), "--motion", "joint", "--law", "coulomb-viscous", "-o",
+        assert run(["fit", str(fitted[0].parent / "campaign"), "--motion", "joint", "--law", "coulomb-viscous", "-v", "-o",
                     str(tmp_path / "fit")]) == 0
         out = " ".join(capsys.readouterr().out.split())
         joint = Calibration.load(tmp_path / "fit").joints["carriage"]

@@ -83,7 +83,7 @@ def test_references_of_another_log_report_no_bias() -> None:
 def test_calibration_records_the_bias_and_tested_parameters_have_no_note() -> None:
     made = calibrated().calibration
     (said,) = [finding.text for finding in calibrated().findings if finding.kind == "closed loop" and finding.joint is None]
-    assert "combinations of inertial parameters" in said
+    assert "inertial or motor parameters beyond their intervals" in said
     record = made.fit["closed_loop_shared"]
     assert record["verdict"] == "biased"
     assert made.model.inertia is not None
