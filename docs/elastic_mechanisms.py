@@ -183,7 +183,8 @@ equilibrium at each place, mm ([benchmark](benchmarks/flexible_parallel.md)):
 | P3's three drives: torque | {theirs} |
 
 As in P3, torques and deviation grow with speed, and deviation falls with stiffness; in this model the deviation is inversely
-proportional to stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would need springs of
+proportional to stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would
+need springs of
 about 1200 N·m/rad here. The torques of P3 cannot be reproduced: P3 prints neither radii, axes and joint stiffness nor the
 start. Three equal chains on a centred circle have equal torques within a turn (here within {unequal} %). The maxima of P3
 differ threefold, so the motion of P3 has a start or the robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %.
