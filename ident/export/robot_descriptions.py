@@ -87,7 +87,6 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
 def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     """Return an MJCF with ``frictionloss`` and ``damping`` of every calibrated joint, and of passive joints of a closed chain.
 
-
     MuJoCo converts a URDF model. A mechanism file becomes bodies and joints, whose loops are closed by equality constraints.
     Parameters and errors as for `to_urdf`.
     """

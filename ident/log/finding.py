@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOTES = ("rate", "latency", "temperature", "drift", "directions", "position", "motion", "law", "correlation", "repeats",
-         "stiffness", "agreement")          # kinds that need no action
+NOTES = ("rate", "latency", "drift", "directions", "position", "motion", "law", "correlation", "repeats", "stiffness",
+         "agreement")           # kinds that leave the numbers as they are
 
 
 @dataclass(frozen=True)
