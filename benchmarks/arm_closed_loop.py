@@ -1,8 +1,6 @@
 """Arms in closed loops: false alarms and power of the bias test for base parameters, and intervals after correction."""
 
 import argparse
-import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.arm_in_loop import ArmLoop
-from benchmarks.inertia import kept
 from benchmarks.inertia_logs import WrongModel
+from benchmarks.kept import judged_cases
 from benchmarks.lack_of_fit import interval
 from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
@@ -58,15 +56,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge every log of every row."""
     cases = [(row, seed) for seed in range(max(options.logs, options.disturbed)) for row in ROWS
              if seed < (options.disturbed if row.disturbed else options.logs)]
-    found: dict[str, Any] = {**kept(options.kept)}
-    with ProcessPoolExecutor(options.jobs) as pool:
-        missing = [of for of in cases if str(of) not in found]
-        for of, one in zip(missing, pool.map(judged, missing), strict=True):
-            found[str(of)] = one
-            if options.kept is not None:
-                with options.kept.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"case": str(of), "rows": one}) + "\n")
-    figures = [{"name": row.name, **summary([found[str(of)] for of in cases if of[0] == row])} for row in ROWS]
+    found = judged_cases(cases, judged, options.jobs, options.kept)
+    figures = [{"name": row.name, **summary([one for of, one in zip(cases, found, strict=True) if of[0] == row])} for row in ROWS]
     return {"rows": figures}, table(figures)
 
 

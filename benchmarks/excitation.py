@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmarks import figaroh_trajectory
 from benchmarks.excited_machines import excited, machine_table
-from benchmarks.inertia import _covers, _off
+from benchmarks.inertia import covers, off
 from benchmarks.inertia_logs import PUBLIC, RATE, WrongModel
 from benchmarks.machines import MACHINES
 from stribeck.experiments.arm_files.assumed_arm import assumed_arm
@@ -135,14 +135,14 @@ def judged(case: Moved, how: str, information: MotionInformation, motion: Motion
         if joint is None:
             continue
         own: dict[str, Any] = {"arm": case.arm, "motion": how, "seed": case.seed, "joint": name, "seconds": float(motion[0][-1]),
-                               "error": _off(joint, case, coulomb)}
+                               "error": off(joint, case, coulomb)}
         for key, value in (("coulomb", coulomb), ("viscous", 0.6 * coulomb)):
             entry = joint.parameters.get(key)
             if entry is not None and entry.value is not None and entry.half_width:
-                own[key], own[f"{key}_covered"] = entry.half_width / value, _covers(entry, value)
+                own[key], own[f"{key}_covered"] = entry.half_width / value, covers(entry, value)
         if not rows:
             told_ones = [i for i, entry in enumerate(entries) if entry.verdict != "unidentifiable"]
-            own["covered"] = [_covers(entry, value) for entry, value in zip(entries, true, strict=True)]
+            own["covered"] = [covers(entry, value) for entry, value in zip(entries, true, strict=True)]
             own["told"] = len(told_ones)
             own["ratio"] = [entries[i].half_width / ahead[0][i] for i in told_ones]
             own["width"] = [entries[i].half_width / ahead[1][i] for i in range(len(entries))]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inertia import _covers
+from benchmarks.inertia import covers
 from benchmarks.machines import Judge, friction_errors
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.excitation_motion import foretold, plan_excitation
@@ -41,7 +41,7 @@ def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, A
             errors += friction_errors(truth, mechanism.names, found.calibration, found.points).values()
             inertia = found.calibration.model.inertia
             assert inertia is not None
-            covered += [_covers(entry, value) for entry, value in zip(inertia.parameters.values(), true, strict=True)]
+            covered += [covers(entry, value) for entry, value in zip(inertia.parameters.values(), true, strict=True)]
             told.append(inertia.told)
     return {"machine": name, "seconds": seconds, "design_s": took, "asked": arm.workspace.singular_margin,
             "margin": Judge(arm).margin(plan), "stated": plan.singular_margin, "gain": ahead.gain, "foretold": ahead.count,

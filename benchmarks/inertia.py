@@ -1,9 +1,7 @@
 """Arms with models up to 30 % wrong: friction, load parts and base parameters, each from one log of general motion."""
 
 import argparse
-import json
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.inertia_logs import PUBLIC, WrongModel
+from benchmarks.kept import judged_cases
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.laws.parameter import Parameter
@@ -37,30 +36,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge all cases."""
     cases = [(WrongModel(arm, seed, load=load), options.seconds) for seed, arm, load in product(
         range(options.first, options.first + options.cases), ("lab6", *PUBLIC), LOADS)]
-    found = kept(options.kept)
-    with ProcessPoolExecutor(options.jobs) as pool:
-        missing = [of for of in cases if str(of) not in found]
-        for of, rows in zip(missing, pool.map(judge, missing), strict=True):
-            found[str(of)] = rows
-            if options.kept is not None:
-                with options.kept.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"case": str(of), "rows": rows}, default=_plain) + "\n")
-    judged = pd.DataFrame([row for of in cases for row in found[str(of)]])
+    judged = pd.DataFrame([row for rows in judged_cases(cases, judge, options.jobs, options.kept) for row in rows])
     figures = summary(judged)
     return {"rows": figures}, table(figures, len(cases))
-
-
-def kept(path: Path | None) -> dict[str, list[dict[str, Any]]]:
-    """Rows by case, from the file of an earlier run."""
-    if path is None or not path.is_file():
-        return {}
-    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {line["case"]: line["rows"] for line in lines}
-
-
-def _plain(value: np.generic) -> Any:
-    """Return a number in a form that JSON can store."""
-    return value.item()
 
 
 def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
@@ -75,28 +53,28 @@ def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
     assert inertia is not None
     base = base_parameters(case.model)
     true = base.combination @ inertial_parameters(case.truth)
-    held = [_covers(one, value) for one, value in zip(inertia.parameters.values(), true.tolist(), strict=True)]
+    held = [covers(one, value) for one, value in zip(inertia.parameters.values(), true.tolist(), strict=True)]
     rows = []
     for how, result in found.items():
         for k, (name, coulomb) in enumerate(zip(case.model.names, case.coulomb, strict=True)):
             joint = result.calibration.joints[name]
             truth = {"coulomb": coulomb, "viscous": 0.6 * coulomb, "coulomb_coefficient": case.growth}
             own = {"arm": case.arm, "load": case.load, "seed": case.seed, "how": how, "joint": name,
-                   "error": _off(joint, case, coulomb), "held": held if how == "fit" and k == 0 else None,
+                   "error": off(joint, case, coulomb), "held": held if how == "fit" and k == 0 else None,
                    "carries": joint.load_part is not None and joint.load_part[1] > _CARRIES * coulomb}
             for key, value in truth.items():
                 entry = joint.parameters.get(key)
                 if entry is not None and entry.value is not None:
-                    own[key] = entry.value / value - 1.0, _covers(entry, value), (entry.half_width or 0.0) / value
+                    own[key] = entry.value / value - 1.0, covers(entry, value), (entry.half_width or 0.0) / value
             rows.append(own)
     return rows
 
 
-def _covers(entry: Parameter, value: float) -> bool:
+def covers(entry: Parameter, value: float) -> bool:
     return bool(entry.low is not None and entry.high is not None and entry.low <= value <= entry.high)
 
 
-def _off(joint: Any, case: WrongModel, coulomb: float) -> float:
+def off(joint: Any, case: WrongModel, coulomb: float) -> float:
     """Relative rms error of friction over the speeds, at the middle load of the joint."""
     speed = np.geomspace(0.05, 1.2, 30)
     load = None if joint.load == "none" else np.full(30, float(np.mean(joint.load_range)))

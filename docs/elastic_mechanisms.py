@@ -8,12 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from docs.shown import shown
-from stribeck.experiments.report.svg import COLOURS, SHADES
+from stribeck.experiments.report.svg import COLOURS
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.dynamics import joint_origins
 from stribeck.ident.model.elastic_joints import flexible_link
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.views.panels import SHADES
 
 FOLDER = Path(__file__).parent
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from docs.elastic_mechanisms import flexible_arm, flexible_arm_trends, flexible_parallel
 from docs.shown import shown
-from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
+from stribeck.experiments.report.svg import COLOURS, drawing_style
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
@@ -20,6 +20,7 @@ from stribeck.ident.model.joint_parts import JointFriction
 from stribeck.ident.model.maximal.bodies import ConstraintSet
 from stribeck.ident.model.maximal.constraint_forces import constraint_rank, maximal_dynamics
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.views.panels import SHADES
 
 FOLDER = Path(__file__).parent
 G = 9.80665

@@ -6,15 +6,16 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, to_hex
+from matplotlib.colors import Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 from stribeck.experiments.report.joint_data import JointData
-from stribeck.experiments.report.svg import COLOURS, SHADES, inline
+from stribeck.experiments.report.svg import COLOURS, inline
 from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.views.panels import load_map
 
 _RASTER = 600           # number of points from which marks are drawn as a bitmap, so that the page stays small
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width of the figures on the page
@@ -22,15 +23,10 @@ _CURVE = 120            # points of a curve
 _ROOM = 1.18            # factor by which the speed axis extends beyond the data at either end
 
 
-def colour_map() -> Colormap:
-    """Colours of the load, light to dark."""
-    return LinearSegmentedColormap.from_list("load", SHADES)
-
-
 def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
     """Colour of each load, as hex."""
     scale = _load_scale(data)
-    return [to_hex(colour_map()(scale(value))) for value in values]
+    return [to_hex(load_map()(scale(value))) for value in values]
 
 
 def curve_figure(data: JointData) -> Markup:
@@ -166,7 +162,7 @@ def _scatter(axes: Axes, x: Array, y: Array, data: JointData) -> None:
     if data.load is None:
         _dots(axes, x, y, len(x))
         return
-    axes.scatter(x, y, c=data.load, cmap=colour_map(), norm=_load_scale(data), s=13.0, edgecolors="white",
+    axes.scatter(x, y, c=data.load, cmap=load_map(), norm=_load_scale(data), s=13.0, edgecolors="white",
                  linewidths=0.4, zorder=4, rasterized=len(x) > _RASTER)
 
 

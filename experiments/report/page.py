@@ -17,11 +17,12 @@ from stribeck.experiments.report.equation import equation
 from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
-from stribeck.experiments.report.svg import COLOURS, SHADES, drawing_style
+from stribeck.experiments.report.svg import COLOURS, drawing_style
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.finding import Finding
+from stribeck.ident.views.panels import SHADES
 from stribeck.ident.whole_files import write_whole
 
 _WEIGHTY = ("lack of fit", "not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque",

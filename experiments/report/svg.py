@@ -18,7 +18,6 @@ from stribeck.ident.arrays import Array
 
 COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", band="#c9d6df",
                           point="#2f6f94", measured="#a9cbe0", accent="#b8501f")
-SHADES = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that the scale is readable in grey print
 _SPARK = (110.0, 34.0)   # width and height of a small curve
 _SPARK_POINTS = 150     # maximum number of dots in a small curve
 _SPARK_SPAN = 0.3       # smallest span of the friction axis over the largest friction, so that noise stays small

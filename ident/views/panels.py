@@ -4,16 +4,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 _COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7         # panels in a row of a figure; size of a panel in inches
 _SPEEDS = 120                                   # speeds of a curve
 PLAIN = "#1b3a5c"                               # colour of friction without load
+SHADES = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that the scale is readable in grey print
 
 
 def shown_speeds(low: float, high: float) -> Array:
@@ -48,16 +51,21 @@ def draw_curve(ax: "Axes", speed: Array, friction: Array, band: Array | float, c
     ax.plot(speed, friction, color=colour, lw=1.3, label=label or None)
 
 
-def load_colours(loads: Array, low: float, high: float) -> Array:
-    """Return a colour for each load, shape (N, 4), from dark at the least to bright at the greatest."""
-    from matplotlib import colormaps
+def load_map() -> "Colormap":
+    """Return the colours of the load, from light at the least to dark at the greatest."""
+    from matplotlib.colors import LinearSegmentedColormap
 
-    return np.asarray(colormaps["viridis"](0.9 * (loads - low) / max(high - low, 1e-300)))
+    return LinearSegmentedColormap.from_list("load", SHADES)
+
+
+def load_colours(loads: ArrayLike, low: float, high: float) -> Array:
+    """Return a colour for each load, shape (N, 4)."""
+    return np.asarray(load_map()((np.asarray(loads) - low) / max(high - low, 1e-9)))
 
 
 def draw_points(ax: "Axes", speed: Array, torque: Array, colour: Array | str) -> None:
     """Draw measured points over the absolute value of their speed."""
-    ax.scatter(np.abs(speed), torque, s=5.0, c=colour, alpha=0.5, lw=0)
+    ax.scatter(np.abs(speed), torque, s=13.0, c=colour, edgecolors="white", linewidths=0.4, zorder=4)
 
 
 def finish(ax: "Axes", title: str, unit: str) -> None:
