@@ -53,10 +53,15 @@ class Reach:
         return self._best / condition + 1.0 - 1.0 / part, part
 
     def drawn_back(self, course: Course) -> tuple[Course, NDArray[np.bool_]]:
-        """Return the motion with unreachable postures drawn back towards q = 0, and a mask of reachable postures, shape (N,)."""
-        part = self.margins(course.q)[1]
-        inside = part >= 1.0
-        return replace(course, q=course.q * np.where(inside, 1.0, _BACK * part)[:, None]), inside
+        """Return the motion with unreachable postures drawn back towards q = 0, and a mask of reachable postures, shape (N,).
+
+        A chain that continues from the previous postures may lose a posture when its neighbours are drawn back, so the result is
+        tested again until all of its postures are reached; q = 0 always is.
+        """
+        q, inside = course.q, np.ones(len(course.q), dtype=bool)
+        while (out := (part := self.margins(q)[1]) < 1.0).any():
+            q, inside = q * np.where(out, _BACK * part, 1.0)[:, None], inside & ~out
+        return replace(course, q=q), inside
 
     def cost(self, q: Array) -> tuple[float, Array]:
         """Return the cost of margins to singular postures below the allowed margin, and its gradient (N, n)."""

@@ -231,6 +231,27 @@ class TestClosedChains:
         assert slope[2] @ q[2] > 0.0                    # costs grow outwards
 
 
+class Forgetful:
+    """A chain that loses its first posture when the second is drawn back, as a chain that continues from previous postures may."""
+
+    def __init__(self):
+        self.parts, self.asked = [(1.0, 0.5), (1.0, 1.0), (0.8, 1.0), (1.0, 1.0)], []      # second: home
+
+    def farthest(self, q):
+        self.asked.append(q.copy())
+        return np.array(self.parts.pop(0)[-len(q):]), np.ones(len(q))
+
+
+def test_drawn_back_postures_are_tested_again():
+    """What is returned is what the chain was asked for last, and reached."""
+    chain, q = Forgetful(), np.array([[0.1], [0.2]])
+    course, inside = Reach(chain, np.zeros(1), 0.5, np.ones(1)).drawn_back(Course(q, q, q, 0.01, 1))
+    assert chain.parts == []
+    np.testing.assert_array_equal(course.q, chain.asked[-1])
+    np.testing.assert_allclose(course.q, [[0.1 * 0.9 * 0.8], [0.2 * 0.9 * 0.5]])
+    assert inside.tolist() == [False, False]
+
+
 @pytest.fixture(scope="module")
 def pair(make_arm):
     return make_arm({"simulation": {"mass_error": 0.3, "torque_noise": 0.05}})
