@@ -232,7 +232,7 @@ class TestClosedChains:
 
 
 class Forgetful:
-    """A chain that loses its first posture when the second is drawn back, as a chain that continues from previous postures may."""
+    """A chain that loses its first posture when the second is drawn back, as continuing from previous postures may do."""
 
     def __init__(self):
         self.parts, self.asked = [(1.0, 0.5), (1.0, 1.0), (0.8, 1.0), (1.0, 1.0)], []      # second: home
