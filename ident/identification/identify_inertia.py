@@ -21,7 +21,8 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 from stribeck.ident.model.mechanism import Mechanism
 
-_ROUNDS = 2             # iterations: friction of passive joints, and loads with this friction
+_ROUNDS = 6             # most iterations: friction of passive joints, and loads with this friction
+_SETTLED = 0.1          # of a standard error: smaller changes of this friction end the iteration
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,11 @@ def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIner
         odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
         if (fit := fit_passive_friction(odd, reduced.options.law, reduced.options.load)) is None:
             break
+        assert fit.shared.passive is not None
+        before = fit.shared.passive.of(reduced.mechanism)
         reduced = reduced.with_models(chosen.runs, tuple(map(fit.model, reduced.mechanisms)))
+        if (np.abs(fit.y - before) < _SETTLED * np.sqrt(np.diag(fit.covariance_of_y))).all():
+            break
     if fit is None:
         return reduced, inertia
     doubts = dict(inertia.doubts)

@@ -339,32 +339,36 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
 
 def _best(own: Explained, loads: Sequence[str], seen: Iterable[int], laws: Sequence[str],
           noise: Noise | None) -> tuple[str, Best]:
-    """Fit friction and y together, and choose load and law; the law by the Bayesian information criterion (Schwarz)."""
+    """Fit friction and y together, and choose load and law."""
     wholes, columns = {load: own.along_with(load, seen) for load in loads}, own.columns(seen)
-    firsts = {load: best_of(searched(whole, law_named(laws[0]))) for load, whole in wholes.items()}
-    load = min(firsts, key=lambda name: firsts[name].rmse)
-    first, whole = firsts[load], wholes[load]
+    if len(columns) <= _FEW:
+        return _likeliest(wholes, laws, noise)
+    load, first = _likeliest(wholes, laws[:1], noise)
     if len(laws) == 1:
         return load, first
-    few = len(columns) <= _FEW                          # with more, laws are compared at the first law's y
     left = own.base.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(own.base.tau)))
-    points = whole if few else replace(own.base, load=own.loads[load], tau=left).condensed()
-    fits = [best_of(searched(points, law)) for law in map(law_named, laws) if supports(points, law)]
-
-    def criterion(fit: Best) -> float:
-        at = {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
-        misfit = float(Moments.of(points, fit.whole.law, at).solve(noise or first.noise).misfit[0])
-        return misfit + len(fit.values) * np.log(len(points.tau))
-
-    chosen = min(fits, key=criterion)
-    if few:
-        return load, chosen
+    whole, friction_alone = wholes[load], replace(own.base, load=own.loads[load], tau=left).condensed()
+    _, chosen = _likeliest({load: friction_alone}, laws, noise)
     if not chosen.whole.law.nonlinear:
         return load, first
     at = {name: chosen.values[name] for name in chosen.whole.law.nonlinear}
     found = Moments.of(whole, chosen.whole.law, {name: np.array([value]) for name, value in at.items()})
     values = (*found.solve(chosen.noise).beta[0].tolist(), *at.values())
     return load, Best(found, chosen.noise, dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)))
+
+
+def _likeliest(points: Mapping[str, FitPoints], laws: Sequence[str], noise: Noise | None) -> tuple[str, Best]:
+    """Return the best load and law, by the Bayesian information criterion (Schwarz); `points` by load."""
+    fits = [(load, best_of(searched(own, law_named(law)))) for load, own in points.items()
+            for law in laws if law == laws[0] or supports(own, law_named(law))]
+    weights = noise or min((fit for _, fit in fits), key=lambda fit: fit.rmse).noise        # misfits of a wrong law are no noise
+
+    def criterion(fit: Best) -> float:
+        own, at = fit.whole.data, {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
+        misfit = float(Moments.of(own, fit.whole.law, at).solve(weights).misfit[0])
+        return misfit + len(fit.values) * float(np.log(len(own.tau)))
+
+    return min(fits, key=lambda pair: criterion(pair[1]))
 
 
 def _seen_by(left: Array, total: Array) -> tuple[Array, Array]:

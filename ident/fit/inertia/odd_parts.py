@@ -20,7 +20,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Explained, Information, laws_meanwhile, told
+from stribeck.ident.fit.inertia.joint_equation import LAWS, Explained, Friction, Information, laws_meanwhile, slopes_of_loads, told
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
@@ -34,6 +34,7 @@ from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism
 
 _FEW = 200              # points that set the unit of an unknown
+_UNKNOWN: Mapping[str, Friction] = {}
 _ROUNDS = 4             # iterations of least squares, each linearised about the last estimate
 
 
@@ -86,24 +87,33 @@ class OddParts:
         every = max(1, len(q) // _FEW)
         return UnknownPassive.of_chain(self.mechanism, q[::every], dq[::every], odd[::every])
 
-    def slopes(self, name: str, shared: Shared) -> Array:
-        """Derivative of a joint's odd part by the unknowns, shape (N, p)."""
-        q, dq, j = self.q[name], self.dq[name], self.mechanism.names.index(name)
-        if shared.passive is not None:
-            return shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
-        assert shared.motors is not None
-        return shared.motors.slopes(dq, np.zeros_like(dq))[:, j]
+    def slopes(self, name: str, shared: Shared, friction: Friction | None = None) -> Array:
+        """Derivative of a joint's odd part by the unknowns, shape (N, p).
 
-    def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS,
-                    load: str = "auto") -> dict[str, Information]:
+        With the `friction` of the joint, the derivative includes this friction's growth with the load, which passive joints
+        change.
+        """
+        q, dq, j = self.q[name], self.dq[name], self.mechanism.names.index(name)
+        if shared.passive is None:
+            assert shared.motors is not None
+            return shared.motors.slopes(dq, np.zeros_like(dq))[:, j]
+        slopes = shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
+        if friction is None or friction.load == "none":
+            return slopes
+        speed, load = (self.points[name][key].to_numpy(dtype=float) for key in ("speed", friction.load))
+        of_load = sum(slopes_of_loads(self.mechanism, shared, q, sign * dq)[friction.load][:, j] for sign in (1.0, -1.0)) / 2.0
+        return np.asarray(slopes + friction.growth(speed, load)[:, None] * of_load)
+
+    def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS, load: str = "auto",
+                    frictions: Mapping[str, Friction] = _UNKNOWN) -> dict[str, Information]:
         """Return each joint's information about the unknowns, without errors of torque constants.
 
-        `noises` weight the misfits of the joints for which they are given.
+        `noises` weight the misfits of the joints for which they are given; `frictions` is the known friction of joints.
         """
         found = {}
         for name, rows in self.points.items():
             loads = {key: rows[key].to_numpy(dtype=float) for key in LOADS}
-            slopes = np.column_stack((self.slopes(name, shared), np.zeros(len(rows))))
+            slopes = np.column_stack((self.slopes(name, shared, frictions.get(name)), np.zeros(len(rows))))
             found[name] = told(Explained(self._data(name), loads, slopes), laws, noises.get(name), load=load)
         return found
 
@@ -112,9 +122,13 @@ class OddParts:
         return Shared(LinkPrior(self.mechanism), False, motors)
 
     def doubts(self, fit: InertialFit) -> dict[str, Doubts]:
-        """Return functions that give the remaining uncertainty of each joint's odd part; they ignore the joint's own friction."""
-        return {name: partial(_doubt, fit, name, self.slopes(name, fit.shared),
-                              float(np.std(np.diff(rows["odd"]))) / np.sqrt(2.0)) for name, rows in self.points.items()}
+        """Return functions from a joint's friction to the remaining uncertainty of its odd part."""
+        return {name: partial(self._doubt, fit, name) for name in self.points}
+
+    def _doubt(self, fit: InertialFit, name: str, friction: FitResult | None) -> ModelDoubt:
+        own = None if friction is None or friction.load == "components" else Friction(friction.law, friction.load, friction.values)
+        noise = float(np.std(np.diff(self.points[name]["odd"]))) / np.sqrt(2.0)
+        return fit.doubt(name, self.slopes(name, fit.shared, own), noise)
 
     def _data(self, name: str) -> FitPoints:
         rows = self.points[name]
@@ -124,10 +138,6 @@ class OddParts:
         return FitPoints(rows["speed"].to_numpy(dtype=float), rows["odd"].to_numpy(dtype=float), None, group, {}, {},
                          bool(self.mechanism.prismatic[self.mechanism.names.index(name)]), time=time, run=run,
                          count=worth(rows["std"].to_numpy(dtype=float), group))
-
-
-def _doubt(fit: InertialFit, name: str, slopes: Array, noise: float, friction: FitResult | None) -> ModelDoubt:
-    return fit.doubt(name, slopes, noise)
 
 
 def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
@@ -179,6 +189,8 @@ def fit_passive_friction(odd: OddParts, law: str = "auto", load: str = "auto") -
     shared = Shared(LinkPrior(odd.mechanism), False, None, passive)
     laws = (*LAWS, TUSTIN.name) if law == "auto" else laws_meanwhile(law)
     y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws, load)
+    frictions = {name: one.friction for name, one in found.items() if one.friction is not None}
+    found = odd.information(shared, {}, laws, load, frictions)
     about = {name: replace(one, moment=one.moment + one.matrix[:, :len(y)] @ y) for name, one in found.items()}
     return InertialFit(shared, about, Scatter(0.0, 0.0), 0.0)
 

@@ -147,18 +147,17 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
     PostureError
         If the posture is singular: the passive joints do not determine the forces.
     """
-    return ForceBalance(mechanism, motion).loads(torque, external)
+    return ForceBalance(mechanism, LoopsInMotion(mechanism, motion)).loads(torque, external)
 
 
-class ForceBalance:
-    """Forces of a closed chain in one motion, for any resisting torques and external forces.
+class LoopsInMotion:
+    """Geometry of a closed chain in one motion, which masses and friction do not change.
 
     Parameters and errors as in `closed_loads`.
     """
 
     def __init__(self, mechanism: Mechanism, motion: ClosedMotion) -> None:
-        self.mechanism, self.motion = mechanism, motion
-        self.tree = replace(mechanism, closures=())
+        self.tree, self.motion = replace(mechanism, closures=()), motion
         self.branch = branch_of(mechanism, telling_joints(mechanism))
         self.condition = self.branch.condition(motion.q)
         _refuse_singular(mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active)
@@ -169,34 +168,64 @@ class ForceBalance:
         return kinematics(self.tree, self.motion.q, self.motion.dq)
 
     @cached_property
-    def _jacobian(self) -> Array:
+    def jacobian(self) -> Array:
+        """Scaled Jacobian of the closures, shape (N, rows, n)."""
         return self.branch.jacobian(self.motion.q)
 
     @cached_property
-    def _inverse(self) -> Array:
-        return np.asarray(np.linalg.pinv(self._jacobian[:, :, self.branch.solved]).transpose(0, 2, 1))
+    def inverse(self) -> Array:
+        """Pseudoinverse of the transposed Jacobian of the solved joints, shape (N, rows, solved)."""
+        return np.asarray(np.linalg.pinv(self.jacobian[:, :, self.branch.solved]).transpose(0, 2, 1))
 
     @cached_property
-    def _internal(self) -> InternalForces:
-        return InternalForces.of(self.branch, self.pose, self._jacobian)
+    def internal(self) -> InternalForces:
+        """Internal forces that the torques of the joints leave open."""
+        return InternalForces.of(self.branch, self.pose, self.jacobian)
+
+
+@dataclass(frozen=True)
+class ForceBalance:
+    """Forces of a closed chain in one motion, for any resisting torques and external forces.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Mechanism with closures.
+    loops : LoopsInMotion
+        Geometry of the mechanism, or of a mechanism that differs in masses and friction only.
+    """
+
+    mechanism: Mechanism
+    loops: LoopsInMotion
+
+    @property
+    def motion(self) -> ClosedMotion:
+        """The motion."""
+        return self.loops.motion
+
+    @property
+    def pose(self) -> Kinematics:
+        """Pose and velocities of the links."""
+        return self.loops.pose
 
     def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None, hidden: bool = True) -> ClosedLoads:
         """As `closed_loads`; with `hidden` false, an undetermined load is one of many possible values instead of nan."""
-        m, (q, dq, ddq), unit = self.mechanism, (self.motion.q, self.motion.dq, self.motion.ddq), self.branch.unit
-        rest = inverse_dynamics(self.tree, q, dq, ddq, external) + rotor_torque(m, ddq) + spring_torque(m, q, dq)
+        m, loops, branch = self.mechanism, self.loops, self.loops.branch
+        (q, dq, ddq), unit, tree = (self.motion.q, self.motion.dq, self.motion.ddq), branch.unit, replace(m, closures=())
+        rest = inverse_dynamics(tree, q, dq, ddq, external) + rotor_torque(m, ddq) + spring_torque(m, q, dq)
         if torque is not None:
             rest += batch("torque", torque, m, len(q))
-        lam = apply(self._inverse, (rest * unit)[:, self.branch.solved])
-        tau = rest - apply(self._jacobian.transpose(0, 2, 1), lam) / unit
+        lam = apply(loops.inverse, (rest * unit)[:, branch.solved])
+        tau = rest - apply(loops.jacobian.transpose(0, 2, 1), lam) / unit
         tau[:, list(m.passive)] = 0.0
-        force, moment = cut_wrenches(m, self.pose, lam / self.branch.row_unit)
-        joints = joint_loads(self.tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
+        force, moment = cut_wrenches(m, self.pose, lam / branch.row_unit)
+        joints = joint_loads(tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
         told = joints, force, moment
         if m.sharing == "equal":
-            told = self._internal.share(*told)
+            told = replace(loops.internal, mechanism=m).share(*told)
         elif hidden:
-            told = self._internal.hide(*told)
-        return ClosedLoads(tau, *told, self.condition)
+            told = loops.internal.hide(*told)
+        return ClosedLoads(tau, *told, loops.condition)
 
 
 def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:

@@ -60,8 +60,10 @@ class InternalForces:
         """Return joint loads and cut-joint wrenches, with nan for values that depend on the stiffness of the joints."""
         if not self.units.shape[1]:
             return loads, force, moment
-        carried = self._carried(loads, force, moment)
-        shared = np.einsum("nrjki,nrs->nsjki", self.units, self._reached(carried))
+        reached = self._reached(self._carried(loads, force, moment))
+        if not reached.any():
+            return loads, force, moment
+        shared = np.einsum("nrjki,nrs->nsjki", self.units, reached)
         n = self.mechanism.n
         along = np.einsum("nsjki,nji->nsjk", shared[:, :, :n], self.axis)
         across = np.linalg.norm(shared[:, :, :n] - along[..., None] * self.axis[:, None, :, None], axis=4)
@@ -118,8 +120,11 @@ class InternalForces:
         through = np.einsum("nrjki,nsjki->njkrs", self.units, self.units)
         reached = _projection(work @ work.transpose(0, 2, 1))
         for _ in range(self.units.shape[1]):
-            moved = through @ reached[:, None, None]
-            reached = _projection(reached + np.einsum("njkrs,njkts->nrt", moved, moved))
+            moved, before = through @ reached[:, None, None], reached
+            moved = moved.transpose(0, 3, 1, 2, 4).reshape(*reached.shape[:2], -1)
+            reached = _projection(reached + moved @ moved.transpose(0, 2, 1))
+            if np.abs(reached - before).max() < _FELT:
+                break
         return reached
 
 

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import ClosedMotion, branch_of, closed_loads, closed_rates, swinging_joints
+from stribeck.ident.model.chains.closed_chain import ForceBalance, LoopsInMotion, branch_of, closed_rates, swinging_joints
 from stribeck.ident.model.chains.posture_following import Branch
-from stribeck.ident.model.driven.driving_torques import closed_driving_torque
+from stribeck.ident.model.driven.driving_torques import balanced_torque
 from stribeck.ident.model.driven.passive_joints import rubs, with_friction, without_friction
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.elastic_joints import spring_torque
@@ -31,6 +31,7 @@ from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 
 _WORST, _LEAST = 1e4, 1e-3      # condition number and shortest step that end a first search along a path; `posture` searches on
 _RECENT = 8             # number of cached batches of postures: callers ask for loads and torques of one motion
+_KEPT = 2               # number of cached blocks of motion: the derivative of loads by masses needs one motion many times
 _PLACES = 9             # number of postures along a path at which the condition number is computed
 
 
@@ -82,6 +83,7 @@ class DrivenChain:
     classes: tuple[PassiveJoints, ...] = ()
     continues: bool = False
     _recent: dict[bytes, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[bytes, LoopsInMotion] = field(default_factory=dict, repr=False, compare=False)
 
     def posture(self, driven: Mechanism, q: ArrayLike) -> Array:
         """Return the positions of all joints, shape (N, whole.n).
@@ -107,13 +109,14 @@ class DrivenChain:
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
         if not len(posture):
             return np.zeros((0, driven.n))
-        return np.concatenate([self._torque(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+        return np.concatenate([self._torque(self._balance(m, posture[rows], rates[:, rows]),
                                             None if external is None else np.asarray(external)[rows])
                                for rows in blocks(len(posture))])
 
-    def _torque(self, m: Mechanism, motion: ClosedMotion, external: Array | None) -> Array:
+    def _torque(self, balance: ForceBalance, external: Array | None) -> Array:
+        m, motion = balance.mechanism, balance.motion
         if rubs(m) and motion.dq.any():
-            return np.asarray(closed_driving_torque(m, motion, external).tau[:, list(m.active)])
+            return np.asarray(balanced_torque(balance, external).tau[:, list(m.active)])
         rest = inverse_dynamics(replace(m, closures=()), motion.q, motion.dq, motion.ddq, external)
         if m.springs:
             rest += spring_torque(m, motion.q, motion.dq)
@@ -123,7 +126,7 @@ class DrivenChain:
               external: ArrayLike | None) -> JointLoads:
         """Return the loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as in `posture`, `closed_loads`."""
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
-        found = [_loads(m, closed_rates(self._branch, posture[rows], *rates[:, rows]),
+        found = [_loads(self._balance(m, posture[rows], rates[:, rows]),
                         None if external is None else np.asarray(external)[rows]) for rows in blocks(len(posture))]
         drives = list(self.whole.active)
         return JointLoads(*(np.concatenate([getattr(joints, one.name)[:, drives] for joints in found]) if found else
@@ -158,7 +161,7 @@ class DrivenChain:
         return replace(self, continues=True, _recent={})
 
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "DrivenChain":
-        """See `mechanism.Chain`; the cached postures stay valid."""
+        """See `mechanism.Chain`; the cached postures and motions stay valid."""
         return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
 
     def _moved(self, posture: Array, rest: Array) -> Array:
@@ -211,6 +214,15 @@ class DrivenChain:
     def _branch(self) -> Branch:
         return branch_of(self.whole, self.whole.active)
 
+    def _balance(self, m: Mechanism, posture: Array, rates: Array) -> ForceBalance:
+        """Return the balance of a mechanism of this geometry in one block; the last blocks are kept for other masses."""
+        key = posture.tobytes() + rates.tobytes()
+        if key not in self._known:
+            if len(self._known) == _KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = LoopsInMotion(m, closed_rates(self._branch, posture, *rates))
+        return ForceBalance(m, self._known[key])
+
     def _reach(self, wanted: Array) -> tuple[Array, Array]:
         """Return the last closed posture on each straight path from q = 0 to `wanted`, and the completed part of the path."""
         if not len(wanted):
@@ -236,5 +248,5 @@ class DrivenChain:
         return posture, reached
 
 
-def _loads(m: Mechanism, motion: ClosedMotion, external: Array | None) -> JointLoads:
-    return closed_driving_torque(m, motion, external).loads if rubs(m) else closed_loads(m, motion, external=external).joints
+def _loads(balance: ForceBalance, external: Array | None) -> JointLoads:
+    return balanced_torque(balance, external).loads if rubs(balance.mechanism) else balance.loads(external=external).joints

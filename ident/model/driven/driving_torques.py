@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, close_loops, swinging_joints
+from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, LoopsInMotion, close_loops, swinging_joints
 from stribeck.ident.model.chains.rest import set_off
 from stribeck.ident.model.driven.ball_friction import cut_balls, tree_balls
 from stribeck.ident.model.dynamics import kinematics, rotor_torque
@@ -106,7 +106,12 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     InputError
         If the iteration of friction and loads does not converge because the mechanism is self-locking.
     """
-    balance = ForceBalance(mechanism, motion)
+    return balanced_torque(ForceBalance(mechanism, LoopsInMotion(mechanism, motion)), external)
+
+
+def balanced_torque(balance: ForceBalance, external: ArrayLike | None = None) -> Driving:
+    """As `closed_driving_torque`, from the balance of the mechanism in its motion."""
+    mechanism, motion = balance.mechanism, balance.motion
     acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
     found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
     for turn in range(_TURNS):
