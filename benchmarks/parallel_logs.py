@@ -13,6 +13,8 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import with_bodies
 
+NOISE = 0.1             # N; standard deviation of the force signal
+
 
 @dataclass(frozen=True)
 class WrongMachine:
@@ -30,6 +32,8 @@ class WrongMachine:
         Length of the motion [s].
     rate : float
         Sampling rate [Hz].
+    links : ThreePRR, optional
+        The true machine; default: drawn by the seed.
     """
 
     seed: int
@@ -37,6 +41,7 @@ class WrongMachine:
     pin: float = 0.0
     seconds: float = 4.0
     rate: float = 1000.0
+    links: ThreePRR | None = None
 
     @cached_property
     def arm(self) -> ArmFile:
@@ -48,6 +53,8 @@ class WrongMachine:
     @cached_property
     def truth(self) -> ThreePRR:
         """The true machine."""
+        if self.links is not None:
+            return self.links
         rng, model = np.random.default_rng(self.seed), ThreePRR()
         off = 1.0 + self.part * rng.uniform(-1.0, 1.0, 9)
         return replace(model, sliders=model.sliders * off[:3], links=model.links * off[3:6], platform=model.platform * off[6],
@@ -83,7 +90,7 @@ class WrongMachine:
         t, rng = np.arange(round(self.seconds * self.rate)) / self.rate, np.random.default_rng([self.seed, 7])
         force, q, *_ = self.forces(t, Slider(pin=self.pin))
         q = q + 1e-6 * rng.standard_normal(q.shape)
-        tau = force + 0.1 * rng.standard_normal(force.shape)
+        tau = force + NOISE * rng.standard_normal(force.shape)
         names = ("slider1", "slider2", "slider3")
         return Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, self.arm, (), names, t, np.zeros(len(t), dtype=int),
                    {"q": q, "tau": tau}, f"{self}")

@@ -30,6 +30,8 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.model.mechanism import Mechanism
 
+_NONE: Mapping[str, Friction] = {}
+
 
 @dataclass(frozen=True)
 class Equations:
@@ -106,7 +108,7 @@ class Equations:
         return slopes
 
     def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
-                    reference: "Equations | None" = None) -> dict[str, Information]:
+                    reference: "Equations | None" = None, kept: Mapping[str, Friction] = _NONE) -> dict[str, Information]:
         """Return each joint's information about the unknowns, with moments at y = 0.
 
         Parameters
@@ -119,6 +121,8 @@ class Equations:
             Candidate friction laws, the simplest first.
         reference : Equations, optional
             The same equations along the commanded motion. They add information by instruments, and known laws are kept.
+        kept : mapping of str to Friction
+            Friction of joints whose law, load and zero parameters are kept.
         """
         found = {}
         for name, motion in self.motions.items():
@@ -130,7 +134,7 @@ class Equations:
                 own = own if known is None else (known.law,)
                 told = explained(reference.motions[name], reference.slopes(name, known))
             with suppress(FitError):            # a torque that opposes the motion carries no information
-                one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told)
+                one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told, kept.get(name))
                 found[name] = one.from_model_at(y[:self.shared.modelled])
         return found
 

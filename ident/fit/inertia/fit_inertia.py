@@ -35,6 +35,7 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
 _WEIGHTY = 0.03         # of a joint's rms friction: a change of inertia matters if it changes the joint's torque by more
+_REPEATED = 3           # iterations with given laws
 _FEW = 200              # samples that set the unit of an unknown
 
 
@@ -118,7 +119,32 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     if reference is None:
         return found, equations
     through = _through_loop(found, equations, reference)
-    return through, _about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
+    return through, about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
+
+
+def fit_again(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str,
+              kept: Mapping[str, Friction]) -> tuple[InertialFit, Equations]:
+    """Repeat a fit of the shared unknowns with given friction of the joints: its law, load and zero parameters are kept.
+
+    Other parameters as in `fit_inertia`.
+    """
+    equations = about(found, log, mechanism, joints, load)
+    for _ in range(_REPEATED):
+        information = equations.information(found.y, {**_frictions(found.information), **kept}, kept=kept)
+        scatter, evidence = most_likely(information.values(), equations.shared, (found.scatter.constants,))
+        found = replace(found, shared=equations.shared, information=information, scatter=scatter, evidence=evidence)
+        equations = about(found, log, mechanism, joints, load)
+    reference = commanded(equations.log) if found.loop.verdict == BIASED else None
+    if reference is not None:
+        found = _through_loop(found, equations, reference)
+        equations = about(found, log, mechanism, joints, load)
+    return found, equations
+
+
+def about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
+    """Return the equations about the identified model; other parameters as in `fit_inertia`."""
+    moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
+    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
 
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
@@ -130,14 +156,8 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
         information = equations.information(y, frictions, laws)
         frictions = _frictions(information)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
-        y, equations = found.y, _about(found, log, mechanism, joints, load)
+        y, equations = found.y, about(found, log, mechanism, joints, load)
     return found, equations
-
-
-def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
-    """Equations about the identified model."""
-    moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
 
 
 def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> InertialFit:

@@ -33,6 +33,8 @@ _STEP = 1e-3            # step of y, and of a load as a part of its maximum, for
 _UNSEEN = 1e-9          # of the greatest column or of the torque: smaller directions and loads count as zero
 _FEW = 12               # unknowns y up to which law and y are searched together
 ACCELERATION = "inertia"        # parameter whose column is the joint's own acceleration
+_COEFFICIENT = "_coefficient"
+_NOTHING = 1e-4         # of the torque: prior standard deviation of a friction parameter that stays zero
 _OPEN = 0.3             # wide prior standard deviation of y while a joint's friction is fitted: the model is nearly right
 
 
@@ -43,6 +45,11 @@ class Friction:
     law: str
     load: str
     values: Mapping[str, float]
+
+    @property
+    def form(self) -> tuple[str, str, frozenset[str]]:
+        """Law, load, and the parameters that are zero."""
+        return self.law, self.load, frozenset(name for name, value in self.values.items() if value == 0.0)
 
     def growth(self, speed: Array, load: Array) -> Array:
         """Derivative of friction by the load, shape (N,)."""
@@ -142,6 +149,13 @@ class Explained:
         """Columns of the unknowns `seen`, by name."""
         return {f"y_{k}": self.slopes[:, k] for k in seen}
 
+    def without(self, form: tuple[str, str, frozenset[str]]) -> "Explained":
+        """Return the columns for friction of a given form: its zero parameters stay zero."""
+        _, load, zero = form
+        size, most = float(np.abs(self.base.tau).max()), float(np.abs(self.loads[load]).max()) if load in self.loads else 1.0
+        least = {name: _NOTHING * size / (most if name.endswith(_COEFFICIENT) else 1.0) for name in zero}
+        return replace(self, base=replace(self.base, prior={**self.base.prior, **least}))
+
     def along_with(self, load: str, seen: Iterable[int]) -> FitPoints:
         """Points with one load, and with the columns of the unknowns `seen` as nuisance columns."""
         columns = self.columns(seen)
@@ -235,7 +249,8 @@ def explained(motion: Motion, slopes: Array) -> Explained:
 
 
 def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
-             echoes: Array | None = None, load: str = "auto", reference: Explained | None = None) -> Information:
+             echoes: Array | None = None, load: str = "auto", reference: Explained | None = None,
+             kept: Friction | None = None) -> Information:
     """Return the information about y from a joint's general motion, about the model of that motion.
 
     Parameters
@@ -254,6 +269,8 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
         Requested load that friction grows with, or "auto".
     reference : Explained, optional
         The same columns along the commanded motion, used as instruments.
+    kept : Friction, optional
+        Friction whose law, load and zero parameters are kept.
 
     Raises
     ------
@@ -262,7 +279,7 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     """
     own = explained(motion, slopes)
     check_sign(motion_data(motion, "model", ModelDoubt.none(len(slopes))))
-    return told(own, laws, noise, echoes, load, reference)
+    return told(own, laws, noise, echoes, load, reference, kept)
 
 
 def laws_meanwhile(law: str) -> tuple[str, ...]:
@@ -274,7 +291,7 @@ def laws_meanwhile(law: str) -> tuple[str, ...]:
 
 
 def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes: Array | None = None,
-         load: str = "auto", reference: Explained | None = None) -> Information:
+         load: str = "auto", reference: Explained | None = None, kept: Friction | None = None) -> Information:
     """Return the information about y from the points of a joint, with its friction eliminated.
 
     Parameters
@@ -291,7 +308,11 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
         Requested load that friction grows with, or "auto".
     reference : Explained, optional
         Columns of the same points along the commanded motion, used as instruments.
+    kept : Friction, optional
+        Friction whose law, load and zero parameters are kept.
     """
+    if kept is not None:
+        own, laws, load = own.without(kept.form), (kept.law,), kept.load
     base, slopes = own.base, own.slopes
     seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
     columns = own.columns(seen)

@@ -20,7 +20,15 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Explained, Friction, Information, laws_meanwhile, slopes_of_loads, told
+from stribeck.ident.fit.inertia.joint_equation import (
+    LAWS,
+    Explained,
+    Friction,
+    Information,
+    laws_meanwhile,
+    slopes_of_loads,
+    told,
+)
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
@@ -126,7 +134,9 @@ class OddParts:
         return {name: partial(self._doubt, fit, name) for name in self.points}
 
     def _doubt(self, fit: InertialFit, name: str, friction: FitResult | None) -> ModelDoubt:
-        own = None if friction is None or friction.load == "components" else Friction(friction.law, friction.load, friction.values)
+        own = None
+        if friction is not None and friction.load != "components":
+            own = Friction(friction.law, friction.load, friction.values)
         noise = float(np.std(np.diff(self.points[name]["odd"]))) / np.sqrt(2.0)
         return fit.doubt(name, self.slopes(name, fit.shared, own), noise)
 

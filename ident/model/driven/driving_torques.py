@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.model.chains.closed_chain import ClosedLoads, ClosedMotion, ForceBalance, LoopsInMotion, close_loops, swinging_joints
+from stribeck.ident.model.chains.closed_chain import (
+    ClosedLoads,
+    ClosedMotion,
+    ForceBalance,
+    LoopsInMotion,
+    close_loops,
+    swinging_joints,
+)
 from stribeck.ident.model.chains.rest import set_off
 from stribeck.ident.model.driven.ball_friction import cut_balls, tree_balls
 from stribeck.ident.model.dynamics import kinematics, rotor_torque
