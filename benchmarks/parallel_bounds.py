@@ -6,6 +6,7 @@ inertia of each drive, and masses, centres of mass and inertia of the links, whi
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ Array = np.ndarray
 KEYS = ("coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous")
 _PRIOR = 0.3            # standard deviation of relative errors of the links
 _COM = 0.01             # m; unit of the platform's centre of mass
+_PARAMETERS = 13        # inertial parameters of the links
 _SMALL = 1e-6           # step for derivatives
 _SLOW = 0.0025          # m/s; slower samples are not used
 
@@ -25,11 +27,17 @@ def bounds(case: WrongMachine) -> dict[str, dict[str, float]]:
     t = np.arange(round(case.seconds * case.rate)) / case.rate
     _, _, speed, gain = case.forces(t, Slider(pin=case.pin))
     moving, torque, fading = np.abs(speed) > _SLOW, case.forces(t, Slider(pin=case.pin))[0], np.exp(-np.abs(speed) / 0.02)
-    of_friction = [_derivative(lambda x, key=key: case.forces(t, replace(Slider(pin=case.pin), **{
-        key: getattr(Slider(), key) * (1.0 + x)}))[0]) for key in ("coulomb", "static", "velocity", "viscous")]
-    of_links = [_derivative(lambda x, one=one: replace(case, links=_changed(case.truth, one, x)).forces(
-        t, Slider(pin=case.pin))[0]) for one in range(13)]
-    of_pins = [_derivative(lambda x: case.forces(t, Slider(pin=case.pin * (1.0 + x)))[0])] if case.pin else []
+    rubbing = Slider(pin=case.pin)
+
+    def with_friction(key: str, x: float) -> Array:
+        return case.forces(t, replace(rubbing, **{key: getattr(rubbing, key) * (1.0 + x)}))[0]
+
+    def with_links(which: int, x: float) -> Array:
+        return replace(case, links=_changed(case.truth, which, x)).forces(t, rubbing)[0]
+
+    of_friction = [_derivative(partial(with_friction, key)) for key in ("coulomb", "static", "velocity", "viscous")]
+    of_links = [_derivative(partial(with_links, which)) for which in range(_PARAMETERS)]
+    of_pins = [_derivative(partial(with_friction, "pin"))] if case.pin else []
     own = [*of_friction, (1.0 - fading) * np.sign(speed), fading * np.sign(speed), np.ones_like(torque), gain,
            np.gradient(torque, t, axis=0) / case.rate]
     columns = np.stack([one * side for one in own for side in np.eye(3)] + of_links + of_pins)

@@ -141,14 +141,16 @@ class Equations:
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
         """Return a function from motors to the misfit of their joints' torques about this model, and the number of points."""
         own = self.shared.motors
-        motions = {name: replace(motion, loads={frictions[name].load: motion.loads[frictions[name].load]})
+        loads = {name: one.load for name, one in frictions.items()}
+        motions = {name: replace(motion, loads={key: load for key, load in motion.loads.items() if key == loads[name]})
                    for name, motion in self.motions.items()
-                   if name in frictions and own is not None and own.moves(self.mechanism.names.index(name))}
+                   if name in loads and own is not None and own.moves(self.mechanism.names.index(name))}
         noises: dict[str, Noise] = {}
 
         def misfit(motors: CoupledMotors) -> float:
             slopes = slopes_of(self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions)
-            found = {name: informed(motion, slopes[name], laws[:1] if self.shared.of_links else laws, noises.get(name))
+            own_laws = laws[:1] if self.shared.of_links else laws
+            found = {name: informed(motion, slopes[name], own_laws, noises.get(name), None, loads[name])
                      for name, motion in motions.items()}
             noises.update({name: one.noise for name, one in found.items() if name not in noises})
             return sum(one.misfit for one in found.values())

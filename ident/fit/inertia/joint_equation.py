@@ -89,7 +89,7 @@ class Information:
     def friction_level(self, motion: Motion) -> float:
         """Root mean square of friction along a motion [N·m or N]."""
         assert self.friction is not None
-        load = motion.loads[self.friction.load]
+        load = motion.loads.get(self.friction.load)
         torque = law_named(self.friction.law).torque(motion.speed, dict(self.friction.values), load)
         return float(np.sqrt(np.mean(torque**2)))
 
@@ -159,7 +159,7 @@ class Explained:
     def along_with(self, load: str, seen: Iterable[int]) -> FitPoints:
         """Points with one load, and with the columns of the unknowns `seen` as nuisance columns."""
         columns = self.columns(seen)
-        return replace(self.base, load=self.loads[load], nuisance={**self.base.nuisance, **columns},
+        return replace(self.base, load=self.loads.get(load), nuisance={**self.base.nuisance, **columns},
                        prior={**self.base.prior, **dict.fromkeys(columns, _OPEN)}).condensed()
 
 
@@ -318,7 +318,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
     columns = own.columns(seen)
     offered = [name for name, values in own.loads.items()
                if name in _LOADS and np.isfinite(values).all() and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()]
-    load, best = _best(own, [load] if load in offered else offered, seen, laws, noise)
+    load, best = _best(own, [load] if load in (*offered, "none") else offered, seen, laws, noise)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
     beside = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
@@ -333,7 +333,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
     next_ = following([rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)])
     wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertial torque is slow: residuals' autocorrelation counts
     found = np.array([best.values[name] for name in columns])
-    friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(True)})
+    friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(load != "none")})
     grid = {name: np.array([best.values[name]]) for name in law.nonlinear}
     misfit = float(Moments.of(points, law, grid).solve(noise or best.noise).misfit[0])
     moment = moment + matrix @ found
@@ -368,7 +368,7 @@ def _best(own: Explained, loads: Sequence[str], seen: Iterable[int], laws: Seque
     if len(laws) == 1:
         return load, first
     left = own.base.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(own.base.tau)))
-    whole, friction_alone = wholes[load], replace(own.base, load=own.loads[load], tau=left).condensed()
+    whole, friction_alone = wholes[load], replace(own.base, load=own.loads.get(load), tau=left).condensed()
     _, chosen = _likeliest({load: friction_alone}, laws, noise)
     if not chosen.whole.law.nonlinear:
         return load, first
@@ -389,7 +389,7 @@ def _likeliest(points: Mapping[str, FitPoints], laws: Sequence[str], noise: Nois
         misfit = float(Moments.of(own, fit.whole.law, at).solve(weights).misfit[0])
         return misfit + len(fit.values) * float(np.log(len(own.tau)))
 
-    return min(fits, key=lambda pair: criterion(pair[1]))
+    return min(fits, key=lambda pair: criterion(pair[1]) if len(laws) > 1 else pair[1].rmse)
 
 
 def _seen_by(left: Array, total: Array) -> tuple[Array, Array]:
