@@ -1,6 +1,6 @@
 """Stage between reduction and friction: fit the inertia of the links, if requested or if torques contradict the model."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -9,21 +9,18 @@ import numpy as np
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.equations import Equations
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
-from stribeck.ident.fit.inertia.fit_inertia import contradicted, coupled_motors, fit_again, fit_inertia, unknown_passive
+from stribeck.ident.fit.inertia.fit_inertia import contradicted, coupled_motors, fit_inertia, unknown_passive
 from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import Friction
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction, fit_passive_friction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction
 from stribeck.ident.fit.joint.closed_loop import ClosedLoop
-from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
-from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism
 
 _ROUNDS = 6             # most iterations: friction of passive joints, and loads with this friction
@@ -46,8 +43,6 @@ class SoughtInertia:
         Friction of a closed chain's passive joints, if it was sought.
     loop : ClosedLoop, optional
         Closed-loop test of shared parameters, if they were sought from general motion.
-    again : callable, optional
-        Function that repeats the search with the friction that the fits of the joints chose; see `following`.
     """
 
     fit: InertialFit | None = None
@@ -55,15 +50,6 @@ class SoughtInertia:
     findings: tuple[Finding, ...] = ()
     passive: PassiveFriction = NO_PASSIVE
     loop: ClosedLoop | None = None
-    again: "Callable[[Mapping[str, JointFit]], tuple[ReducedRuns, SoughtInertia] | None] | None" = None
-
-    def following(self, joints: Mapping[str, JointFit]) -> "tuple[ReducedRuns, SoughtInertia] | None":
-        """Return runs and inertia for the friction that the fits of the joints chose; None if the search already used it.
-
-        A load and the coefficient with which friction grows are only right together. If the load is uncertain, friction with a
-        constant part and friction without can explain the same torques, with different loads.
-        """
-        return None if self.again is None else self.again(joints)
 
 
 TRUSTED = SoughtInertia()
@@ -108,16 +94,7 @@ def _concluded(reduced: ReducedRuns, log: Log, joints: Sequence[str], of_links: 
     said = (*((_said(fit, why),) if of_links else ()), *_in_loop(fit))
     found = replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms)), motors=fit.motors)
 
-    def again(fits: Mapping[str, JointFit]) -> tuple[ReducedRuns, SoughtInertia] | None:
-        kept = {name: Friction(one.fit.law, one.fit.load, one.fit.values) for name, one in fits.items()
-                if name in fit.information and one.fit.load in LOADS}
-        used = {name: fit.information[name].friction for name in kept}
-        if all(own is not None and own.form == kept[name].form for name, own in used.items()):
-            return None
-        return _concluded(reduced, log, joints, of_links, *fit_again(
-            fit, log, reduced.mechanism, joints, reduced.options.load, kept))
-
-    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)), fit.passive, fit.loop, again)
+    return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)), fit.passive, fit.loop)
 
 
 def _unknown(mechanism: Mechanism) -> bool:

@@ -19,6 +19,7 @@ from stribeck.ident.fit.inertia.joint_equation import (
     Information,
     LoadSlopes,
     explained,
+    friction_about,
     informed,
     slopes_of,
 )
@@ -137,6 +138,16 @@ class Equations:
                 one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told, kept.get(name))
                 found[name] = one.from_model_at(y[:self.shared.modelled])
         return found
+
+    def frictions(self, found: Mapping[str, Information]) -> dict[str, Friction]:
+        """Return the friction of the joints about this model, by the laws and loads of another fit.
+
+        The friction of a fit together with y belongs to other loads than those of this model. With that friction, the
+        derivative of the torque by y would be wrong. Joints of shared motors keep it, because the model holds no motors.
+        """
+        motors = self.shared.motors
+        return {name: one.friction if motors is not None and motors.moves(self.mechanism.names.index(name)) else
+                friction_about(self.motions[name], one.friction) for name, one in found.items() if one.friction is not None}
 
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
         """Return a function from motors to the misfit of their joints' torques about this model, and the number of points."""

@@ -35,7 +35,8 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
 _WEIGHTY = 0.03         # of a joint's rms friction: a change of inertia matters if it changes the joint's torque by more
-_REPEATED = 3           # iterations with given laws
+_FURTHER = 5            # most iterations with friction parameters that stay zero
+_SETTLED = 0.1          # of a squared standard error: a smaller change ends these iterations
 _FEW = 200              # samples that set the unit of an unknown
 
 
@@ -122,25 +123,6 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     return through, about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
 
 
-def fit_again(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str,
-              kept: Mapping[str, Friction]) -> tuple[InertialFit, Equations]:
-    """Repeat a fit of the shared unknowns with given friction of the joints: its law, load and zero parameters are kept.
-
-    Other parameters as in `fit_inertia`.
-    """
-    equations = about(found, log, mechanism, joints, load)
-    for _ in range(_REPEATED):
-        information = equations.information(found.y, {**_frictions(found.information), **kept}, kept=kept)
-        scatter, evidence = most_likely(information.values(), equations.shared, (found.scatter.constants,))
-        found = replace(found, shared=equations.shared, information=information, scatter=scatter, evidence=evidence)
-        equations = about(found, log, mechanism, joints, load)
-    reference = commanded(equations.log) if found.loop.verdict == BIASED else None
-    if reference is not None:
-        found = _through_loop(found, equations, reference)
-        equations = about(found, log, mechanism, joints, load)
-    return found, equations
-
-
 def about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
     """Return the equations about the identified model; other parameters as in `fit_inertia`."""
     moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
@@ -149,14 +131,26 @@ def about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[s
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
                load: str, constants: Sequence[float]) -> tuple[InertialFit, Equations]:
-    """Alternate between shared unknowns, loads and friction; `constants` are the candidate errors of torque constants."""
+    """Alternate between shared unknowns, loads and friction; `constants` are the candidate errors of torque constants.
+
+    A constant friction parameter and the mean of an uncertain load can replace each other, but friction is not negative. A
+    parameter that is zero about the identified model stays zero from then on; the load must explain the torques.
+    """
     equations, y = Equations.of(log, mechanism, shared, joints, load), np.zeros(shared.count)
     frictions = _frictions(equations.information(y, {}, offered[:1]))           # the first pass needs load-dependent friction
-    for laws in (offered[:1], offered[:1], offered):    # the law is chosen last, when the inertia is nearly right
-        information = equations.information(y, frictions, laws)
-        frictions = _frictions(information)
+    kept: dict[str, Friction] = {}
+    for laws in (offered[:1], offered[:1], offered, *[offered] * _FURTHER):     # the law is chosen when inertia is nearly right
+        information = equations.information(y, frictions, laws, kept=kept)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
+        moved = float((found.y - y) @ np.linalg.solve(found.covariance_of_y, found.y - y))
         y, equations = found.y, about(found, log, mechanism, joints, load)
+        frictions = equations.frictions(information)
+        if laws is offered:
+            zero = {name: one.with_zeros(kept.get(name)) for name, one in frictions.items() if one.load != "none"}
+            settled = all(name in kept and kept[name].form == one.form for name, one in zero.items() if one.form[2])
+            if settled and (not kept or moved < _SETTLED):
+                break
+            kept = {name: one for name, one in zero.items() if one.form[2]}
     return found, equations
 
 

@@ -1,6 +1,6 @@
 """The equation of motion of one joint in the unknowns that joints share, with its own friction eliminated."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -50,6 +50,12 @@ class Friction:
     def form(self) -> tuple[str, str, frozenset[str]]:
         """Law, load, and the parameters that are zero."""
         return self.law, self.load, frozenset(name for name, value in self.values.items() if value == 0.0)
+
+    def with_zeros(self, other: "Friction | None") -> "Friction":
+        """Return the friction; parameters that are zero in another friction of the same law and load are zero, too."""
+        if other is None or other.form[:2] != self.form[:2]:
+            return self
+        return replace(self, values={name: 0.0 if name in other.form[2] else value for name, value in self.values.items()})
 
     def growth(self, speed: Array, load: Array) -> Array:
         """Derivative of friction by the load, shape (N,)."""
@@ -282,6 +288,13 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     return told(own, laws, noise, echoes, load, reference, kept)
 
 
+def friction_about(motion: Motion, like: Friction) -> Friction:
+    """Return the friction of a joint about the model of its motion, by the law and the load of another fit."""
+    own = explained(motion, np.zeros((len(motion.points), 0)))
+    load, best = _best(own, (like.load,), (), (like.law,), None)
+    return Friction(like.law, load, {name: best.values[name] for name in best.whole.law.parameters(load != "none")})
+
+
 def laws_meanwhile(law: str) -> tuple[str, ...]:
     """Return the candidate friction laws while the shared unknowns are fitted, the simplest first.
 
@@ -358,7 +371,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
         sums[:points.groups, :-1, -1] @ plain @ every / size, every.T @ one.left @ every / size))
 
 
-def _best(own: Explained, loads: Sequence[str], seen: Iterable[int], laws: Sequence[str],
+def _best(own: Explained, loads: Sequence[str], seen: Collection[int], laws: Sequence[str],
           noise: Noise | None) -> tuple[str, Best]:
     """Fit friction and y together, and choose load and law."""
     wholes, columns = {load: own.along_with(load, seen) for load in loads}, own.columns(seen)
