@@ -109,6 +109,7 @@ class FitPoints:
         order = np.argsort(self.group, kind="stable")
         if self.seen is not None:
             return replace(self, tau=self.tau[order], group=self.group[order], seen=self.seen[order],
+                           count=None if self.count is None else self.count[order],
                            nuisance={name: column[order] for name, column in self.nuisance.items()})
         sign = np.sign(self.w[order])
         return replace(self, w=np.abs(self.w[order]), tau=sign * self.tau[order], group=self.group[order],

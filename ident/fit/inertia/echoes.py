@@ -18,37 +18,12 @@ Cook and Stefanski, J. American Statistical Association 89 (1994) 1314 (added no
 (1982) 449 (bias-compensated least squares).
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.log.motion.filtered_motion import Log, Stretch
-from stribeck.ident.log.motion.low_pass import low_pass
-from stribeck.ident.log.motion.position_cutoff import has_velocity, signal_noise
-from stribeck.ident.model.dynamics import inverse_dynamics
 
-_TIMES = 3              # draws of noise
 _RANK = 1e-12           # of the greatest eigenvalue; smaller eigenvalues mean linearly dependent columns
-
-
-def noisier(log: Log) -> Iterator[Log]:
-    """Yield copies of the log with additional noise of its positions (or velocities); loads and gravity stay the same."""
-    rng = np.random.default_rng(0)
-    for _ in range(_TIMES):
-        yield replace(log, stretches=tuple(_noisier(part, log, rng) for part in log.stretches))
-
-
-def _noisier(part: Stretch, log: Log, rng: np.random.Generator) -> Stretch:
-    deviation = np.array([signal_noise(part.run, j) for j in range(part.q.shape[1])])
-    noise = low_pass(deviation * rng.standard_normal(part.q.shape), log.cutoff * log.dt)
-    velocity = noise if has_velocity(part.run) else np.gradient(noise, log.dt, axis=0)
-    q = part.q if has_velocity(part.run) else part.q + noise
-    echo = q - part.q, velocity, np.gradient(velocity, log.dt, axis=0)
-    links = (part.links[0] + echo[0], part.links[1] + echo[1], part.links[2] + echo[2])
-    return replace(part, q=q, dq=part.dq + echo[1], ddq=part.ddq + echo[2], links=links,
-                   rigid=inverse_dynamics(part.mechanism, *links))
 
 
 def compensated(matrix: Array, noise: Array, moment: Array) -> tuple[Array, Array]:

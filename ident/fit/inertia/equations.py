@@ -11,7 +11,6 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
-from stribeck.ident.fit.inertia.echoes import noisier
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.inertia.joint_equation import (
     LAWS,
@@ -88,7 +87,7 @@ class Equations:
         which noise hardly changes.
         """
         found: dict[str, list[Array]] = {name: [] for name in self.motions}
-        for log in noisier(self.log):
+        for log in self.log.noisier:
             noisier_ = replace(self, shared=replace(self.shared, passive=None)).along(log)
             for name, motion in self.motions.items():
                 noisy = noisier_.motions[name]

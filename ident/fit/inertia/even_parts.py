@@ -16,7 +16,7 @@ import pandas as pd
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, most_likely
-from stribeck.ident.fit.inertia.joint_equation import Friction, Information, slopes_of_loads
+from stribeck.ident.fit.inertia.joint_equation import Friction, Information
 from stribeck.ident.fit.inertia.link_prior import LinkPrior
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
@@ -105,5 +105,5 @@ class LoadDoubts:
             return ModelDoubt.none(len(self.points))
         j, load = self.mechanism.names.index(self.joint), self.points[friction.load].to_numpy(dtype=float)
         growth = Friction(friction.law, friction.load, friction.values).growth(self.points["speed"].to_numpy(dtype=float), load)
-        slopes = slopes_of_loads(self.mechanism, self.fit.shared, self.q, self.dq)[friction.load][:, j]
+        slopes = self.fit.shared.load_slopes(self.mechanism, self.q, self.dq)[friction.load][:, j]
         return self.fit.doubt("", growth[:, None] * slopes, float(np.std(friction.residual)))

@@ -21,9 +21,7 @@ from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
-from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import changed
 
 LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # candidate friction laws while inertia is fitted
 _LOADS = ("torque", "bending", "normal")        # candidate loads that friction may grow with
@@ -212,7 +210,7 @@ class LoadSlopes:
         """Compute the derivatives by finite differences about a model."""
         step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
         parts = [[values[::step] for values in of_all] for of_all in zip(*(part.links for part in log.stretches), strict=True)]
-        slopes = slopes_of_loads(mechanism, shared, *map(np.concatenate, parts))
+        slopes = shared.load_slopes(mechanism, *map(np.concatenate, parts))
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 
     def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
@@ -221,24 +219,6 @@ class LoadSlopes:
         stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
         growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
         return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
-
-
-def slopes_of_loads(mechanism: Mechanism, shared: Shared, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
-    """Derivatives of all joints' loads by the unknowns that a model holds, by finite differences; shape (N, n, k) each."""
-    slopes = {load: np.zeros((len(q), mechanism.n, shared.modelled)) for load in LOADS}
-    for k, direction in enumerate(shared.prior.directions.T if shared.of_links else ()):
-        if direction.any():
-            up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
-            for load, slope in slopes.items():
-                slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
-    for slope in slopes.values():           # loads are nan where a link has mass outside the plane of a planar closed chain
-        np.nan_to_num(slope, copy=False)
-    if shared.passive is not None:
-        of_loads = shared.passive.slopes(
-            lambda one: np.stack([joint_loads(one, q, dq, ddq).get(load) for load in LOADS]), mechanism)
-        for load, found in zip(LOADS, of_loads, strict=True):
-            slopes[load][:, :, shared.links:] = found
-    return slopes
 
 
 def explained(motion: Motion, slopes: Array) -> Explained:
@@ -356,6 +336,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
         for echo in echoes:
             part = echo[:, [*seen, -1]]
             rows = white.whiten(np.column_stack((part, -echo[:, -2] - part @ known_by)), base.group)
+            rows *= 1.0 if base.count is None else np.sqrt(base.count)[:, None]
             total[np.ix_([*noisy, -1], [*noisy, -1])] -= rows.T @ rows / len(echoes)
         left, of_left = _seen_by(without(total[:-1, :-1], at, beside), total)
         matrix, moment = compensated(matrix, matrix - left, of_left + left @ found)

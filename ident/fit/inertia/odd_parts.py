@@ -26,7 +26,6 @@ from stribeck.ident.fit.inertia.joint_equation import (
     Friction,
     Information,
     laws_meanwhile,
-    slopes_of_loads,
     told,
 )
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
@@ -109,7 +108,7 @@ class OddParts:
         if friction is None or friction.load == "none":
             return slopes
         speed, load = (self.points[name][key].to_numpy(dtype=float) for key in ("speed", friction.load))
-        of_load = sum(slopes_of_loads(self.mechanism, shared, q, sign * dq)[friction.load][:, j] for sign in (1.0, -1.0)) / 2.0
+        of_load = sum(shared.load_slopes(self.mechanism, q, sign * dq)[friction.load][:, j] for sign in (1.0, -1.0)) / 2.0
         return np.asarray(slopes + friction.growth(speed, load)[:, None] * of_load)
 
     def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS, load: str = "auto",

@@ -15,9 +15,11 @@ from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.loads import LOADS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
+_STEP = 1e-3            # step of y for finite differences
 _TOOL_PART, _TOOL_ARM = 0.1, 0.2        # typical mass of a tool as a part of the arm's mass, and its extension [m]
 
 
@@ -103,6 +105,23 @@ class Shared:
         if self.motors is not None:
             parts.append(self.motors.slopes(*drives))
         return np.concatenate(parts, axis=2)
+
+    def load_slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
+        """Derivatives of all joints' loads by the unknowns that a model holds, by finite differences; shape (N, n, k) each."""
+        slopes = {load: np.zeros((len(q), mechanism.n, self.modelled)) for load in LOADS}
+        for k, direction in enumerate(self.prior.directions.T if self.of_links else ()):
+            if direction.any():
+                up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
+                for load, slope in slopes.items():
+                    slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
+        for slope in slopes.values():           # loads are nan where a link has mass outside the plane of a planar closed chain
+            np.nan_to_num(slope, copy=False)
+        if self.passive is not None:
+            of_loads = self.passive.slopes(
+                lambda one: np.stack([joint_loads(one, q, dq, ddq).get(load) for load in LOADS]), mechanism)
+            for load, found in zip(LOADS, of_loads, strict=True):
+                slopes[load][:, :, self.links:] = found
+        return slopes
 
     def at(self, y: Array) -> "Shared":
         """Return the unknowns with the motors linearised about y, shape (k,)."""

@@ -39,6 +39,7 @@ from stribeck.ident.log.reduction.round_trips import COLUMNS
 
 RIGID = ("model", "joint")
 _SHOWS = 0.1            # least variation of gravity, as a part of the remaining torque, for which a scale is fitted
+_ALIKE = 0.8            # weights of points above this part count as equal
 DELAY = 0.005           # s; torque signals lag by milliseconds
 _BOTH = 0.1             # least part of the points in each direction for comparing directions
 OF_MOTION: Mapping[str, Callable[[Motion], Array]] = {      # nuisance columns from the motion and its derivatives
@@ -160,7 +161,19 @@ def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> 
     elif rigid == "joint" and motion.prismatic:         # a constant, which would look like an offset of the torque
         tau = tau - motion.view(motion.gravity)
     return FitPoints(motion.speed, tau, None, group_index(motion.between_reversals[motion.points]), columns,
-                prior, motion.prismatic, seen=motion.seen)
+                     prior, motion.prismatic, count=_worth(motion) if rigid == "model" else None, seen=motion.seen)
+
+
+def _worth(motion: Motion) -> Array | None:
+    """Return the weights of the points by position noise in the model's torque, at most 1; None if it is small everywhere.
+
+    Where the filter window includes a rest or a slow reversal, the mask lets noise of accelerations through.
+    """
+    left = np.diff(motion.view(motion.tau - motion.rigid), 2) / np.sqrt(6.0)
+    square = motion.noise**2
+    of_torque = max(float(np.median(square)), (1.4826 * float(np.median(np.abs(left)))) ** 2) if len(left) else np.inf
+    weight = 1.0 / (1.0 + square / of_torque)
+    return None if weight.min() > _ALIKE else np.asarray(weight / weight.max())
 
 
 def law_torque(motion: Motion, fit: FitResult) -> Array:

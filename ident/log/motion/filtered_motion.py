@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, has_velocity, position_cutoff
+from stribeck.ident.log.motion.position_cutoff import POSITION, bandwidth_of, has_velocity, position_cutoff, signal_noise
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import GAP, check_signals, check_time
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
@@ -21,6 +22,7 @@ _DIFFERENCES = 3.0      # samples over which an acceleration blurs a sudden chan
 _SETTLED = 0.5          # and periods of the cut-off of positions
 _HOLE = 0.5             # periods of the bandwidth; interpolation across a longer gap is wrong, as the motion may change
 _TURNS, _SLOW = 3, 0.5  # iterations for deflections, and their bandwidth over the natural frequency of link and spring
+_TIMES = 3              # draws of position noise
 _SAME_RATE = 0.05       # largest relative difference between rates of runs fitted together
 
 
@@ -125,6 +127,23 @@ class Log:
     def blur(self) -> float:
         """Time by which filtering spreads an event in positions, velocities and accelerations, to both sides [s]."""
         return _DIFFERENCES * self.dt + _SETTLED / self.cutoff
+
+
+    @cached_property
+    def noisier(self) -> tuple["Log", ...]:
+        """Copies of the log with additional noise of its positions (or velocities); loads and gravity stay the same."""
+        rng = np.random.default_rng(0)
+        return tuple(replace(self, stretches=tuple(self._noisier(part, rng) for part in self.stretches)) for _ in range(_TIMES))
+
+    def _noisier(self, part: Stretch, rng: np.random.Generator) -> Stretch:
+        deviation = np.array([signal_noise(part.run, j) for j in range(part.q.shape[1])])
+        noise = low_pass(deviation * rng.standard_normal(part.q.shape), self.cutoff * self.dt)
+        velocity = noise if has_velocity(part.run) else np.gradient(noise, self.dt, axis=0)
+        q = part.q if has_velocity(part.run) else part.q + noise
+        echo = q - part.q, velocity, np.gradient(velocity, self.dt, axis=0)
+        links = (part.links[0] + echo[0], part.links[1] + echo[1], part.links[2] + echo[2])
+        return replace(part, q=q, dq=part.dq + echo[1], ddq=part.ddq + echo[2], links=links,
+                       rigid=inverse_dynamics(part.mechanism, *links))
 
 
 def filtered(runs: Sequence[Run], mechanisms: Sequence[Mechanism], bandwidth: float | None = None) -> Log:

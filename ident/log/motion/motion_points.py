@@ -75,6 +75,8 @@ class Motion:
         Sentence about the part of the log that is motion, and about the rest.
     cuts : tuple of (int, slice)
         Section of the log, and rows in this section, of the samples.
+    noise : ndarray, shape (N,)
+        Standard deviation of the model's torque at the points due to noise of the positions [N·m or N].
     """
 
     joint: str
@@ -95,6 +97,7 @@ class Motion:
     run: np.ndarray
     left_out: str
     cuts: tuple[tuple[int, slice], ...]
+    noise: Array
 
     def view(self, values: Array) -> Array:
         """Filter and decimate values of the samples, shape (M, ...), to the points, shape (N, ...)."""
@@ -167,7 +170,18 @@ def reduce_motion(log: Log, joint: str) -> Motion:
                   f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; samples slower "
                   f"than {least:.2g} {'m' if prismatic else 'rad'}/s are left out: the joint may rest or reverse"
                   + (f"; positions are so coarse or noisy that motion above {bandwidth:.2g} Hz is filtered out"
-                     if bandwidth < BANDWIDTH else ""), where)
+                     if bandwidth < BANDWIDTH else ""), where, _model_noise(log, where, column, seen))
+
+
+def _model_noise(log: Log, where: Sequence[tuple[int, slice]], column: int, seen: csr_array) -> Array:
+    """Standard deviation of the model's torque at the points due to position noise, shape (N,), from additional noise."""
+    squares = []
+    for noisy in log.noisier:
+        parts = [(log.stretches[k], noisy.stretches[k], rows) for k, rows in where]
+        squares.append((seen @ np.concatenate([
+            other.rigid[rows, column] - part.rigid[rows, column]
+            + (other.ddq[rows] - part.ddq[rows]) @ part.run.rotor_inertia()[column] for part, other, rows in parts])) ** 2)
+    return np.asarray(np.sqrt(np.mean(squares, axis=0)))
 
 
 def _rates_beside(cuts: Sequence[tuple[Stretch, slice]], column: int) -> list[Array]:
