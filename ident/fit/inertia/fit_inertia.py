@@ -35,7 +35,7 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
 _WEIGHTY = 0.03         # of a joint's rms friction: a change of inertia matters if it changes the joint's torque by more
-_FURTHER = 5            # most iterations with friction parameters that stay zero
+_FIRST, _FURTHER = 3, 5  # iterations, and most further iterations with friction parameters that stay zero
 _SETTLED = 0.1          # of a squared standard error: a smaller change ends these iterations
 _FEW = 200              # samples that set the unit of an unknown
 
@@ -139,13 +139,14 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
     equations, y = Equations.of(log, mechanism, shared, joints, load), np.zeros(shared.count)
     frictions = _frictions(equations.information(y, {}, offered[:1]))           # the first pass needs load-dependent friction
     kept: dict[str, Friction] = {}
-    for laws in (offered[:1], offered[:1], offered, *[offered] * _FURTHER):     # the law is chosen when inertia is nearly right
+    for turn in range(_FIRST + _FURTHER):
+        laws = offered if turn + 1 >= _FIRST else offered[:1]           # the law is chosen when the inertia is nearly right
         information = equations.information(y, frictions, laws, kept=kept)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
         moved = float((found.y - y) @ np.linalg.solve(found.covariance_of_y, found.y - y))
         y, equations = found.y, about(found, log, mechanism, joints, load)
         frictions = equations.frictions(information)
-        if laws is offered:
+        if turn + 1 >= _FIRST:
             zero = {name: one.with_zeros(kept.get(name)) for name, one in frictions.items() if one.load != "none"}
             settled = all(name in kept and kept[name].form == one.form for name, one in zero.items() if one.form[2])
             if settled and (not kept or moved < _SETTLED):

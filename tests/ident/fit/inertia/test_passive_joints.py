@@ -29,9 +29,9 @@ MACHINES = {"planar-3-prr": (0.004, 13), "three-loop-chain": (0.5, 18), "gough-s
 
 
 @cache
-def identified(part: float = 0.0, pin: float = 0.0, seed: int = 1, inertia: str = "trust") -> Identification:
+def identified(part: float = 0.0, pin: float = 0.0, inertia: str = "trust", rate: float = 250.0) -> Identification:
     options = Options(law="tustin", load="normal", motion="model", inertia=inertia)
-    return identify([WrongMachine(seed, part, pin, rate=250.0).recorded()], options)
+    return identify([WrongMachine(1, part, pin, rate=rate).recorded()], options)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -65,12 +65,12 @@ def test_pin_friction_equals_the_equations_of_p2() -> None:
 
 
 def test_friction_of_sliders_and_pins_is_separated() -> None:
-    found = identified(pin=0.002)
+    found = identified(pin=0.002, rate=1000.0)
     pins = found.calibration.model.passive.classes["pins"].parameters
     assert pins["coulomb_coefficient"].verdict == "identified"
     assert abs(pins["coulomb_coefficient"].value - 0.002) < min(2e-4, 1.5 * pins["coulomb_coefficient"].half_width)
     assert (pins["coulomb"].high, pins["viscous"].high) < (0.01, 0.02)
-    for name in ("slider1", "slider2"):
+    for name in ("slider1", "slider2", "slider3"):
         parameters = found.calibration.joints[name].parameters
         assert parameters["coulomb_coefficient"].value == pytest.approx(0.08, rel=0.02)
         assert parameters["viscous"].value == pytest.approx(15.0, rel=0.02)
