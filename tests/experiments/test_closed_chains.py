@@ -222,6 +222,17 @@ def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plan
     assert max(friction_errors(arm, Path("out")).values()) < 0.05
 
 
+def test_viscous_friction_of_pins_is_separated_from_that_of_sliders(tmp_path: Path, small_plans: None) -> None:
+    """The drives' loads include the pins' friction, so loads and friction are solved together."""
+    pins = {"joints": ["link1", "link2", "link3"], "load": "none"}
+    arm = machine(tmp_path / "arm", "planar-3-prr", {
+        "driver/rate": 250.0, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0})
+    calibrate(arm, tmp_path / "calibration", CampaignOptions(seed=1))
+    found = Calibration.load(tmp_path / "calibration").model.passive.classes["pins"].parameters
+    assert found["viscous"].value == pytest.approx(1.0, abs=0.03)
+    assert found["coulomb"].value < 0.01
+
+
 def test_joint_names_belong_to_arm_and_mechanism() -> None:
     """`load_mechanism` returns all joints, the arm has its drives only."""
     for name in ("planar-3-prr", "three-loop-chain", "gough-stewart"):
