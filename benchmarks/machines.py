@@ -8,13 +8,15 @@ joints, with the planner's characteristic length.
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.kept import judged_cases
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.simulation.truth import Truth
 from stribeck.experiments.calibrate import calibrate
@@ -40,30 +42,43 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plans", type=int, default=1000, help="total number of random plans of all machines")
     parser.add_argument("--seeds", type=int, default=3, help="number of calibrations of each machine")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged plans; stored plans are not judged "
+                                                  "again, so a long run can be continued")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Figures and table."""
-    figures = {name: {**_plans(load_arm(name), range(k, options.plans, len(options.machines))),
-                      **_calibrations(load_arm(name), options.seeds)} for k, name in enumerate(options.machines)}
+    cases = [(options.machines[seed % len(options.machines)], seed) for seed in range(options.plans)]
+    judged = judged_cases(cases, judge, options.jobs, options.kept)
+    figures = {name: {**_plans(load_arm(name), [found for (own, _), found in zip(cases, judged, strict=True) if own == name]),
+                      **_calibrations(load_arm(name), options.seeds)} for name in options.machines}
     return figures, _table(figures)
 
 
-def _plans(arm: ArmFile, seeds: range) -> dict[str, Any]:
-    """Margins of random plans: computed by the judge, required by the arm file, and stated in the plans."""
-    judge, judged, stated, refused = Judge(arm), [], [], 0
-    for seed in seeds:
-        try:
-            plan = plan_experiment(EXPERIMENTS[seed // 3 % 3], "whole-arm", arm, seed=seed)
-        except PlanError:
-            refused += 1
-            continue
-        judged.append(judge.margin(plan))
-        stated.append(float(plan.singular_margin or np.nan))
+def judge(of: tuple[str, int]) -> list[float] | None:
+    """Margins of a random plan: computed by the judge, and stated in the plan; None if planning is refused."""
+    name, seed = of
+    try:
+        plan = plan_experiment(EXPERIMENTS[seed // 3 % 3], "whole-arm", load_arm(name), seed=seed)
+    except PlanError:
+        return None
+    return [judge_of(name).margin(plan), float(plan.singular_margin or np.nan)]
+
+
+@cache
+def judge_of(name: str) -> "Judge":
+    """Return the judge of a machine."""
+    return Judge(load_arm(name))
+
+
+def _plans(arm: ArmFile, found: Sequence[list[float] | None]) -> dict[str, Any]:
+    """Margins of random plans, against the margin that the arm file requires and the margins stated in the plans."""
+    margins = np.array([pair for pair in found if pair is not None]).reshape(-1, 2)
     least = arm.workspace.singular_margin
-    return {"plans": len(judged), "refused": refused, "asked": least, "nearest": float(np.min(judged, initial=np.inf)),
-            "crossed": int(np.sum(np.array(judged) < least)),
-            "statement off by": float(np.max(np.abs(np.array(judged) - stated), initial=0.0))}
+    return {"plans": len(margins), "refused": len(found) - len(margins), "asked": least,
+            "nearest": float(np.min(margins[:, 0], initial=np.inf)), "crossed": int(np.sum(margins[:, 0] < least)),
+            "statement off by": float(np.max(np.abs(margins[:, 0] - margins[:, 1]), initial=0.0))}
 
 
 class Judge:
