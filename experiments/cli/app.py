@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
@@ -166,7 +167,10 @@ def _explain(error: Exception) -> int:
             print(f"stribeck: before that, {error.__context__}", file=sys.stderr)
         return STOPPED if isinstance(error, (DriverError, RecordingFailed)) else BAD_INPUT
     if isinstance(error, OSError):
-        print(f"stribeck: {error.filename or ''}: {error.strerror or error}".replace(": :", ":"), file=sys.stderr)
+        reason = error.strerror or str(error)
+        if isinstance(error, FileNotFoundError) and error.filename and not (folder := Path(error.filename).parent).is_dir():
+            reason = f"the folder {folder} does not exist; create it first"
+        print(f"stribeck: {error.filename or ''}: {reason}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
     if _ending.asked:               # an interrupted import of a C extension raises other errors
         print(STOPPED_BY_OPERATOR, file=sys.stderr)

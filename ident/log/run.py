@@ -134,7 +134,9 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
     """
     path = Path(path)
     if not (path / RECORD).is_file():
-        raise InputError(f"{path}: not a run folder ({RECORD} is missing)")
+        runs = sorted(path.glob(f"runs/*/{RECORD}"))
+        of_campaign = f"; its folder runs has {len(runs)} run(s): load for example {runs[0].parent}" if runs else ""
+        raise InputError(f"{path}: not a run folder ({RECORD} is missing{of_campaign})")
     record = read_json(path / RECORD)
     if not isinstance(record, dict):
         raise InputError(f"{path / RECORD}: not a run record (a JSON object is needed)")

@@ -240,6 +240,10 @@ class TestBadPlace:
         refused(["plan", make_arm().path, "-o", full / "thesis.txt"], "thesis.txt exists")
         refused(["export", GOLDEN / "calibration.toml", "--to", "json", "-o", full / "thesis.txt"], "thesis.txt exists")
 
+    def test_export_into_a_missing_folder(self, refused, tmp_path):
+        refused(["export", GOLDEN / "calibration.toml", "--to", "json", "-o", tmp_path / "nowhere" / "joints.json"],
+                "joints.json", "the folder", "nowhere does not exist; create it first")
+
 
 class TestBadPlan:
     @pytest.mark.parametrize(("damage", "words"), [

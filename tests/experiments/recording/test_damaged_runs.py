@@ -1,6 +1,7 @@
 """Damaged runs: whole batches before the damage are read; other damage is refused with one sentence."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,6 +128,11 @@ class TestDamage:
     def test_a_run_without_events_can_be_read_and_is_not_closed(self, closed):
         (closed / EVENTS).unlink()
         assert load_run(closed).closed is None
+
+    def test_a_campaign_is_no_run_and_the_message_names_one(self, tmp_path, closed):
+        shutil.copytree(closed, tmp_path / "campaign" / "runs" / "first")
+        with pytest.raises(InputError, match=r"campaign: not a run folder .*1 run\(s\): load for example .*runs.first"):
+            load_run(tmp_path / "campaign")
 
     @pytest.mark.parametrize(("damage", "words"), [
         (lambda run: (run / RECORD).unlink(), ["not a run folder", "run.json"]),
