@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _TRAVEL = 0.02          # m or rad; step of a drive on its way to the posture in which the loops are closed
 CLOSED = 1e-12          # m; a gap below this value counts as closed
+_ROUNDING = 1e-15       # m or rad; a smaller Newton correction changes nothing
 _NEWTON = 12            # most Newton corrections; three suffice from one step to the next
 _FREE = (*((name, False, axis) for name, axis in zip("xyz", np.eye(3), strict=True)),
          *((name, True, axis) for name, axis in zip(("yaw", "pitch", "roll"), np.eye(3)[::-1], strict=True)))
@@ -195,7 +196,7 @@ def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives:
             if np.abs(open_by).max(initial=0.0) < CLOSED:
                 break
             back = np.linalg.lstsq(constraint_jacobian(model, data)[:, others], open_by, rcond=1e-12)[0]
-            if np.abs(back).max(initial=0.0) < CLOSED:
+            if np.abs(back).max(initial=0.0) < _ROUNDING:       # the gap is as small as rounding allows
                 break
             data.qpos[others] -= np.clip(back, -0.5, 0.5)
         if np.abs(open_by).max(initial=0.0) > ROUNDED:

@@ -25,6 +25,16 @@ def without_noise(name: str) -> ArmFile:
     return replace(arm, simulation=table, driver=DriverTable(kind="simulated", rate=1000.0))
 
 
+def test_loops_close_where_a_tiny_newton_step_is_left() -> None:
+    """Before the last Newton step, the gap is just above the limit, and the step is just below it."""
+    q = [-0.0014627803986200394, -0.0012102878483374355, 0.0015123106181218163, -0.0010758442047522332, -0.0008803864679800853,
+         -0.0007183315011665806]
+    machine = SimulatedArm(without_noise("gough-stewart"))
+    loops = machine._physics.loops
+    assert loops is not None
+    loops.close(machine._data, np.array(q))
+
+
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
 def test_true_loads_equal_the_loads_of_the_model(name: str, far: float) -> None:
     """At rest and in motion; differences come from soft constraints in MuJoCo and from the inertia of massless links."""
