@@ -51,8 +51,7 @@ def judge(of: tuple[float, float, int]) -> list[dict[str, Any]]:
     calibration, rows = found.calibration, []
     errors = friction_errors(found, case)
     for name, joint in calibration.joints.items():
-        row = {"part": part, "pin": pin, "seed": seed, "what": name, "error": errors[name],
-               "verdicts": {key: joint.parameters[key].verdict for key in TRUTH}}
+        row = {"part": part, "pin": pin, "seed": seed, "what": name, "error": errors[name]}
         row |= {key: (*_off(joint.parameters[key], value), least[name][key]) for key, value in TRUTH.items()
                 if joint.parameters[key].value}
         rows.append(row)
@@ -97,8 +96,7 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
         held = [one for part_ in base.get("held", pd.Series(dtype=object)).dropna() for one in part_]
         row = {"part": part, "pin": pin, "cases": own["seed"].nunique(), "error": 100.0 * sliders["error"].median(),
                "error_95": 100.0 * sliders["error"].quantile(0.95), "worst": 100.0 * sliders["error"].max(),
-               "base": len(held),
-               "base_covered": 100.0 * float(np.mean(held)) if held else None}
+               "base": len(held), "base_covered": 100.0 * float(np.mean(held)) if held else None}
         entries = {key: sliders[key].dropna().tolist() for key in TRUTH} | {
             "pins": own[own["what"] == "pins"]["coulomb_coefficient"].dropna().tolist()}
         row |= {key: {"count": len(one), "rms": 100.0 * float(np.sqrt(np.mean([e[0] ** 2 for e in one]))),

@@ -1,13 +1,12 @@
 """Stage between reduction and friction: fit the inertia of the links, if requested or if torques contradict the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.inertia.equations import Equations
 from stribeck.ident.fit.inertia.even_parts import LoadDoubts, fit_first_moments
 from stribeck.ident.fit.inertia.fit_inertia import contradicted, coupled_motors, fit_inertia, unknown_passive
 from stribeck.ident.fit.inertia.identified_inertia import identified
@@ -19,7 +18,6 @@ from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.signal_checks import dead_torques, unrecorded_torques
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -82,18 +80,10 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
     if not of_links and passive is None and coupled_motors(log, reduced.mechanism, joints) is None:
         return reduced, replace(TRUSTED, findings=_sums(reduced))
     fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law, reduced.options.load)
-    return _concluded(reduced, log, joints, of_links, fit, equations)
-
-
-def _concluded(reduced: ReducedRuns, log: Log, joints: Sequence[str], of_links: bool, fit: InertialFit,
-               equations: Equations) -> tuple[ReducedRuns, SoughtInertia]:
-    """Put the fit of the shared unknowns into the models."""
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
-    why = "the torques contradict the model's masses" if reduced.options.inertia == "auto" else (
-        "the links' inertia was fitted to the torques")
+    why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
     said = (*((_said(fit, why),) if of_links else ()), *_in_loop(fit))
     found = replace(reduced, mechanisms=tuple(map(fit.model, reduced.mechanisms)), motors=fit.motors)
-
     return found, SoughtInertia(fit if of_links else None, doubts, (*said, *_sums(found)), fit.passive, fit.loop)
 
 

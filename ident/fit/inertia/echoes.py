@@ -18,7 +18,6 @@ Cook and Stefanski, J. American Statistical Association 89 (1994) 1314 (added no
 (1982) 449 (bias-compensated least squares).
 """
 
-
 import numpy as np
 
 from stribeck.ident.arrays import Array

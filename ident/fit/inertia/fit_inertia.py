@@ -35,7 +35,7 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
 
 _WEIGHTY = 0.03         # of a joint's rms friction: a change of inertia matters if it changes the joint's torque by more
-_FIRST, _FURTHER = 3, 5  # iterations, and most further iterations with friction parameters that stay zero
+_FIRST, _FURTHER = 3, 5 # iterations, and most further iterations with friction parameters that stay zero
 _SETTLED = 0.1          # of a squared standard error: a smaller change ends these iterations
 _FEW = 200              # samples that set the unit of an unknown
 
@@ -120,13 +120,7 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     if reference is None:
         return found, equations
     through = _through_loop(found, equations, reference)
-    return through, about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
-
-
-def about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
-    """Return the equations about the identified model; other parameters as in `fit_inertia`."""
-    moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
+    return through, _about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
 
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
@@ -134,7 +128,7 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
     """Alternate between shared unknowns, loads and friction; `constants` are the candidate errors of torque constants.
 
     A constant friction parameter and the mean of an uncertain load can replace each other, but friction is not negative. A
-    parameter that is zero about the identified model stays zero from then on; the load must explain the torques.
+    parameter that is zero about the identified model stays zero from then on, so that the load explains the torques.
     """
     equations, y = Equations.of(log, mechanism, shared, joints, load), np.zeros(shared.count)
     frictions = _frictions(equations.information(y, {}, offered[:1]))           # the first pass needs load-dependent friction
@@ -144,7 +138,7 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
         information = equations.information(y, frictions, laws, kept=kept)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
         moved = float((found.y - y) @ np.linalg.solve(found.covariance_of_y, found.y - y))
-        y, equations = found.y, about(found, log, mechanism, joints, load)
+        y, equations = found.y, _about(found, log, mechanism, joints, load)
         frictions = equations.frictions(information)
         if turn + 1 >= _FIRST:
             zero = {name: one.with_zeros(kept.get(name)) for name, one in frictions.items() if one.load != "none"}
@@ -153,6 +147,12 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
                 break
             kept = {name: one for name, one in zero.items() if one.form[2]}
     return found, equations
+
+
+def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
+    """Equations about the identified model."""
+    moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
+    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
 
 
 def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> InertialFit:

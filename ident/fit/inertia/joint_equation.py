@@ -31,7 +31,6 @@ _STEP = 1e-3            # step of y, and of a load as a part of its maximum, for
 _UNSEEN = 1e-9          # of the greatest column or of the torque: smaller directions and loads count as zero
 _FEW = 12               # unknowns y up to which law and y are searched together
 ACCELERATION = "inertia"        # parameter whose column is the joint's own acceleration
-_COEFFICIENT = "_coefficient"
 _NOTHING = 1e-4         # of the torque: prior standard deviation of a friction parameter that stays zero
 _OPEN = 0.3             # wide prior standard deviation of y while a joint's friction is fitted: the model is nearly right
 
@@ -157,7 +156,7 @@ class Explained:
         """Return the columns for friction of a given form: its zero parameters stay zero."""
         _, load, zero = form
         size, most = float(np.abs(self.base.tau).max()), float(np.abs(self.loads[load]).max()) if load in self.loads else 1.0
-        least = {name: _NOTHING * size / (most if name.endswith(_COEFFICIENT) else 1.0) for name in zero}
+        least = {name: _NOTHING * size / (most if name.endswith("_coefficient") else 1.0) for name in zero}
         return replace(self, base=replace(self.base, prior={**self.base.prior, **least}))
 
     def along_with(self, load: str, seen: Iterable[int]) -> FitPoints:
@@ -269,7 +268,7 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
 
 
 def friction_about(motion: Motion, like: Friction) -> Friction:
-    """Return the friction of a joint about the model of its motion, by the law and the load of another fit."""
+    """Fit the friction of a joint alone, with the model of its motion as it is, by the law and the load of another fit."""
     own = explained(motion, np.zeros((len(motion.points), 0)))
     load, best = _best(own, (like.load,), (), (like.law,), None)
     return Friction(like.law, load, {name: best.values[name] for name in best.whole.law.parameters(load != "none")})
@@ -373,7 +372,10 @@ def _best(own: Explained, loads: Sequence[str], seen: Collection[int], laws: Seq
 
 
 def _likeliest(points: Mapping[str, FitPoints], laws: Sequence[str], noise: Noise | None) -> tuple[str, Best]:
-    """Return the best load and law, by the Bayesian information criterion (Schwarz); `points` by load."""
+    """Return the best load and law by the Bayesian information criterion (Schwarz); `points` by load.
+
+    With one law, the load with the smallest residuals is the best.
+    """
     fits = [(load, best_of(searched(own, law_named(law)))) for load, own in points.items()
             for law in laws if law == laws[0] or supports(own, law_named(law))]
     weights = noise or min((fit for _, fit in fits), key=lambda fit: fit.rmse).noise        # misfits of a wrong law are no noise

@@ -40,7 +40,7 @@ from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 
-_ASKED = 0.1       # of `VARIED`: a load that the user asks for needs less excitation, and its interval tells what is known
+_ASKED = 0.1            # of `VARIED`: a load that the user asks for needs less excitation, and its interval tells what is known
 MATTERS = 0.05          # least load, as a part of friction, that is worth a coefficient
 PRIOR = {"delay": DELAY, "drift": 0.05}     # standard deviations of the priors; a warm arm drifts by a few per cent
 _DELAY = 0.01           # s; a delay is fitted if this delay would shift friction

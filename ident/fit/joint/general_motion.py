@@ -165,9 +165,9 @@ def motion_data(motion: Motion, rigid: str, doubt: ModelDoubt | None = None) -> 
 
 
 def _worth(motion: Motion) -> Array | None:
-    """Return the weights of the points by position noise in the model's torque, at most 1; None if it is small everywhere.
+    """Return the weight of each point, at most 1; None if the position noise in the model's torque is small at every point.
 
-    Where the filter window includes a rest or a slow reversal, the mask lets noise of accelerations through.
+    The mask lets noise of accelerations into the points whose filter window includes a rest or a slow reversal.
     """
     left = np.diff(motion.view(motion.tau - motion.rigid), 2) / np.sqrt(6.0)
     square = motion.noise**2

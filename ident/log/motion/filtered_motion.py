@@ -128,7 +128,6 @@ class Log:
         """Time by which filtering spreads an event in positions, velocities and accelerations, to both sides [s]."""
         return _DIFFERENCES * self.dt + _SETTLED / self.cutoff
 
-
     @cached_property
     def noisier(self) -> tuple["Log", ...]:
         """Copies of the log with additional noise of its positions (or velocities); loads and gravity stay the same."""
@@ -136,6 +135,7 @@ class Log:
         return tuple(replace(self, stretches=tuple(self._noisier(part, rng) for part in self.stretches)) for _ in range(_TIMES))
 
     def _noisier(self, part: Stretch, rng: np.random.Generator) -> Stretch:
+        """Return a section with additional noise of its positions (or velocities)."""
         deviation = np.array([signal_noise(part.run, j) for j in range(part.q.shape[1])])
         noise = low_pass(deviation * rng.standard_normal(part.q.shape), self.cutoff * self.dt)
         velocity = noise if has_velocity(part.run) else np.gradient(noise, self.dt, axis=0)

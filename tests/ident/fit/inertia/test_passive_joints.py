@@ -89,6 +89,13 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
     assert max(errors["slider1"], errors["slider2"]) < 0.5 * max(trusting["slider1"], trusting["slider2"])
 
 
+def test_load_and_coefficient_are_right_together() -> None:
+    """A friction constant must not replace the mean of the load: then the load was 12 % too large, friction 7 % wrong."""
+    case = WrongMachine(2)
+    found = identify([case.recorded()], Options(law="tustin", load="normal", motion="model", inertia="fit"))
+    assert max(friction_errors(found, case).values()) < 0.02
+
+
 def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     """Feed-forward and validation include the friction of pins after the file is read again."""
     found, case = identified(pin=0.002), WrongMachine(1, 0.0, 0.002)
