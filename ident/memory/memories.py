@@ -1,0 +1,238 @@
+r"""Laws of presliding: dry friction as a function of the path, with states that remember the last reversals.
+
+Every law replaces the sign of the velocity in the dry part of a friction law. With the dry level :math:`D(|\omega|, L)` of the law
+(Coulomb and static friction with the load), direction :math:`s` and path x:
+
+- relaxing: friction :math:`D z`, with :math:`z' = (s - z)/h` along the path. After a reversal 63 % of the change takes the
+  presliding distance h.
+- dahl: the same with the exponent i: :math:`z' = s |1 - s z|^i/h`.
+- two-states: :math:`D (a z_1 + (1 - a) z_2)`, two relaxing states with the distances h_1 < h_2.
+- lugre: bristles of stiffness sigma_0 and damping sigma_1 bend by z: friction :math:`\sigma_0 z + \sigma_1 \dot z`, with
+  :math:`\dot z = \omega - \sigma_0 |\omega| z / D`. The force, not only its sign, has memory.
+- maxwell-slip: :math:`D \sum_j a_j z_j`; each element is a spring that slips at its own distance,
+  :math:`z_j' = s/h_j` within -1 ... 1. It remembers every reversal that no larger motion has erased.
+
+Over a step all states but Dahl's and Maxwell's are linear recursions with an exact factor, :math:`e^{-|\Delta x|/h}`.
+
+References
+----------
+Dahl, The Aerospace Corporation TOR-0158 (1968); Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995)
+419; Lampaert, Swevers and Al-Bender, IEEE Trans. Autom. Control 47 (2002) 683, for Maxwell slip.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.laws.quantity import Quantity
+from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.recursion import recursion
+
+DISTANCE = Quantity("presliding_distance", "{q}", "presliding distance", ("h", ""), "presliding")
+SECOND_DISTANCE = Quantity("second_distance", "{q}", "second presliding distance", ("h", "2"), "second")
+SHARE = Quantity("first_share", "1", "share of the first state", ("a", ""), "share")
+EXPONENT = Quantity("dahl_exponent", "1", "exponent of Dahl's law", ("i", ""), "exponent")
+STIFFNESS = Quantity("bristle_stiffness", "{tau}/{q}", "bristle stiffness", ("σ", "0"), "stiffness")
+DAMPING = Quantity("bristle_damping", "{tau}·s/{q}", "bristle damping", ("σ", "1"), "damping")
+_SMALL = 1e-4           # relative step of numerical derivatives
+_EXPONENTS = 0.2, 3.0   # range of Dahl's exponent
+
+Answer = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Motion that a memory answers to.
+
+    Attributes
+    ----------
+    path : Path
+        Displacements.
+    velocity : ndarray, shape (M,)
+        Velocity [rad/s or m/s].
+    level : ndarray, shape (M,)
+        Dry level D of friction at speed and load, positive [N·m or N].
+    slopes : ndarray, shape (p, M)
+        Derivatives of the level.
+    """
+
+    path: Path
+    velocity: Array
+    level: Array
+    slopes: Array
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A law of presliding.
+
+    Attributes
+    ----------
+    name : str
+        Name in files and options.
+    quantities : tuple of Quantity
+        Parameters.
+    answer : callable
+        ``answer(drive, values)``: dry friction, shape (M,), its derivatives by the parameters, (m, M), and by the parameters of
+        the level, (p, M).
+    starts : callable
+        ``starts(distance, level)``: starting values of the search, from the distance of the relaxing state and the mean level.
+    low, high : dict of str to float
+        Limits of parameters besides zero and infinity.
+    distances : tuple of float
+        Fixed slip distances of the elements [rad or m]; empty except for maxwell-slip.
+    """
+
+    name: str
+    quantities: tuple[Quantity, ...]
+    answer: Callable[[Drive, Mapping[str, float]], Answer]
+    starts: Callable[[float, float], Sequence[Mapping[str, float]]]
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+    distances: tuple[float, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(quantity.name for quantity in self.quantities)
+
+
+def relaxed(path: Path, distance: float) -> tuple[Array, Array]:
+    """Return the relaxing state and its derivative by the distance, shape (M,) each."""
+    kept = np.exp(-path.length / distance)
+    push = (1.0 - kept) * path.direction
+    state = recursion(kept, push)
+    before = _before(state, path)
+    return state, recursion(kept, kept * path.length / distance**2 * (before - path.direction))
+
+
+def _before(state: Array, path: Path) -> Array:
+    """Return the state at the previous sample, zero at the beginning of the log."""
+    return np.concatenate(([0.0], state[:-1]))
+
+
+def _sign(drive: Drive, values: Mapping[str, float]) -> Answer:
+    s = drive.path.direction
+    return drive.level * s, np.zeros((0, len(s))), drive.slopes * s
+
+
+def _relaxing(drive: Drive, values: Mapping[str, float]) -> Answer:
+    state, by_distance = relaxed(drive.path, values[DISTANCE.name])
+    return drive.level * state, (drive.level * by_distance)[None], drive.slopes * state
+
+
+def _two_states(drive: Drive, values: Mapping[str, float]) -> Answer:
+    share = values[SHARE.name]
+    (first, by_first), (second, by_second) = (relaxed(drive.path, values[key.name]) for key in (DISTANCE, SECOND_DISTANCE))
+    state = second + share * (first - second)
+    return (drive.level * state, drive.level * np.stack((share * by_first, (1.0 - share) * by_second, first - second)),
+            drive.slopes * state)
+
+
+def _dahl(drive: Drive, values: Mapping[str, float]) -> Answer:
+    def state(distance: float, exponent: float) -> Array:
+        return _dahl_state(drive.path, distance, exponent)
+
+    h, i = values[DISTANCE.name], values[EXPONENT.name]
+    by_distance = (state(h * (1.0 + _SMALL), i) - state(h * (1.0 - _SMALL), i)) / (2.0 * _SMALL * h)
+    by_exponent = (state(h, i + _SMALL) - state(h, i - _SMALL)) / (2.0 * _SMALL)
+    now = state(h, i)
+    return drive.level * now, drive.level * np.stack((by_distance, by_exponent)), drive.slopes * now
+
+
+def _runs(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return first sample, direction and length of every run between reversals, shape (R,) each."""
+    first = np.union1d(path.reversals, path.begins)
+    last = np.append(first[1:], len(path.step)) - 1
+    return first, path.direction[first], path.since_reversal[last]
+
+
+def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
+    """Return Dahl's state: 1 - s z decays along a run as a power, exactly."""
+    power = 1.0 - exponent
+    if abs(power) < 1e-6:
+        return relaxed(path, distance)[0]
+
+    def left(begin: Array, travelled: Array) -> Array:
+        """What is left of 1 - s z after a distance."""
+        base = np.asarray(begin) ** power - power * np.asarray(travelled) / distance
+        return np.asarray(np.maximum(base, 0.0 if power > 0.0 else 1e-300) ** (1.0 / power))
+
+    first, direction, length = _runs(path)
+    begin, state = np.empty(len(first)), 0.0
+    for k, (s, far) in enumerate(zip(direction.tolist(), length.tolist(), strict=True)):
+        begin[k] = max(1.0 - s * state, 1e-12)
+        state = s * (1.0 - float(left(begin[k], far)))
+    run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1
+    return np.asarray(direction[run] * (1.0 - left(begin[run], path.since_reversal)))
+
+
+def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
+    r"""Bristles: with :math:`\zeta = \sigma_0 z`, :math:`\zeta' = \sigma_0 (s - \zeta/D)` along the path."""
+    stiffness, damping = values[STIFFNESS.name], values[DAMPING.name]
+    path, level = drive.path, drive.level
+    part = stiffness * path.length / level
+    kept, s = np.exp(-part), path.direction
+    bent = recursion(kept, (1.0 - kept) * s * level)
+    apart = _before(bent, path) - s * level
+    of_bent = recursion(kept, np.concatenate(((-part / stiffness * kept * apart)[None],
+                                              ((part / level * kept * apart) + (1.0 - kept) * s) * drive.slopes)))
+    w = drive.velocity
+    free = w - np.abs(w) * bent / level                             # rate of the bristles
+    slower = 1.0 - damping * np.abs(w) / level                      # derivative of the friction by the force of the bristles
+    by_level = slower * of_bent[1:] + damping * np.abs(w) * bent / level**2 * drive.slopes
+    return bent + damping * free, np.stack((slower * of_bent[0], free)), by_level
+
+
+def slips(path: Path, distances: Array) -> Array:
+    """Return the states of elements that slip at their distances, shape (N, M)."""
+    first, direction, length = _runs(path)
+    begin, state = np.empty((len(first), len(distances))), np.zeros(len(distances))
+    for k, (s, far) in enumerate(zip(direction.tolist(), length.tolist(), strict=True)):
+        begin[k] = state
+        state = np.clip(state + s * far / distances, -1.0, 1.0)
+    run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1
+    moved = (path.direction * path.since_reversal) / distances[:, None]
+    return np.asarray(np.clip(begin[run].T + moved, -1.0, 1.0))
+
+
+def maxwell_slip(distances: Sequence[float]) -> Memory:
+    """Return the Maxwell-slip law with elements of fixed slip distances, ascending [rad or m].
+
+    The shares of the elements sum to 1. The share of the last element is what the others leave.
+    """
+    far = np.asarray(distances, dtype=float)
+    shares = tuple(Quantity(f"share_{k + 1}", "1", f"share of the element that slips at {one:.3g}", ("a", str(k + 1)))
+                   for k, one in enumerate(far[:-1].tolist()))
+
+    def answer(drive: Drive, values: Mapping[str, float]) -> Answer:
+        states = slips(drive.path, far)
+        of = np.array([values[share.name] for share in shares])
+        apart = states[:-1] - states[-1]
+        state = states[-1] + of @ apart
+        return drive.level * state, drive.level * apart, drive.slopes * state
+
+    def starts(distance: float, level: float) -> list[dict[str, float]]:
+        return [dict.fromkeys((share.name for share in shares), 1.0 / len(far))]
+
+    return Memory("maxwell-slip", shares, answer, starts, {}, dict.fromkeys((share.name for share in shares), 1.0),
+                  tuple(far.tolist()))
+
+
+NONE = Memory("none", (), _sign, lambda distance, level: [{}], {}, {})
+RELAXING = Memory("relaxing", (DISTANCE,), _relaxing, lambda distance, level: [{DISTANCE.name: distance}], {}, {})
+DAHL = Memory("dahl", (DISTANCE, EXPONENT), _dahl,
+              lambda distance, level: [{DISTANCE.name: distance, EXPONENT.name: start} for start in (0.7, 1.5)],
+              {EXPONENT.name: _EXPONENTS[0]}, {EXPONENT.name: _EXPONENTS[1]})
+TWO_STATES = Memory("two-states", (DISTANCE, SECOND_DISTANCE, SHARE), _two_states,
+                    lambda distance, level: [{DISTANCE.name: distance / apart, SECOND_DISTANCE.name: distance * apart,
+                                              SHARE.name: 0.5} for apart in (2.0, 6.0)],
+                    {}, {SHARE.name: 1.0})
+LUGRE = Memory("lugre", (STIFFNESS, DAMPING), _lugre,
+               lambda distance, level: [{STIFFNESS.name: level / distance, DAMPING.name: 0.0}], {}, {})
+
+MEMORIES = {memory.name: memory for memory in (NONE, RELAXING, DAHL, LUGRE, TWO_STATES)}
+MAXWELL_SLIP = "maxwell-slip"
+NAMES = (*MEMORIES, MAXWELL_SLIP)

@@ -1,0 +1,103 @@
+"""Samples of one joint for fitting friction with memory, and the levels of a friction law along them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.laws.law import Law
+from stribeck.ident.memory.path import Path
+
+_STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
+_SMALL = 1e-5           # relative step of derivatives by nonlinear parameters
+
+
+@dataclass(frozen=True)
+class MemoryData:
+    """Motion and torque of one joint, including reversals.
+
+    Attributes
+    ----------
+    path : Path
+        Displacements.
+    velocity : ndarray, shape (M,)
+        Velocity [rad/s or m/s].
+    torque : ndarray, shape (M,)
+        Measured torque without the known rigid-body torque [N·m or N].
+    load : ndarray, shape (M,), optional
+        Load.
+    beside : dict of str to ndarray, shape (M,)
+        Columns fitted together with friction: offset, inertia, gravity.
+    used : ndarray of bool, shape (M,)
+        Samples that are compared; the others only move the states.
+    prismatic : bool
+        Whether the joint slides.
+    """
+
+    path: Path
+    velocity: Array
+    torque: Array
+    load: Array | None
+    beside: Mapping[str, Array]
+    used: np.ndarray
+    prismatic: bool = False
+
+    @cached_property
+    def speed(self) -> Array:
+        """Speed, at least a value that laws do not take for rest, shape (M,) [rad/s or m/s]."""
+        return np.maximum(np.abs(self.velocity), _STILL)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Block of each compared sample, 0 ... G-1."""
+        return np.asarray(np.unique(self.path.blocks[self.used], return_inverse=True)[1])
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Dry and viscous part of a law along the samples.
+
+    Attributes
+    ----------
+    dry : ndarray, shape (M,)
+        Dry level, positive.
+    dry_slopes : ndarray, shape (p, M)
+        Derivatives by the parameters of the law.
+    viscous : ndarray, shape (M,)
+        Viscous part, signed.
+    viscous_slopes : ndarray, shape (p, M)
+        Derivatives by the parameters of the law.
+    """
+
+    dry: Array
+    dry_slopes: Array
+    viscous: Array
+    viscous_slopes: Array
+
+    @classmethod
+    def of(cls, data: MemoryData, law: Law, values: Mapping[str, float]) -> "Levels":
+        """Return the levels of a law with these parameter values."""
+        names, columns = columns_of(data, law, values)
+        dry = np.array([not name.startswith("viscous") for name in names])
+        at = np.array([values[name] for name in names])
+        by_dry, by_all = columns[dry], columns
+        level, sign = at[dry] @ by_dry, np.sign(data.velocity)
+        viscous = at[~dry] @ columns[~dry]
+        dry_slopes, viscous_slopes = [], []
+        for name in law.nonlinear:
+            step = _SMALL * values[name]
+            change = [columns_of(data, law, {**values, name: values[name] + side})[1] for side in (step, -step)]
+            slope = (change[0] - change[1]) / (2.0 * step)
+            dry_slopes.append(at[dry] @ slope[dry])
+            viscous_slopes.append(sign * (at[~dry] @ slope[~dry]))
+        return cls(level, np.stack([*(by_all * dry[:, None]), *dry_slopes]),
+                   sign * viscous, np.stack([*(sign * by_all * ~dry[:, None]), *viscous_slopes]))
+
+
+def columns_of(data: MemoryData, law: Law, values: Mapping[str, float], rows: slice = slice(None)) -> tuple[tuple[str, ...], Array]:
+    """Return names and columns of the linear parameters of a law at positive speed, shape (p, M)."""
+    load = None if data.load is None else data.load[rows]
+    names = law.linear + (law.with_load if load is not None else ())
+    return names, law.columns(data.speed[rows], load, {name: values[name] for name in law.nonlinear}).T

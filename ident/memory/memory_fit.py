@@ -1,0 +1,249 @@
+r"""Least squares of friction with memory: a global search over distance and shape, then all parameters together.
+
+The relaxing state is linear in everything but its distance and the shape of the law, so a grid over these (variable projection)
+is the global search for all memories. The search ends by Gauss-Newton steps over all parameters, with the exact derivatives of
+the states (sensitivities). The steps need only the products of Jacobian and residuals, so the least-squares routine sees a problem
+with a few rows that has the same products.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import least_squares, nnls
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
+from stribeck.ident.laws.law import Law
+from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, NONE, RELAXING, Drive, Memory, relaxed, slips
+from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
+
+_ROWS = 6000            # samples in the global search
+_TRIED = 10             # distances in the global search
+_SHAPES = 10, 6         # values of a nonlinear parameter of a law with one, and with several of them
+_LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
+_RIDGE = 1e-10          # on the scaled normal equations
+_AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
+_BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
+
+
+@dataclass(frozen=True)
+class MemoryFit:
+    """A law and a memory with the best parameters.
+
+    Attributes
+    ----------
+    law, memory : Law, Memory
+        Laws of sliding and presliding.
+    values : dict of str to float
+        Parameters of law and memory, and of the columns beside friction.
+    jacobian, residual : ndarray, shape (N, p), (N,)
+        Derivatives of the prediction, and torque minus prediction, of the compared samples.
+    free : tuple of str
+        Parameters that are not at a bound, the columns of `jacobian`.
+    data : MemoryData
+        The samples.
+    """
+
+    law: Law
+    memory: Memory
+    values: Mapping[str, float]
+    jacobian: Array
+    residual: Array
+    free: tuple[str, ...]
+    data: MemoryData
+
+    @property
+    def rmse(self) -> float:
+        """Root mean square of the residuals [N·m or N]."""
+        return float(np.sqrt(np.mean(self.residual**2)))
+
+    @cached_property
+    def held_out(self) -> Array:
+        """Mean square error of each block by a fit without it, linear about the estimate, shape (G,) [N²·m² or N²]."""
+        group, count = self.data.groups, int(self.data.groups.max()) + 1
+        size = np.sqrt(np.sum(self.jacobian**2, axis=0))
+        size[size == 0.0] = 1.0
+        rows = self.jacobian / size
+        order = np.argsort(group, kind="stable")
+        cut = np.searchsorted(group[order], np.arange(count + 1))
+        blocks = [order[a:b] for a, b in zip(cut[:-1], cut[1:], strict=True)]
+        grams = np.array([rows[block].T @ rows[block] for block in blocks])
+        total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1])
+        errors = [self.residual[block] + rows[block] @ np.linalg.solve(total - gram, rows[block].T @ self.residual[block])
+                  for block, gram in zip(blocks, grams, strict=True)]
+        return np.array([np.mean(error**2) for error in errors])
+
+    @property
+    def held_out_rmse(self) -> float:
+        """Root mean square error over all blocks, each predicted by a fit without it [N·m or N]."""
+        return float(np.sqrt(np.average(self.held_out, weights=np.bincount(self.data.groups))))
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        """Covariance of the free parameters from leaving out blocks."""
+        return cluster_covariance(self.jacobian, self.residual, self.data.groups)
+
+    def predict(self, data: MemoryData) -> Array:
+        """Return the torque along other samples, shape (M,) [N·m or N]."""
+        return predicted(data, self.law, self.memory, self.values)[0]
+
+
+def predicted(data: MemoryData, law: Law, memory: Memory, values: Mapping[str, float]) -> tuple[Array, Array]:
+    """Return torque and its derivatives by all parameters, shape (M,) and (p, M), in the order of `parameters_of`."""
+    levels = Levels.of(data, law, values)
+    level = np.maximum(levels.dry, _LEAST_LEVEL * float(np.std(data.torque)) + 1e-300)
+    dry, by_memory, by_level = memory.answer(Drive(data.path, data.velocity, level, levels.dry_slopes), values)
+    beside = np.stack(list(data.beside.values())) if data.beside else np.zeros((0, len(dry)))
+    torque = dry + levels.viscous + np.array([values[name] for name in data.beside]) @ beside
+    return torque, np.concatenate((by_level + levels.viscous_slopes, by_memory, beside))
+
+
+def parameters_of(data: MemoryData, law: Law, memory: Memory) -> tuple[str, ...]:
+    """Return the names of all parameters."""
+    return (*law.parameters(data.load is not None), *memory.parameters, *data.beside)
+
+
+def search(data: MemoryData, law: Law, distances: Array) -> dict[str, float]:
+    """Return the best values of the law, the columns beside it and the distance of the relaxing state, over a grid.
+
+    Distance 0 stands for no memory.
+    """
+    used = np.flatnonzero(data.used)
+    if not len(used):
+        raise FitError("no sample is left that shows friction: the joint rests or the log is too short")
+    rows = used[::max(1, len(used) // _ROWS)]
+    few = MemoryData(data.path, data.velocity[rows], data.torque[rows], None if data.load is None else data.load[rows],
+                     {name: column[rows] for name, column in data.beside.items()}, np.ones(len(rows), dtype=bool), data.prismatic)
+    states = {float(h): (relaxed(data.path, h)[0] if h > 0.0 else data.path.direction)[rows] for h in distances}
+    tried = _SHAPES[min(len(law.nonlinear), 2) - 1]
+    best: tuple[float, dict[str, float]] = (np.inf, {})
+    moving = few.speed[few.speed > 1e-3 * few.speed.max()]
+    for shape in product(*(law.searched[name].grid(moving, tried) for name in law.nonlinear)):
+        at = dict(zip(law.nonlinear, map(float, shape), strict=True))
+        names, columns = columns_of(few, law, at)
+        dry = np.array([not name.startswith("viscous") for name in names])
+        for h, state in states.items():
+            friction = columns * np.where(dry[:, None], state, np.sign(few.velocity))
+            left, linear = _signed(friction, np.stack(list(few.beside.values())) if few.beside else friction[:0], few.torque)
+            if left < best[0]:
+                best = left, {**dict(zip((*names, *few.beside), linear.tolist(), strict=True)), **at, DISTANCE.name: h}
+    return best[1]
+
+
+def _signed(friction: Array, beside: Array, torque: Array) -> tuple[float, Array]:
+    """Return misfit and values of linear least squares; friction has no negative values."""
+    rows = np.concatenate((friction, beside, torque[None]))
+    gram = rows @ rows.T
+    size = np.sqrt(np.diag(gram))
+    size[size == 0.0] = 1.0
+    root = cholesky(gram / np.outer(size, size) + _RIDGE * np.eye(len(gram)))
+    both = np.column_stack((root[:, :-1], -root[:, len(friction):-1]))
+    found, left = nnls(both, root[:, -1])
+    p = len(friction)
+    values = np.concatenate((found[:p], found[p:p + len(beside)] - found[p + len(beside):]))
+    return float(left * size[-1]), values * size[-1] / size[:-1]
+
+
+def fit_memory_law(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float]) -> MemoryFit:
+    """Fit all parameters, from the values of the global search with the relaxing state.
+
+    Parameters
+    ----------
+    data : MemoryData
+    law, memory : Law, Memory
+        Laws of sliding and presliding.
+    start : mapping of str to float
+        Values of `search`.
+    """
+    names = parameters_of(data, law, memory)
+    level = float(np.median(Levels.of(data, law, start).dry))
+    fits = [_polished(data, law, memory, names, {**start, **begin}) for begin in _starts(data, law, memory, start, level)]
+    return min(fits, key=lambda fit: float(fit.residual @ fit.residual))
+
+
+def _starts(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float],
+            level: float) -> Sequence[Mapping[str, float]]:
+    if memory.name == MAXWELL_SLIP:
+        return [_shares(data, law, memory, start)]
+    return memory.starts(start.get(DISTANCE.name, 0.0), level)
+
+
+def _shares(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float]) -> dict[str, float]:
+    """Return the shares of Maxwell elements by nonnegative least squares, with the shape of the law from the start."""
+    levels = Levels.of(data, law, start)
+    rows = np.flatnonzero(data.used)[::max(1, int(data.used.sum()) // _ROWS)]
+    states = slips(data.path, np.array(memory.distances))[:, rows] * levels.dry[rows]
+    beside = np.stack([levels.viscous[rows], *(column[rows] for column in data.beside.values())])
+    _, found = _signed(states, beside, data.torque[rows])
+    shares = found[:len(states)] / max(float(found[:len(states)].sum()), 1e-12)
+    return dict(zip(memory.parameters, shares.tolist(), strict=False))
+
+
+def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float]) -> MemoryFit:
+    low, high = _limits(data, law, memory, names)
+    x0 = np.clip([start[name] for name in names], low, high)
+    inner = x0 + 1e-9 * np.maximum(1e-3, np.abs(x0)) * (x0 <= low)
+    size = np.maximum(np.abs(x0), [_scale(data, law, memory, name) for name in names])
+    kept: dict[str, tuple[Array, Array]] = {}
+
+    def rows(x: Array) -> tuple[Array, Array]:
+        """Return residuals and Jacobian with p + 1 rows and the products of those of all samples."""
+        key = x.tobytes()
+        if key not in kept:
+            torque, slopes = predicted(data, law, memory, dict(zip(names, x.tolist(), strict=True)))
+            kept.clear()
+            kept[key] = _compressed(slopes[:, data.used], data.torque[data.used] - torque[data.used])
+        return kept[key]
+
+    found = least_squares(lambda x: rows(x)[0], inner, jac=lambda x: rows(x)[1], bounds=(low, high), x_scale=size, ftol=1e-10,
+                          xtol=1e-8, gtol=1e-10, max_nfev=60)
+    values = dict(zip(names, found.x.tolist(), strict=True))
+    torque, slopes = predicted(data, law, memory, values)
+    room = _AT_BOUND * size
+    free = (found.x > low + room) & (found.x < high - room)
+    return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
+                     tuple(name for name, inside in zip(names, free, strict=True) if inside), data)
+
+
+def _compressed(slopes: Array, residual: Array) -> tuple[Array, Array]:
+    """Return residuals (p + 1,) and Jacobian (p + 1, p) with the products of the whole ones; slopes (p, N) of the prediction."""
+    p = len(slopes)
+    size = np.sqrt(np.einsum("pn,pn->p", slopes, slopes))
+    size[size == 0.0] = 1.0
+    scaled = slopes / size[:, None]
+    root = cholesky(scaled @ scaled.T + _RIDGE * np.eye(p))
+    turned = solve_triangular(root, scaled @ residual, trans="T")
+    rest = np.sqrt(max(0.0, float(residual @ residual - turned @ turned)))
+    return np.append(turned, rest), np.vstack((-root * size, np.zeros(p)))
+
+
+def _limits(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]) -> tuple[Array, Array]:
+    """Return least and greatest values of the parameters."""
+    moving = data.speed[data.speed > 1e-3 * data.speed.max()]
+    low, high = dict.fromkeys(names, 0.0), dict.fromkeys(names, np.inf)
+    for name in law.nonlinear:
+        grid = law.searched[name].grid(moving, 2)
+        low[name], high[name] = float(grid[0]) / _BEYOND, float(grid[-1]) * _BEYOND
+    least = 1e-12 + 1e-6 * float(data.path.length.sum())
+    low |= {quantity.name: least for quantity in memory.quantities if quantity.unit == "{q}"}
+    low |= dict(memory.low) | dict.fromkeys(data.beside, -np.inf)
+    high |= dict(memory.high)
+    return np.array([low[name] for name in names]), np.array([high[name] for name in names])
+
+
+def _scale(data: MemoryData, law: Law, memory: Memory, name: str) -> float:
+    """Return a typical size of a parameter, for steps from zero."""
+    torque, speed = float(np.std(data.torque)) + 1e-12, float(np.quantile(data.speed, 0.9))
+    if name in data.beside:
+        return torque / (float(np.std(data.beside[name])) or 1.0)
+    if name.startswith("viscous") or name == "bristle_damping":
+        return torque / speed
+    return 1e-3 if name in memory.parameters and name not in ("bristle_stiffness",) else 0.1 * torque
+
+
+__all__ = ["NONE", "RELAXING", "MemoryFit", "fit_memory_law", "parameters_of", "predicted", "search"]

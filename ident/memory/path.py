@@ -1,0 +1,98 @@
+"""Path of a joint: signed displacements between samples, without the noise of a resting encoder.
+
+Friction with memory depends on the path since the last reversal. Position noise of a resting joint would look like many small
+reversals and erase the memory, so positions pass a play operator: the path moves only when the position leaves a band of a given
+width around it, as a pin moves in a slot.
+
+References
+----------
+Visintin, Differential Models of Hysteresis, Springer (1994), chapter III, for the play operator.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stribeck.ident.arrays import Array, Groups
+
+_BLOCKS, _LEAST_BLOCKS = 48, 12     # most and least blocks of a path
+
+
+@dataclass(frozen=True)
+class Path:
+    """Displacements of one joint.
+
+    Attributes
+    ----------
+    step : ndarray, shape (M,)
+        Displacement since the previous sample; 0 in the first sample of a section [rad or m].
+    begins : ndarray of int, shape (B,)
+        First sample of each section of the log, the first of which is 0.
+    """
+
+    step: Array
+    begins: np.ndarray
+
+    @classmethod
+    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None) -> "Path":
+        """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m]."""
+        begins = np.array([0]) if begins is None else np.asarray(begins)
+        ends = [*begins[1:].tolist(), len(position)]
+        smooth = np.concatenate([played(position[a:b], width) for a, b in zip(begins.tolist(), ends, strict=True)])
+        step = np.diff(smooth, prepend=smooth[:1])
+        step[begins] = 0.0
+        return cls(step, begins)
+
+    @cached_property
+    def length(self) -> Array:
+        """Length of each step, shape (M,) [rad or m]."""
+        return np.abs(self.step)
+
+    @cached_property
+    def direction(self) -> Array:
+        """Direction of the last displacement, -1 or 1, shape (M,); before the first displacement that of the first."""
+        sign = np.sign(self.step)
+        moved = np.flatnonzero(sign)
+        if not len(moved):
+            return np.ones(len(sign))
+        last = np.maximum.accumulate(np.where(sign != 0.0, np.arange(len(sign)), -1))
+        return np.asarray(sign[np.where(last >= 0, last, moved[0])])
+
+    @cached_property
+    def reversals(self) -> np.ndarray:
+        """Samples in which the direction changes."""
+        return np.flatnonzero(np.diff(self.direction)) + 1
+
+    @cached_property
+    def since_reversal(self) -> Array:
+        """Distance since the last reversal, or since the beginning of the section, shape (M,) [rad or m]."""
+        travelled = np.cumsum(self.length)
+        turns = np.zeros(len(travelled))
+        marks = np.union1d(self.reversals, self.begins)
+        turns[marks] = np.diff(travelled[marks] - self.length[marks], prepend=0.0)
+        return np.asarray(travelled - np.cumsum(turns))
+
+    @cached_property
+    def blocks(self) -> Groups:
+        """Block of each sample, 0 ... G-1, shape (M,). Blocks end at reversals, or at even times if there are few reversals."""
+        turns = np.zeros(len(self.step), dtype=int)
+        turns[self.reversals] = 1
+        count = len(self.reversals) + 1
+        if count < _LEAST_BLOCKS:
+            return np.asarray(np.arange(len(turns)) * _LEAST_BLOCKS // len(turns))
+        return np.asarray(np.cumsum(turns) // -(-count // _BLOCKS))
+
+
+def played(position: Array, width: float) -> Array:
+    """Return the output of a play operator of half width `width`, shape (M,), which begins at the first position."""
+    if width <= 0.0:
+        return position
+    out, at = [], float(position[0])
+    for here in position.tolist():
+        if here - width > at:
+            at = here - width
+        elif here + width < at:
+            at = here + width
+        out.append(at)
+    return np.array(out)
