@@ -1,7 +1,7 @@
 r"""Laws of presliding: dry friction as a function of the path, with states that remember the last reversals.
 
-Every law replaces the sign of the velocity in the dry part of a friction law. With the dry level :math:`D(|\omega|, L)` of the law
-(Coulomb and static friction with the load), direction :math:`s` and path x:
+Every law replaces the sign of the velocity in the dry part of a friction law. With the dry level :math:`D(|\omega|, L)` of the
+law (Coulomb and static friction with the load), direction :math:`s` and path x:
 
 - relaxing: friction :math:`D z`, with :math:`z' = (s - z)/h` along the path. After a reversal 63 % of the change takes the
   presliding distance h.
@@ -16,8 +16,8 @@ Over a step all states but Dahl's and Maxwell's are linear recursions with an ex
 
 References
 ----------
-Dahl, The Aerospace Corporation TOR-0158 (1968); Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995)
-419; Lampaert, Swevers and Al-Bender, IEEE Trans. Autom. Control 47 (2002) 683, for Maxwell slip.
+Dahl, The Aerospace Corporation TOR-0158 (1968); Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40
+(1995) 419; Lampaert, Swevers and Al-Bender, IEEE Trans. Autom. Control 47 (2002) 683, for Maxwell slip.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,9 @@
 """Samples of one joint for fitting friction with memory, and the levels of a friction law along them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.laws.law import Law
 from stribeck.ident.memory.path import Path
 
+DIFFERENCE = "viscous_difference"
 _STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
 _SMALL = 1e-5           # relative step of derivatives by nonlinear parameters
 
@@ -48,6 +50,24 @@ class MemoryData:
     def speed(self) -> Array:
         """Speed, at least a value that laws do not take for rest, shape (M,) [rad/s or m/s]."""
         return np.maximum(np.abs(self.velocity), _STILL)
+
+    def thinned(self, most: int) -> "MemoryData":
+        """Return the samples, or every n-th of them with the same path if there are more than `most`."""
+        every = len(self.velocity) // most
+        if every < 2:
+            return self
+        rows = np.concatenate([np.arange(begin, end, every) for begin, end in pairwise((*self.path.begins, len(self.velocity)))])
+        position = np.cumsum(self.path.step)[rows]
+        step = np.diff(position, prepend=position[:1])
+        begins = np.searchsorted(rows, self.path.begins)
+        step[begins] = 0.0
+        return MemoryData(Path(step, begins), self.velocity[rows], self.torque[rows],
+                          None if self.load is None else self.load[rows],
+                          {name: column[rows] for name, column in self.beside.items()}, self.used[rows], self.prismatic)
+
+    def with_difference(self) -> "MemoryData":
+        """Return the samples with a column for half the difference of viscous friction between the directions."""
+        return replace(self, beside={**self.beside, DIFFERENCE: np.abs(self.velocity)})
 
     @cached_property
     def groups(self) -> Groups:
@@ -96,8 +116,7 @@ class Levels:
                    sign * viscous, np.stack([*(sign * by_all * ~dry[:, None]), *viscous_slopes]))
 
 
-def columns_of(data: MemoryData, law: Law, values: Mapping[str, float], rows: slice = slice(None)) -> tuple[tuple[str, ...], Array]:
+def columns_of(data: MemoryData, law: Law, values: Mapping[str, float]) -> tuple[tuple[str, ...], Array]:
     """Return names and columns of the linear parameters of a law at positive speed, shape (p, M)."""
-    load = None if data.load is None else data.load[rows]
-    names = law.linear + (law.with_load if load is not None else ())
-    return names, law.columns(data.speed[rows], load, {name: values[name] for name in law.nonlinear}).T
+    names = law.linear + (law.with_load if data.load is not None else ())
+    return names, law.columns(data.speed, data.load, {name: values[name] for name in law.nonlinear}).T

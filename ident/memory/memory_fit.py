@@ -2,14 +2,14 @@ r"""Least squares of friction with memory: a global search over distance and sha
 
 The relaxing state is linear in everything but its distance and the shape of the law, so a grid over these (variable projection)
 is the global search for all memories. The search ends by Gauss-Newton steps over all parameters, with the exact derivatives of
-the states (sensitivities). The steps need only the products of Jacobian and residuals, so the least-squares routine sees a problem
-with a few rows that has the same products.
+the states (sensitivities). The steps need only the products of Jacobian and residuals, so the least-squares routine sees a
+problem with a few rows that has the same products.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -19,7 +19,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, NONE, RELAXING, Drive, Memory, relaxed, slips
+from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, Drive, Memory, relaxed, slips
 from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
 
 _ROWS = 6000            # samples in the global search
@@ -71,7 +71,7 @@ class MemoryFit:
         rows = self.jacobian / size
         order = np.argsort(group, kind="stable")
         cut = np.searchsorted(group[order], np.arange(count + 1))
-        blocks = [order[a:b] for a, b in zip(cut[:-1], cut[1:], strict=True)]
+        blocks = [order[a:b] for a, b in pairwise(cut)]
         grams = np.array([rows[block].T @ rows[block] for block in blocks])
         total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1])
         errors = [self.residual[block] + rows[block] @ np.linalg.solve(total - gram, rows[block].T @ self.residual[block])
@@ -108,8 +108,8 @@ def parameters_of(data: MemoryData, law: Law, memory: Memory) -> tuple[str, ...]
     return (*law.parameters(data.load is not None), *memory.parameters, *data.beside)
 
 
-def search(data: MemoryData, law: Law, distances: Array) -> dict[str, float]:
-    """Return the best values of the law, the columns beside it and the distance of the relaxing state, over a grid.
+def search(data: MemoryData, law: Law, distances: Array) -> tuple[float, dict[str, float]]:
+    """Return rmse and values of the law, the columns beside it and the distance of the relaxing state that are best on a grid.
 
     Distance 0 stands for no memory.
     """
@@ -132,7 +132,7 @@ def search(data: MemoryData, law: Law, distances: Array) -> dict[str, float]:
             left, linear = _signed(friction, np.stack(list(few.beside.values())) if few.beside else friction[:0], few.torque)
             if left < best[0]:
                 best = left, {**dict(zip((*names, *few.beside), linear.tolist(), strict=True)), **at, DISTANCE.name: h}
-    return best[1]
+    return best[0] / float(np.sqrt(len(rows))), best[1]
 
 
 def _signed(friction: Array, beside: Array, torque: Array) -> tuple[float, Array]:
@@ -164,6 +164,11 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, start: Mapping[st
     level = float(np.median(Levels.of(data, law, start).dry))
     fits = [_polished(data, law, memory, names, {**start, **begin}) for begin in _starts(data, law, memory, start, level)]
     return min(fits, key=lambda fit: float(fit.residual @ fit.residual))
+
+
+def refitted(data: MemoryData, fit: MemoryFit) -> MemoryFit:
+    """Return a fit of the same laws to other samples, from its values."""
+    return _polished(data, fit.law, fit.memory, parameters_of(data, fit.law, fit.memory), fit.values)
 
 
 def _starts(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float],
@@ -244,6 +249,3 @@ def _scale(data: MemoryData, law: Law, memory: Memory, name: str) -> float:
     if name.startswith("viscous") or name == "bristle_damping":
         return torque / speed
     return 1e-3 if name in memory.parameters and name not in ("bristle_stiffness",) else 0.1 * torque
-
-
-__all__ = ["NONE", "RELAXING", "MemoryFit", "fit_memory_law", "parameters_of", "predicted", "search"]

@@ -1,11 +1,12 @@
 """Choice of the cut-off for positions: low enough to suppress noise, high enough to keep the motion."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
+from stribeck.ident.arrays import Array
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step, position_noise
 
 BANDWIDTH = 20.0        # Hz; arm joints do not accelerate faster, torque ripple and noise are faster
@@ -16,7 +17,23 @@ _LOOKED = 100_000       # rows of a run that are used
 _CUTOFFS = POSITION * BANDWIDTH * 2.0 ** (-0.5 * np.arange(12))      # Hz, candidates for coarse positions
 
 
-def position_cutoff(runs: Sequence[Run]) -> float:
+class Recorded(Protocol):
+    """Recorded signals of joints, such as a `Run`."""
+
+    @property
+    def t(self) -> Array:
+        """Time of each sample [s], shape (N,)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Joints."""
+
+    @property
+    def signals(self) -> Mapping[str, Array]:
+        """Signals by name, shape (N, n) each."""
+
+
+def position_cutoff(runs: Sequence[Recorded]) -> float:
     """Return the highest cut-off [Hz] that suppresses position noise; a cut-off that would remove motion is never chosen."""
     chosen = float(_CUTOFFS[0])
     for cutoff in map(float, _CUTOFFS):
@@ -29,7 +46,7 @@ def position_cutoff(runs: Sequence[Run]) -> float:
     return chosen
 
 
-def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
+def _noise_seen(run: Recorded, cutoff: float) -> tuple[bool, bool]:
     """Whether noise of a moving joint passes this cut-off, and whether the cut-off removes more than noise."""
     dt = float(np.median(np.diff(run.t[:_LOOKED]))) if len(run.t) > 1 else 0.0
     if dt <= 0.0 or len(run.t) < 16:
@@ -60,12 +77,12 @@ def _noise_seen(run: Run, cutoff: float) -> tuple[bool, bool]:
     return bool(shows), bool(takes)
 
 
-def has_velocity(run: Run) -> bool:
+def has_velocity(run: Recorded) -> bool:
     """Whether the run has recorded velocities; otherwise positions are differentiated."""
     return "dq" in run.signals and bool(np.isfinite(run.signals["dq"]).all())
 
 
-def signal_noise(run: Run, joint: int) -> float:
+def signal_noise(run: Recorded, joint: int) -> float:
     """Standard deviation of the noise of a joint's recorded velocity [rad/s or m/s], otherwise of its position [rad or m]."""
     if has_velocity(run):
         return position_noise(run.signals["dq"][:_LOOKED, joint], 0.0)
@@ -73,7 +90,7 @@ def signal_noise(run: Run, joint: int) -> float:
     return max(encoder_step(x) / np.sqrt(12.0), position_noise(x, 0.0))
 
 
-def velocity_noise(run: Run, joint: int, cutoff: float, dt: float) -> float:
+def velocity_noise(run: Recorded, joint: int, cutoff: float, dt: float) -> float:
     """Standard deviation of the noise of a joint's velocity [rad/s or m/s] behind the cut-off of the positions [Hz]."""
     gain = 1.0 if has_velocity(run) else 2.0 * np.pi * cutoff / np.sqrt(3.0)
     return float(signal_noise(run, joint) * gain * np.sqrt(2.0 * dt * cutoff))          # for white noise

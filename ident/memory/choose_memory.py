@@ -1,0 +1,215 @@
+"""Choice of law and memory: they compete by their errors on blocks of the motion that were left out of the fit.
+
+1. The laws of sliding compete with the relaxing state, the simplest memory.
+2. All memories, and none, compete with the chosen law and with laws of one nonlinear parameter: a wrong memory can make a wrong
+   law look better.
+3. With another memory than the relaxing state, the laws compete again.
+
+A difference of viscous friction between the directions competes, too. Laws that the rough search shows to be much worse than the
+best are not fitted closely. Long logs compete with fewer samples; the winner is fitted to all.
+
+The simplest candidate wins that no other beats by two standard errors of the difference over the blocks. A memory whose distance
+the position signal cannot resolve does not win.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import FitError, unknown_name
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import law_named, laws_on_offer
+from stribeck.ident.memory.memories import (
+    DISTANCE,
+    MAXWELL_SLIP,
+    MEMORIES,
+    NAMES,
+    NONE,
+    RELAXING,
+    SECOND_DISTANCE,
+    STIFFNESS,
+    Memory,
+    maxwell_slip,
+)
+from stribeck.ident.memory.memory_data import Levels, MemoryData
+from stribeck.ident.memory.memory_fit import MemoryFit, fit_memory_law, refitted, search
+
+_RIVAL = 2.0            # standard errors by which a law or a richer memory must win
+_CLAIM = 2.6            # and by which a memory must win against none
+_DISTANCES = 12         # distances in the global search
+_LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions
+_ELEMENTS = 6           # elements of Maxwell slip
+_ROWS = 20_000          # most samples of the contest
+_SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
+_ROUGHLY = 1.1         # rms error of the rough search, relative to the best, up to which laws are fitted closely
+_SPREAD = 0.15, 6.0     # their least and greatest slip distance, as parts of the distance of the relaxing state
+
+
+@dataclass(frozen=True)
+class MemoryCandidate:
+    """A law with a memory that competed.
+
+    Attributes
+    ----------
+    law, memory : str
+    held_out_rmse : float
+        Root mean square error of blocks that were left out of the fit [N·m or N].
+    parameters : int
+        Number of fitted parameters.
+    dismissed : str
+        Why it cannot be chosen, or "".
+    """
+
+    law: str
+    memory: str
+    held_out_rmse: float
+    parameters: int
+    dismissed: str = ""
+
+
+def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", resolution: float = 0.0,
+                  elements: int = _ELEMENTS) -> tuple[MemoryFit, tuple[MemoryCandidate, ...]]:
+    """Fit the competing laws and memories; return the best fit and all candidates.
+
+    Parameters
+    ----------
+    data : MemoryData
+    law, memory : str
+        Names, or "auto" to let all compete.
+    resolution : float
+        Displacement that the position signal cannot resolve [rad or m].
+    elements : int
+        Number of elements of Maxwell slip.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown.
+    FitError
+        If no law with friction at low speeds is offered.
+    """
+    if memory not in ("auto", *NAMES):
+        raise unknown_name("memory", memory, ("auto", *NAMES))
+    laws = [one for name in laws_on_offer(law) if _dry(one := law_named(name))]
+    if not laws:
+        raise FitError(f"the law {law} has no friction at the lowest speeds, so a memory of reversals has no meaning")
+    few = data.thinned(_ROWS)
+    contest = _Contest(few, _distances(data, resolution), resolution, elements)
+    first = RELAXING if memory == "auto" else contest.named(memory)
+    near = contest.near(laws, first)
+    apart = _Contest(few.with_difference(), contest.distances, resolution, elements)
+    if differs := beats(apart.fit(near[0], first), contest.fit(near[0], first)):
+        contest, near = apart, apart.near(laws, first)
+    best = contest.best([(one, first) for one in near])
+    if memory == "auto":
+        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law]
+        best = contest.best([(one, contest.named(name)) for name in NAMES for one in (*simple, best.law)])
+        if best.memory.name != RELAXING.name:
+            best = contest.best([(one, best.memory) for one in near])
+    whole = data.with_difference() if differs else data
+    return (best if few is data else refitted(whole, best)), contest.table
+
+
+def _dry(law: Law) -> bool:
+    """Whether a law has friction at the lowest speeds."""
+    values = {quantity.name: 1.0 for quantity in law.quantities if not quantity.raises}
+    return bool(law.torque(np.array([1e-9]), values)[0] > 1e-3)
+
+
+def _distances(data: MemoryData, resolution: float) -> Array:
+    """Return the distances of the global search, the first of which is 0 for no memory."""
+    position = np.cumsum(data.path.step)
+    longest = _LONGEST * float(np.ptp(position))
+    moving = data.path.length[data.path.length > 0.0]
+    least = max(resolution, float(np.median(moving)) if len(moving) else 0.0, 1e-5 * longest)
+    if not least < longest:
+        raise FitError(f"the joint moves by {np.ptp(position):.2g} in all, and the position signal resolves {least:.2g}, so a "
+                       "memory of reversals cannot be seen; record longer motion, or finer positions")
+    return np.append(0.0, np.geomspace(least, longest, _DISTANCES))
+
+
+class _Contest:
+    """Fits of laws and memories to the same samples, each made once."""
+
+    def __init__(self, data: MemoryData, distances: Array, resolution: float, elements: int) -> None:
+        self._data, self.distances, self._resolution, self._elements = data, distances, resolution, elements
+        self._starts: dict[tuple[str, bool], tuple[float, dict[str, float]]] = {}
+        self._fits: dict[tuple[str, str], MemoryFit] = {}
+        self._slip: Memory | None = None
+
+    def named(self, name: str) -> Memory:
+        """Return a memory by name; the slip distances of Maxwell elements follow from the motion."""
+        if name != MAXWELL_SLIP:
+            return MEMORIES[name]
+        if self._slip is None:
+            relaxing = [fit for (_, memory), fit in self._fits.items() if memory == RELAXING.name]
+            middle = relaxing[-1].values[DISTANCE.name] if relaxing else float(np.sqrt(self.distances[1] * self.distances[-1]))
+            self._slip = maxwell_slip((middle * np.geomspace(*_SPREAD, self._elements)).tolist())
+        return self._slip
+
+    def _start(self, law: Law, memory: Memory) -> tuple[float, dict[str, float]]:
+        """Return rms error and values of the rough search."""
+        lasts = memory.name != NONE.name
+        if (law.name, lasts) not in self._starts:
+            self._starts[law.name, lasts] = search(self._data, law, self.distances[1:] if lasts else self.distances[:1])
+        return self._starts[law.name, lasts]
+
+    def near(self, laws: Sequence[Law], memory: Memory) -> list[Law]:
+        """Return the laws that fit roughly as well as the best, the simplest first; simple laws get the benefit of the doubt."""
+        errors = {law.name: self._start(law, memory)[0] for law in laws}
+        near = [law for law in laws if len(law.nonlinear) < _SLOW or errors[law.name] <= _ROUGHLY * min(errors.values())]
+        return sorted(near, key=lambda law: len(law.parameters(False)))
+
+    def fit(self, law: Law, memory: Memory) -> MemoryFit:
+        """Return the fit of a law and a memory."""
+        key = law.name, memory.name
+        if key not in self._fits:
+            self._fits[key] = fit_memory_law(self._data, law, memory, self._start(law, memory)[1])
+        return self._fits[key]
+
+    def best(self, pairs: Sequence[tuple[Law, Memory]]) -> MemoryFit:
+        """Return the simplest fit that no other beats."""
+        fits = sorted((self.fit(*pair) for pair in pairs), key=lambda fit: len(fit.values))
+        able = [fit for fit in fits if not self.dismissed(fit)] or fits[:1]
+        for fit in able:
+            if not any(beats(other, fit) for other in able):
+                return fit
+        return min(able, key=lambda fit: fit.held_out_rmse)
+
+    def dismissed(self, fit: MemoryFit) -> str:
+        """Return why a fit cannot be chosen, or ""."""
+        if fit.memory.name == NONE.name:
+            return ""
+        far = reach(fit)
+        if far < self._resolution:
+            return (f"its presliding distance of {far:.2g} is below {self._resolution:.2g}, which the position signal resolves")
+        return ""
+
+    @property
+    def table(self) -> tuple[MemoryCandidate, ...]:
+        """All candidates."""
+        return tuple(MemoryCandidate(law, memory, fit.held_out_rmse, len(fit.values), self.dismissed(fit))
+                     for (law, memory), fit in self._fits.items())
+
+
+def reach(fit: MemoryFit) -> float:
+    """Return the distance over which friction reverses, the longer one of two [rad or m]."""
+    values = fit.values
+    if fit.memory.distances:
+        shares = [values[name] for name in fit.memory.parameters]
+        return float(np.dot([*shares, 1.0 - sum(shares)], fit.memory.distances))
+    if STIFFNESS.name in values:
+        return float(np.median(Levels.of(fit.data, fit.law, values).dry)) / max(values[STIFFNESS.name], 1e-12)
+    return max(values[DISTANCE.name], values.get(SECOND_DISTANCE.name, 0.0))
+
+
+def beats(one: MemoryFit, other: MemoryFit) -> bool:
+    """Return whether a fit predicts left-out blocks better than another, beyond chance.
+
+    Errors of blocks differ by orders of magnitude (a block may hold one reversal or many), so their logarithms are compared.
+    """
+    better = np.log(other.held_out / one.held_out)
+    margin = _CLAIM if other.memory.name == NONE.name != one.memory.name else _RIVAL
+    return bool(better.mean() > margin * better.std(ddof=1) / np.sqrt(len(better)) > 0.0)

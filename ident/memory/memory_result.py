@@ -1,0 +1,144 @@
+"""A fitted law with memory: parameters with intervals and verdicts, and its prediction along other motion."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.laws.law_table import unit
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.memory.choose_memory import MemoryCandidate, reach
+from stribeck.ident.memory.joint_samples import JointLog, Smoothing, joint_samples
+from stribeck.ident.memory.memory_data import DIFFERENCE
+from stribeck.ident.memory.memory_fit import MemoryFit
+from stribeck.ident.views.frames import frame_html, parameter_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class MemoryResult:
+    """Friction of one joint with memory, fitted to its motion.
+
+    Attributes
+    ----------
+    law, memory : str
+        Names of the laws of sliding and presliding; memory "none" if no memory predicts better.
+    parameters : dict of str to Parameter
+        Parameters of both laws.
+    beside : dict of str to Parameter
+        Offset, inertia, gravity, and other columns fitted together with friction.
+    rmse, held_out_rmse : float
+        Root mean square residual, and error of blocks of the motion that were left out of the fit [N·m or N].
+    candidates : tuple of MemoryCandidate
+        All laws and memories that competed.
+    fit : MemoryFit
+        The fit, with residuals and samples.
+    smoothing : Smoothing
+        Treatment of positions.
+    """
+
+    law: str
+    memory: str
+    parameters: dict[str, Parameter]
+    beside: dict[str, Parameter]
+    rmse: float
+    held_out_rmse: float
+    candidates: tuple[MemoryCandidate, ...]
+    fit: MemoryFit
+    smoothing: Smoothing
+    rigid: bool
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Values of the parameters of both laws."""
+        return {name: entry.value for name, entry in self.parameters.items() if entry.value is not None}
+
+    @property
+    def distance(self) -> float:
+        """Distance over which friction reverses [rad or m]; 0 without memory."""
+        return 0.0 if self.memory == "none" else reach(self.fit)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
+        return f"<MemoryResult {self.law}, memory {self.memory}: {values}; held-out rmse {self.held_out_rmse:.3g}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html(f"{self.law} with memory {self.memory}", self.to_dataframe())
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each parameter, those fitted beside friction last."""
+        return parameter_frame({"": {**self.parameters, **self.beside}})
+
+    def predict(self, time: ArrayLike, position: ArrayLike, velocity: ArrayLike | None = None, load: ArrayLike | None = None,
+                columns: Mapping[str, ArrayLike] | None = None) -> Array:
+        """Return the torque along a motion, with offset, inertia and gravity of the fit, shape (N,) [N·m or N].
+
+        The state begins with friction of the first direction.
+
+        Parameters
+        ----------
+        time, position, velocity, load : array_like, shape (N,)
+            As for `fit_memory`; velocity and load if the fit had them.
+        columns : mapping of str to array_like
+            As for `fit_memory`.
+        """
+        t = np.asarray(time, dtype=float)
+        signals = {"q": np.asarray(position, dtype=float)[:, None],
+                   **({} if velocity is None else {"dq": np.asarray(velocity, dtype=float)[:, None]})}
+        data = joint_samples(JointLog(t, signals), np.zeros(len(t)), None if load is None else np.asarray(load, dtype=float),
+                             {name: np.asarray(column, dtype=float) for name, column in (columns or {}).items()}, self.smoothing,
+                             self.rigid, DIFFERENCE in self.beside)
+        return self.fit.predict(data)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw torque without offset, inertia and gravity over the distance since the last reversal, and the fitted law.
+
+        Torque is drawn in the direction of motion, from the first reversal on.
+        """
+        from stribeck.ident.views.panels import PLAIN, shown_figure
+
+        ax = shown_figure(("presliding",))["presliding"] if ax is None else ax
+        data, used = self.fit.data, self.fit.data.used
+        beside = sum((self.fit.values[name] * column for name, column in data.beside.items()), np.zeros(len(data.torque)))
+        way, far = data.path.direction[used], data.path.since_reversal[used]
+        shown = (far > 0.0) & (far < 8.0 * (self.distance or float(np.median(far))))
+        friction = (data.torque - beside)[used]
+        ax.plot(far[shown], (way * friction)[shown], ".", ms=1.5, color="0.7", label="measured", rasterized=True)
+        ax.plot(far[shown], (way * (friction - self.fit.residual))[shown], ".", ms=1.5, color=PLAIN, label=f"{self.memory}",
+                rasterized=True)
+        slides = "m" if data.prismatic else "rad"
+        ax.set(xlabel=f"distance since the last reversal, {slides}", ylabel=f"friction, {'N' if data.prismatic else 'N·m'}")
+        ax.legend(frameon=False, fontsize=7)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
+
+
+def with_intervals(fit: MemoryFit) -> dict[str, Parameter]:
+    """Return all parameters of a fit with 95 % intervals and verdicts."""
+    half, error = fit.intervals.half_width(), fit.intervals.std_error
+    at = {name: k for k, name in enumerate(fit.free)}
+    told = {quantity.name: quantity.unit_of(fit.data.prismatic) for quantity in fit.memory.quantities}
+    found = {}
+    for name, value in fit.values.items():
+        own = told[name] if name in told else _unit(name, fit.data.prismatic)
+        if name not in at:
+            found[name] = Parameter(value, None, None, None, own, "at bound", "at the end of its range")
+            continue
+        low, high = value - float(half[at[name]]), value + float(half[at[name]])
+        if name not in fit.data.beside:
+            low = max(low, 0.0)
+        found[name] = Parameter(value, float(error[at[name]]), low, high, own, verdict(value, low, high))
+    return found
+
+
+def _unit(name: str, prismatic: bool) -> str:
+    try:
+        return unit(name, prismatic)
+    except KeyError:
+        return "1"                      # a column that the caller named; its unit is not known
