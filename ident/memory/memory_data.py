@@ -12,7 +12,7 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.memory.path import Path
 
 DIFFERENCE = "viscous_difference"
-_STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
+STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
 _SMALL = 1e-5           # relative step of derivatives by nonlinear parameters
 
 
@@ -49,7 +49,7 @@ class MemoryData:
     @cached_property
     def speed(self) -> Array:
         """Speed, at least a value that laws do not take for rest, shape (M,) [rad/s or m/s]."""
-        return np.maximum(np.abs(self.velocity), _STILL)
+        return np.maximum(np.abs(self.velocity), STILL)
 
     def thinned(self, most: int) -> "MemoryData":
         """Return the samples, or every n-th of them with the same path if there are more than `most`."""

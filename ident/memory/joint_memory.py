@@ -1,0 +1,102 @@
+"""Memory of one joint's friction, as a calibration holds it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.memory.memories import MAXWELL_SLIP, MEMORIES, Drive, Memory, maxwell_slip
+from stribeck.ident.memory.memory_data import STILL
+from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.stepping import advanced, dry_friction, state_count
+
+
+@dataclass(frozen=True)
+class JointMemory:
+    """Presliding of one joint: its dry friction follows the path instead of the sign of the velocity.
+
+    Attributes
+    ----------
+    name : str
+        Name of the memory, see `memories`.
+    parameters : dict of str to Parameter
+        Parameters of the memory.
+    distance : float
+        Distance over which friction reverses [rad or m].
+    held_out_rmse, static_rmse : float
+        Root mean square error of left-out blocks of the motion, with this memory and without memory [N·m or N].
+    distances : tuple of float
+        Slip distances of the elements of maxwell-slip; empty for other memories.
+    """
+
+    name: str
+    parameters: Mapping[str, Parameter]
+    distance: float
+    held_out_rmse: float
+    static_rmse: float
+    distances: tuple[float, ...] = ()
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The law of presliding."""
+        return maxwell_slip(self.distances) if self.name == MAXWELL_SLIP else MEMORIES[self.name]
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """Values of the parameters."""
+        return {name: entry.value for name, entry in self.parameters.items() if entry.value is not None}
+
+    def dry(self, path: Path, velocity: Array, level: Array) -> Array:
+        """Return the dry friction along a path, shape (M,); `level` is that of steady sliding, positive."""
+        none = np.zeros((0, len(level)))
+        return self.memory.answer(Drive(path, velocity, np.maximum(level, 1e-12), none), self.values)[0]
+
+    def verdict(self) -> str:
+        """The weakest verdict of the parameters."""
+        rank = ("identified", "weak", "at bound", "unidentifiable")
+        return max((entry.verdict for entry in self.parameters.values()), key=rank.index)
+
+
+class MemoryState:
+    """States of one joint's memory, advanced sample by sample.
+
+    Parameters
+    ----------
+    of : JointMemory
+    """
+
+    def __init__(self, of: JointMemory) -> None:
+        self._of, self._position = of, float("nan")
+        self._states: list[float] = [0.0] * state_count(of.memory)
+
+    def follow(self, position: float, velocity: float, level: float) -> float:
+        """Move to a position, and return the dry friction there [N·m or N].
+
+        Parameters
+        ----------
+        position, velocity : float
+            [rad or m, and per s]; at the first call the states are zero.
+        level : float
+            Dry level of friction in steady sliding at this speed and load, positive [N·m or N].
+        """
+        own, level = self._of, max(level, 1e-12)
+        step = position - self._position if self._position == self._position else 0.0       # nan before the first call
+        self._position = position
+        self._states = advanced(own.memory, own.values, self._states, step, level)
+        return dry_friction(own.memory, own.values, self._states, velocity, level)
+
+    def copied(self) -> "MemoryState":
+        """Return a copy with the same states."""
+        other = MemoryState(self._of)
+        other._position, other._states = self._position, list(self._states)
+        return other
+
+
+def dry_level(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None) -> Array:
+    """Return the dry level of a law in steady sliding at velocities and loads, shape (N,), positive [N·m or N]."""
+    without = {name: 0.0 if name.startswith("viscous") else value for name, value in values.items()}
+    return law.torque(np.maximum(np.abs(velocity), STILL), without, load)
