@@ -1,6 +1,6 @@
 """Identification: from runs to a calibration.
 
-Stages: choose the runs, reduce them to points, fit every joint, judge the fits, make the calibration.
+Stages: choose the runs, reduce them to points, fit every joint, judge the fits, fit memories, make the calibration.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs, options_for
 from stribeck.ident.identification.fit_joints import fit_joints
+from stribeck.ident.identification.fit_memories import fit_memories
 from stribeck.ident.identification.identify_inertia import identify_inertia
 from stribeck.ident.identification.judge_joints import judge_joints
 from stribeck.ident.identification.make_calibration import make_calibration
@@ -99,6 +100,8 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     reduced, inertia = identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
     judged = judge_joints(chosen, reduced, fitted)
-    calibration = make_calibration(chosen, reduced, judged, created, inertia)
-    findings = without_moot((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings, *judged.findings))
+    memories = fit_memories(chosen, reduced, judged.joints)
+    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories)
+    findings = without_moot((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings, *judged.findings,
+                              *memories.findings))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

@@ -16,6 +16,7 @@ from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
 from stribeck.ident.calibration.pictures import draw_joint, stored_points
 from stribeck.ident.errors import InputError, about_file, unknown_name
+from stribeck.ident.memory.path import Path as Displacements
 from stribeck.ident.model.driven.passive_joints import check_classes
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
@@ -225,6 +226,31 @@ class Calibration(CalibrationContent):
             Friction [N·m or N], including the friction of shared motors; nan where a joint was not calibrated.
         """
         return self.friction_on(self.mechanism, q, dq, ddq)
+
+    def friction_along(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """Friction torque of every joint along one motion, with the memory of joints that have one.
+
+        Samples are in the order of time. At the first sample all states are those of rest.
+
+        Parameters
+        ----------
+        q, dq, ddq : array_like, shape (N, n)
+            As for `friction`.
+
+        Returns
+        -------
+        ndarray, shape (N, n)
+            Friction [N·m or N]. Without memory it equals `friction`.
+        """
+        q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        out, loads = self.friction(q, dq, ddq), joint_loads(self.mechanism, q, dq, ddq)
+        for column, name in enumerate(self.names):
+            joint = self.joints.get(name)
+            if joint is not None and joint.memory is not None:
+                w = dq[:, column]
+                level = joint.dry_level(w, joint.load_of(lambda kind: loads.get(kind)[:, column]))     # noqa: B023  # called at once
+                out[:, column] += joint.memory.dry(Displacements.of(q[:, column]), w, level) - level * np.sign(w)
+        return out
 
     def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Friction torque as `friction`, with the loads of another model, such as the arm with another tool."""

@@ -14,6 +14,7 @@ from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
 from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
@@ -167,10 +168,24 @@ def _joint_table(joint: JointCalibration) -> Any:
         for key in ("range", "rate", "dwell", "pairs"):
             found[key] = _rounded(getattr(joint.breakaway, key))
         table["breakaway"] = found
+    if joint.memory is not None:
+        table["memory"] = _memory_table(joint.memory)
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())
     table["correlation"] = correlation
+    return table
+
+
+def _memory_table(memory: JointMemory) -> Any:
+    table, parameters = tomlkit.table(), tomlkit.table()
+    table["kind"] = memory.name
+    for key in ("distance", "held_out_rmse", "static_rmse"):
+        table[key] = _rounded(getattr(memory, key))
+    if memory.distances:
+        table["distances"] = _rounded(list(memory.distances))
+    parameters.update(_parameters(memory.parameters))
+    table["parameters"] = parameters
     return table
 
 

@@ -23,6 +23,8 @@ from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.memory.joint_memory import JointMemory
+from stribeck.ident.memory.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
 
@@ -176,6 +178,35 @@ class _CandidateTable(BaseModel):
     place: str = "none"
 
 
+class _MemoryTable(BaseModel):
+    model_config = _STRICT
+    kind: str
+    distance: PositiveFloat
+    held_out_rmse: NonNegativeFloat
+    static_rmse: NonNegativeFloat
+    distances: tuple[PositiveFloat, ...] = ()
+    parameters: dict[str, ParameterTable]
+
+    def memory(self, where: str) -> JointMemory:
+        """Return the memory, after checks of several keys together; `where` begins the messages."""
+        if self.kind not in NAMES[1:]:
+            raise InputError(f"{where}.kind: {unknown_name('memory', self.kind, NAMES[1:])}")
+        if (self.kind == MAXWELL_SLIP) != (len(self.distances) > 1):
+            raise InputError(f"{where}.distances has {len(self.distances)} numbers; {MAXWELL_SLIP} needs at least 2, other "
+                             "memories need none")
+        found = JointMemory(self.kind, {name: Parameter(**vars(table)) for name, table in self.parameters.items()}, self.distance,
+                            self.held_out_rmse, self.static_rmse, self.distances)
+        needed = found.memory.parameters
+        for name in needed:
+            value = found.values.get(name)
+            if value is None or value < 0.0:
+                raise InputError(f"{where}.parameters.{name} = {value}: the memory {self.kind} needs a value of at least 0")
+        for name in self.parameters:
+            if name not in needed:
+                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, needed)}, for the memory {self.kind}")
+        return found
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -198,6 +229,7 @@ class JointCalibrationTable(BaseModel):
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
+    memory: _MemoryTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -249,7 +281,8 @@ class JointCalibrationTable(BaseModel):
                                 None if self.further_error is None else np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
                                 breakaway=None if self.breakaway is None else Breakaway(
-                                    **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
+                                    **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
+                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"))
 
 
 class MotorTable(BaseModel):

@@ -16,9 +16,11 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.laws.quantity import COMPONENTS
+from stribeck.ident.memory.joint_memory import MemoryState
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
-from stribeck.ident.model.loads import LOAD_PARTS, load_weights
+from stribeck.ident.model.loads import LOAD_PARTS, joint_loads, load_weights
 from stribeck.ident.model.mechanism import Mechanism
 
 _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
@@ -68,6 +70,8 @@ class Feedforward:
         self.names = mechanism.names
         self._name, self._shape = mechanism.name, (mechanism.n,)
         self._state = np.zeros((3, mechanism.n))
+        self._joints = calibration.joints
+        self.forget()
         self._chain = None if mechanism.chain is None else (mechanism, calibration)
         if self._chain is not None:
             return
@@ -144,6 +148,42 @@ class Feedforward:
         rigid = self._drive(along)[self._places]
         driving = self._driving * load[self._places] * np.sign(rigid) * (w != 0.0)
         return np.asarray(friction + self._offset + self._viscous * np.abs(w) + driving)
+
+    def follow(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """Friction of every joint at the next sample of a motion, with the memory of joints that have one.
+
+        Call it once per sample, in order; `forget` begins a new motion. Without memory it equals ``feedforward(q, dq, ddq)``.
+
+        Parameters
+        ----------
+        q, dq, ddq : array_like, shape (n,)
+            As for the friction.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Friction [N·m or N].
+        """
+        friction = self(q, dq, ddq)
+        for column, joint, memory in self._memories:
+            position, w = (float(row[column]) for row in self._state[:2])
+            level = float(joint.dry_level([w], joint.load_of(partial(self._load_at, column)))[0])
+            friction[column] += memory.follow(position, w, level) - level * np.sign(w)
+        return friction
+
+    def forget(self) -> None:
+        """Begin a new motion: all memories are those of a joint that rests without friction."""
+        self._memories = [(column, joint, MemoryState(joint.memory)) for column, name in enumerate(self.names)
+                          if (joint := self._joints.get(name)) is not None and joint.memory is not None]
+
+    def _load_at(self, column: int, kind: str) -> Array:
+        """Return the load of a joint at the present state, shape (1,)."""
+        if self._chain is not None:
+            return joint_loads(self._chain[0], *self._state[:, None]).get(kind)[:, column]
+        place = self._places[column]
+        if kind in COMPONENTS and self._joints[self.names[column]].components:
+            return self._parts[LOAD_PARTS.index(kind), [place]]
+        return np.array([self._weights[:, place] @ self._parts[:, place]])
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Return the rigid-body torque of the drives, without rotors and friction, shape (n,) or (N, n) [N·m or N].

@@ -13,6 +13,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.memory.joint_memory import JointMemory, dry_level
 from stribeck.ident.model.joint_parts import Bearing
 
 _TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
@@ -57,6 +58,8 @@ class JointCalibration:
         Constant torque that `Calibration.with_offset` added to the friction; 0 otherwise [N·m].
     breakaway : Breakaway, optional
         Breakaway torque from rest, if it was measured; not part of the law.
+    memory : JointMemory, optional
+        How dry friction follows the path after a reversal, if it was identified. `torque` is that of steady sliding.
     """
 
     law: str
@@ -80,6 +83,7 @@ class JointCalibration:
     place: str = "none"
     offset: float = 0.0
     breakaway: Breakaway | None = None
+    memory: JointMemory | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
@@ -123,6 +127,11 @@ class JointCalibration:
             If the law needs a load, but no load is given.
         """
         return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
+
+    def dry_level(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Return the dry part of the friction in steady sliding, shape (N,), positive [N·m]; arguments as for `torque`."""
+        return dry_level(law_named(self.law), self.values, np.asarray(velocity, dtype=float),
+                         None if (own := needed_load(self.load, load)) is None else np.asarray(own, dtype=float))
 
     def with_offset(self) -> "JointCalibration":
         """Return the joint with the torque offset of the fit, if there is one, added to the friction."""

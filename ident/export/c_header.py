@@ -10,10 +10,12 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
+from stribeck.ident.export.memory_in_c import memory_in_c
 from stribeck.ident.export.result import Export
 from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.memory.memory_data import STILL
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -204,6 +206,7 @@ def to_c(calibration: Calibration) -> Export:
     own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
+    body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
     body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
@@ -243,18 +246,7 @@ def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool)
     """
     if joint is None:
         return "0.0" if by_motor else "NAN"
-    function = _law(joint).function
-    if joint.components and set(_law(joint).with_load) - _WEIGHED:
-        raise InputError(f"the law {joint.law} has no C code with a coefficient for each load component; fit with a single load, "
-                         "or export to json, csv or ros2")
-    known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
-    bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
-    bound.apply_defaults()
-    figures = {name: _number(value) for name, value in list(bound.arguments.items())[1:-1]}
-    if joint.components and "static" in figures:
-        figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
-    values = ", ".join(figures.values())
-    law = f"@_{function.__name__}(dq[{j}], {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
+    law = _law_in_c(joint, j, at, f"dq[{j}]")
     if joint.offset != 0.0:
         law = f"{_number(joint.offset)} + {law}"
     if joint.directional == "viscous":
@@ -263,6 +255,29 @@ def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool)
         return (f"{law}\n           + (rigid == 0 || dq[{j}] == 0.0 ? 0.0 "
                 f": {_number(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))")
     return law
+
+
+def _level(joint: JointCalibration | None, j: int, at: list[int]) -> str:
+    """Return the dry level of a joint's law at its speed: the law without viscous friction, and not zero at rest."""
+    assert joint is not None
+    return _law_in_c(joint, j, at, f"fmax(fabs(dq[{j}]), {_number(STILL)})", viscous=False)
+
+
+def _law_in_c(joint: JointCalibration, j: int, at: list[int], velocity: str, viscous: bool = True) -> str:
+    """Return the call of a law at a velocity, with or without its viscous part."""
+    function = _law(joint).function
+    if joint.components and set(_law(joint).with_load) - _WEIGHED:
+        raise InputError(f"the law {joint.law} has no C code with a coefficient for each load component; fit with a single load, "
+                         "or export to json, csv or ros2")
+    known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
+    bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
+    bound.apply_defaults()
+    figures = {name: _number(value if viscous or not name.startswith("viscous") else 0.0)
+               for name, value in list(bound.arguments.items())[1:-1]}
+    if joint.components and "static" in figures:
+        figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
+    values = ", ".join(figures.values())
+    return f"@_{function.__name__}({velocity}, {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
 
 
 def _links(mechanism: Mechanism) -> str:

@@ -13,7 +13,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.breakaway import breakaway_table
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.log_health import check_log
-from stribeck.ident.log.run import BREAKAWAY, EXCITATION, Run, arm_sha256
+from stribeck.ident.log.run import BREAKAWAY, EXCITATION, PRESLIDING, Run, arm_sha256
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class ChosenRuns:
     ----------
     arm : ArmFile
         Arm file of the first run with motion; the calibration states its tool.
-    runs, ramps : tuple of Run
-        Runs with motion, and runs of torque ramps, which measure breakaway.
+    runs, ramps, small : tuple of Run
+        Runs with motion; runs of torque ramps, which measure breakaway; and runs of small round trips, which show friction with
+        memory. Without other runs with motion, `runs` has those of small round trips, too.
     logs : tuple of tuple of Finding
         Findings about the samples of each of `runs`.
     findings : tuple of Finding
@@ -37,6 +38,7 @@ class ChosenRuns:
     ramps: tuple[Run, ...]
     logs: tuple[tuple[Finding, ...], ...]
     findings: tuple[Finding, ...]
+    small: tuple[Run, ...] = ()
 
     @cached_property
     def passes(self) -> list[list[int]]:
@@ -68,8 +70,10 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     moving, copies = _without_copies(moving)
     ramps, more_copies = _without_copies(ramps)
     _check_labels([*moving, *ramps])
+    small = [run for run in moving if run.purpose == PRESLIDING]
+    moving = [run for run in moving if run.purpose != PRESLIDING] or small
     return ChosenRuns(moving[0].arm, tuple(moving), tuple(ramps), tuple(check_log(run) for run in moving),
-                      (*short, *copies, *more_copies))
+                      (*short, *copies, *more_copies), tuple(small))
 
 
 def options_for(chosen: ChosenRuns, options: Options) -> Options:

@@ -1,4 +1,4 @@
-"""Fourth stage of identification: friction with memory, from runs with reversals that the position signal resolves."""
+"""Stage of identification after the fits of joints: friction with memory, from reversals that the positions resolve."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.motion.filtered_motion import filtered
-from stribeck.ident.log.run import PRESLIDING
+from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.memory.arm_samples import arm_samples
 from stribeck.ident.memory.choose_memory import MemoryCandidate, choose_memory, reach
 from stribeck.ident.memory.joint_memory import JointMemory
@@ -34,18 +33,19 @@ class FittedMemories:
     findings: tuple[Finding, ...] = ()
 
 
+NO_MEMORIES = FittedMemories({})
+
+
 def fit_memories(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str, JointFit]) -> FittedMemories:
     """Fit the memory of every fitted joint, with the law and load of its fit.
 
     With the option "auto", memory is sought in presliding runs only; otherwise in presliding runs if there are any, else in all
     runs.
     """
-    option = reduced.options.memory
-    suited = [k for k, run in enumerate(chosen.runs) if run.purpose == PRESLIDING]
-    if option == "none" or (option == "auto" and not suited):
-        return FittedMemories({})
-    where = suited or list(range(len(chosen.runs)))
-    log = filtered([chosen.runs[k] for k in where], [reduced.mechanisms[k] for k in where])
+    option, runs = reduced.options.memory, chosen.small or chosen.runs
+    if option == "none" or (option == "auto" and not chosen.small):
+        return NO_MEMORIES
+    log = reduced.log(runs, reduced.models_of(runs))
     found, findings = {}, []
     for name, joint in joints.items():
         try:
@@ -61,7 +61,7 @@ def fit_memories(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str, 
     return FittedMemories(found, tuple(findings))
 
 
-def _fitted(log, name: str, joint: JointFit, option: str) -> tuple[JointMemory | None, tuple[MemoryCandidate, ...]]:
+def _fitted(log: Log, name: str, joint: JointFit, option: str) -> tuple[JointMemory | None, tuple[MemoryCandidate, ...]]:
     """Return the memory of a joint, None if none predicts better, and all candidates."""
     load = "none" if joint.fit.components else joint.fit.load
     data, resolution = arm_samples(log, name, load)

@@ -17,6 +17,7 @@ from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, stated_
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.fit_memories import NO_MEMORIES, FittedMemories
 from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
 from stribeck.ident.identification.judge_joints import JudgedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns
@@ -29,7 +30,7 @@ from stribeck.ident.whole_files import file_sha256
 
 
 def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None,
-                     inertia: SoughtInertia = TRUSTED) -> Calibration:
+                     inertia: SoughtInertia = TRUSTED, memories: FittedMemories = NO_MEMORIES) -> Calibration:
     """Make the calibration from the judged fits, with the breakaway torque of joints if it was measured."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
@@ -38,6 +39,7 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
         made = replace(made, fit={**made.fit, "closed_loop_shared": inertia.loop.record})
     scales = {name: joint.gravity["scale"] for name, joint in made.joints.items() if "scale" in joint.gravity}
     made = replace(made, motors=reduced.motors.doubted(reduced.mechanism.transmission, scales))
+    made = replace(made, joints={name: replace(joint, memory=memories.joints.get(name)) for name, joint in made.joints.items()})
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
@@ -58,6 +60,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"loss": options.loss} if options.loss != "auto" else {}),
            **({"inertia": options.inertia} if options.inertia != "auto" else {}),
+           **({"memory": options.memory} if options.memory != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))
@@ -101,6 +104,7 @@ def _with_breakaway(calibration: Calibration, chosen: ChosenRuns, mechanism: Mec
     """Add the breakaway torque of the joints, in the same torque basis."""
     found = breakaways(chosen.breakaway, {name: mechanism.unit(j) for j, name in enumerate(mechanism.names)},
                        {name: joint.torque_scale or 1.0 for name, joint in calibration.joints.items()})
-    ramps = ({"path": run.label, "sha256": run.sha256, "purpose": run.purpose} for run in chosen.ramps)
+    apart = [run for run in chosen.small if run not in chosen.runs]
+    ramps = ({"path": run.label, "sha256": run.sha256, "purpose": run.purpose} for run in (*apart, *chosen.ramps))
     return replace(calibration, runs=(*calibration.runs, *ramps),
                    joints={name: replace(joint, breakaway=found.get(name)) for name, joint in calibration.joints.items()})

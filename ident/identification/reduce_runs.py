@@ -88,6 +88,10 @@ class ReducedRuns:
         """Return the general motion of some of the runs."""
         return self.motors.left_out_of(filtered(runs, mechanisms))
 
+    def models_of(self, runs: Sequence[Run]) -> tuple[Mechanism, ...]:
+        """Return the model of each of some runs, which may not be those of the reductions."""
+        return _mechanisms(runs, self.tool.unknown.tool)
+
     def with_models(self, runs: Sequence[Run], mechanisms: tuple[Mechanism, ...]) -> "ReducedRuns":
         """Return the same runs reduced with other models."""
         return replace(self, mechanisms=mechanisms, reductions=_reduced(runs, mechanisms))

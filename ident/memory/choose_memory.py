@@ -108,6 +108,8 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         best = contest.best([(one, contest.named(name)) for name in NAMES for one in (*simple, best.law)])
         if best.memory.name != RELAXING.name:
             best = contest.best([(one, best.memory) for one in near])
+    else:
+        contest.fit(best.law, NONE)         # for comparison
     whole = data.with_difference() if differs else data
     return (best if few is data else refitted(whole, best)), contest.table
 

@@ -194,7 +194,7 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
     x0 = np.clip([start[name] for name in names], low, high)
     inner = x0 + 1e-9 * np.maximum(1e-3, np.abs(x0)) * (x0 <= low)
     size = np.maximum(np.abs(x0), [_scale(data, law, memory, name) for name in names])
-    kept: dict[str, tuple[Array, Array]] = {}
+    kept: dict[bytes, tuple[Array, Array]] = {}
 
     def rows(x: Array) -> tuple[Array, Array]:
         """Return residuals and Jacobian with p + 1 rows and the products of those of all samples."""
@@ -205,7 +205,13 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
             kept[key] = _compressed(slopes[:, data.used], data.torque[data.used] - torque[data.used])
         return kept[key]
 
-    found = least_squares(lambda x: rows(x)[0], inner, jac=lambda x: rows(x)[1], bounds=(low, high), x_scale=size, ftol=1e-10,
+    def residual(x: Array) -> Array:
+        return rows(x)[0]
+
+    def jacobian(x: Array) -> Array:
+        return rows(x)[1]
+
+    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=1e-10,
                           xtol=1e-8, gtol=1e-10, max_nfev=60)
     values = dict(zip(names, found.x.tolist(), strict=True))
     torque, slopes = predicted(data, law, memory, values)

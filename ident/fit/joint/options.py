@@ -11,6 +11,7 @@ from stribeck.ident.fit.joint.torque_basis import BASES
 from stribeck.ident.laws.law_table import is_law, law_names
 
 INERTIA = ("auto", "fit", "trust")
+MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip")      # see `ident.memory.memories`
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Options:
     drift: str = "auto"         # same in all runs; "auto": fitted if there are many round trips, "none": only reported
     loss: str = "auto"          # "huber": outliers count less, "squares": all count alike, "auto": "huber" with outliers
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
+    memory: str = "auto"        # of reversals: a name, "any", "none", or "auto": sought in presliding runs
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
 
     def __post_init__(self) -> None:
@@ -40,6 +42,8 @@ class Options:
             raise unknown_name("loss", self.loss, LOSSES)
         if self.loss == "huber" and self.motion != "none":
             raise InputError("loss = \"huber\" weights round trips, which general motion does not have; leave motion out")
+        if self.memory not in MEMORY:
+            raise unknown_name("memory", self.memory, MEMORY)
         if self.inertia not in INERTIA:
             raise unknown_name("inertia option", self.inertia, INERTIA)
         if self.inertia == "fit" and self.motion == "joint":
