@@ -83,6 +83,9 @@ AfterOption = Annotated[Path | None, typer.Option(
 DirectionalOption = Annotated[str, choice(
     "auto", "none", "viscous", "driving", help="Difference of friction between directions: auto, none, viscous (forward and "
     "backward) or driving (driving the load and being driven by it).")]
+MemoryOption = Annotated[str, choice(
+    "auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip", help="Memory of friction after reversals. "
+    "auto: all kinds compete in presliding runs; any: in presliding runs, or else in all runs; none; or one kind.")]
 InertiaOption = Annotated[str, choice(
     "auto", "fit", "trust", help="Inertia of the links. fit: identify it; trust: take the model's; auto: identify it in general "
     "motion where the torques contradict the model.")]

@@ -183,6 +183,8 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
     common |= {_of_motor(name): list(_alike(before.motors.motors[name], after.motors.motors[name]))
                for name in before.motors.motors if name in after.motors.motors}
+    common |= {f"memory of {name}": list(_both(a.memory.parameters, b.memory.parameters)) for name, (a, b) in pairs.items()
+               if a.memory is not None and b.memory is not None and _same_memory(a, b)}
     passive = [one.model.passive.classes for one in (before, after)]
     common |= {name: list(_both(passive[0][name].parameters, passive[1][name].parameters))
                for name in passive[0] if name in passive[1] and passive[0][name].load == passive[1][name].load}
@@ -247,6 +249,12 @@ def _beside_law(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Par
 
 def _same_law(a: JointCalibration, b: JointCalibration) -> bool:
     return (a.law, a.load) == (b.law, b.load) and (a.load != "normal" or a.bearing == b.bearing)
+
+
+def _same_memory(a: JointCalibration, b: JointCalibration) -> bool:
+    """Return whether both joints have the same kind of memory, or none."""
+    kinds = [None if joint.memory is None else (joint.memory.name, joint.memory.distances) for joint in (a, b)]
+    return kinds[0] == kinds[1]
 
 
 def _half_width(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
@@ -346,6 +354,10 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
             why = " and ".join(kinds) if kinds[0] != kinds[1] else "different bearings"
             yield f"{name}: {why}: the parameters cannot be compared; the friction curves are compared" + (
                 "" if loads_agree(a, b) else ", at the middle of each load range")
+        if not _same_memory(a, b):
+            kinds = ["none" if joint.memory is None else joint.memory.name for joint in (a, b)]
+            why = " and ".join(kinds) if kinds[0] != kinds[1] else "elements with different slip distances"
+            yield f"{name}: memory of reversals: {why}: these parameters cannot be compared"
         if name not in curves:
             yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
         warm = [joint.temperature_range for joint in (a, b)]

@@ -13,6 +13,7 @@ from stribeck.ident.export.approximation import approximate, coulomb_viscous_los
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.memory.joint_memory import JointMemory
 
 _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
 
@@ -32,14 +33,26 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
         table["bearing"] = asdict(joint.bearing) if joint.bearing else None
         table["further_error"] = None if joint.further_error is None else joint.further_error.tolist()
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
+        table["memory"] = None if joint.memory is None else _memory_table(joint.memory)
         for group in ("parameters", "gravity"):
-            table[group] = {parameter: {key: value for key, value in vars(entry).items() if value not in (None, "")}
-                            for parameter, entry in getattr(joint, group).items()}
+            table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
         joints[name] = table
     return {"schema": 1, "arm": calibration.arm, "created": calibration.created.isoformat(), "method": calibration.method,
             "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": _model_table(calibration.model),
             "fit": calibration.fit, "joints": joints, **({"motors": motors} if (motors := motor_table(calibration)) else {})}
+
+
+def _memory_table(memory: JointMemory) -> dict[str, Any]:
+    """A memory as plain data, with the keys of the calibration file."""
+    return {"kind": memory.name, **{key: getattr(memory, key) for key in ("distance", "held_out_rmse", "static_rmse")},
+            "distances": list(memory.distances), "parameters": _entries(memory.parameters)}
+
+
+def _entries(parameters: Mapping[str, Parameter]) -> dict[str, dict[str, Any]]:
+    """Parameters as plain data, without empty keys."""
+    return {name: {key: value for key, value in vars(entry).items() if value not in (None, "")}
+            for name, entry in parameters.items()}
 
 
 def _model_table(model: Model) -> dict[str, Any]:
@@ -64,6 +77,8 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
     """Whose friction, by which law, load and directions, and its parameters: joints, motors, joints without a drive."""
     for name, joint in calibration.joints.items():
         yield name, joint.law, joint.load, joint.directional, {**joint.parameters, **joint.gravity}
+        if joint.memory is not None:
+            yield f"memory of {name}", joint.memory.name, "none", "none", joint.memory.parameters
     for name, motor in calibration.motors.motors.items():
         yield f"motor of {name}", motor.law, "none", "none", motor.parameters
     for name, one in calibration.model.passive.classes.items():
