@@ -1,7 +1,8 @@
 """The physics of the simulated arm, step by step: velocity loops, friction, MuJoCo.
 
 Friction acts as MuJoCo's dry friction and damping. Their levels are set in every physics step from the true law at the
-present speed and load. The loads are MuJoCo's reaction forces, never the loads of our model.
+present speed and load. If the dry friction of a joint has a memory, `friction_memory` gives its torque instead. The loads are
+MuJoCo's reaction forces, never the loads of our model.
 """
 
 from math import copysign
@@ -10,12 +11,14 @@ import mujoco
 import numpy as np
 
 from stribeck.drivers.arm import Array, Command
+from stribeck.drivers.simulation.friction_memory import Memories
 from stribeck.drivers.simulation.physics_model import Axes, PhysicsModel
 from stribeck.drivers.simulation.reaction_loads import ReactionLoads
 from stribeck.drivers.simulation.simulated_drive import Friction, StiffLoop, VelocityLoop
 from stribeck.drivers.simulation.velocity_loop_tuning import Tuning
 from stribeck.ident.arm.arm_file import Limits
 
+Bristled = tuple[list[float], list[float]] | None       # torques and inertias of memories; None if no joint has a memory
 _MOVING = 1e-4             # rad/s of set-point from which a joint has a direction
 
 
@@ -71,6 +74,8 @@ class PhysicsLoop:
         self.loops: list[VelocityLoop] = [*self._stiff_loops] or [VelocityLoop(*row) for row in rows.tolist()]
         phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
         self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._memories = Memories(truth.joints, dt)
+        self._none = [0.0] * n
         self._motors, self._motor_frictions = physics.motors, physics.motors.frictions(truth, dt)
         model.tendon_solref_fri[physics.motors.tendons] = [2.0 * dt, 1.0]
         self._passive = physics.passive
@@ -122,30 +127,42 @@ class PhysicsLoop:
             for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
                 model.tendon_frictionloss[tendon] = own.dry(float(ratios @ dq[drives]))
             speeds = dq[drives].tolist()
-            dry[drives] = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
-            torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds)
+            levels = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
+            bristles = self._memories.push(levels, speeds) if self._memories else None
+            dry[drives] = levels
+            torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds, bristles)
             self._ticks += 1
             history[self._ticks % len(history)] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
         self._passive_load = self._passive_loads(data)
 
-    def _step(self, targets: list[float], speeds: list[float]) -> list[float]:
+    def _step(self, targets: list[float], speeds: list[float], bristles: Bristled) -> list[float]:
         """Run one step of the physics and return the drives' torques."""
         torque = [loop.torque(target, speed) for loop, target, speed in zip(self.loops, targets, speeds, strict=True)]
-        self._data.qfrc_applied[self._drives] = torque
-        mujoco.mj_step(self._model, self._data)
+        self._push(torque, self._none, bristles)
         return torque
 
-    def _stiff_step(self, targets: list[float], speeds: list[float]) -> list[float]:
+    def _stiff_step(self, targets: list[float], speeds: list[float], bristles: Bristled) -> list[float]:
         """Run one step of the physics with stiff loops, which use the velocities at the end of the step."""
-        data, drives, loops = self._data, self._drives, self._stiff_loops
+        loops = self._stiff_loops
         asked = [loop.push(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
-        data.qfrc_applied[drives] = [push for push, _ in asked]
-        self._model.dof_armature[drives] = self._rotors + [inertia for _, inertia in asked]
-        mujoco.mj_step(self._model, data)
+        self._push([push for push, _ in asked], [inertia for _, inertia in asked], bristles)
         return [loop.settle(*wanted, *speed) for loop, wanted, *speed in zip(
-            loops, asked, speeds, data.qvel[drives].tolist(), strict=True)]
+            loops, asked, speeds, self._data.qvel[self._drives].tolist(), strict=True)]
+
+    def _push(self, torque: list[float], inertia: list[float], bristles: Bristled) -> None:
+        """Run one step of the physics under these torques, with additional inertias, against friction with a memory."""
+        data, drives = self._data, self._drives
+        if bristles is not None:
+            torque = [push - held for push, held in zip(torque, bristles[0], strict=True)]
+            inertia = [one + other for one, other in zip(inertia, bristles[1], strict=True)]
+        data.qfrc_applied[drives] = torque
+        if inertia is not self._none:
+            self._model.dof_armature[drives] = self._rotors + inertia
+        mujoco.mj_step(self._model, data)
+        if bristles is not None:
+            self._memories.settle(data.qvel[drives].tolist())
 
     def wait(self, duration: float) -> None:
         """Let time pass at rest without physics steps [s]; warm-up and growth of friction at rest continue."""
@@ -156,3 +173,7 @@ class PhysicsLoop:
     def reported_torque(self) -> Array:
         """Return the torque of each drive, shape (n,), at the time that its reading shows now, `torque_delay` ago [N·m]."""
         return self._history[(self._ticks - self._delay) % len(self._history), self._joints]
+
+    def memory_torque(self) -> Array:
+        """Return the present dry friction of each joint with a memory, shape (n,) [N·m]; nan for other joints."""
+        return np.array(self._memories.torque())

@@ -149,6 +149,13 @@ class SimulatedArm:
         load, transmitted = np.array([scales(*state) for state in zip(q, rates, strict=True)]).swapaxes(0, 1)
         return load, transmitted
 
+    def memory_torque(self) -> Array:
+        """Return the true dry friction that bristles or elements of each joint exert now, shape (n,) [N·m].
+
+        Joints without a memory have nan. Viscous friction is left out.
+        """
+        return self._loop.memory_torque()
+
     def links(self) -> tuple[Array, Array]:
         """Return true position and velocity of the links at their joints, each shape (n,) [rad, rad/s].
 

@@ -19,6 +19,9 @@ from stribeck.ident.toml_tables import parse_table
 
 Array = NDArray[np.float64]
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+_MEMORY_KEYS = {"lugre": ("bristle_stiffness", "bristle_damping"), "maxwell-slip": ("stiffnesses", "shares")}
+_NEEDED_KEYS = {"lugre": ("bristle_stiffness",), "maxwell-slip": ("stiffnesses", "shares")}
+_SHARES = 1e-6             # allowed deviation of the sum of shares from 1
 
 
 class Knobs(BaseModel):
@@ -76,6 +79,18 @@ class JointTruth(Knobs):
     armature: NonNegativeFloat | None = Field(None, description="inertia of rotor and gear at the joint, kg·m²; default is "
                                                                 "gear_ratio² rotor_inertia of the arm file")
     flexible_link: FlexibleLink | None = None
+    memory: Literal["lugre", "maxwell-slip"] | None = Field(
+        None, description="how dry friction builds up before the joint slides; a joint without this key sticks rigidly")
+    bristle_stiffness: PositiveFloat | None = Field(None, description="stiffness of the bristles of lugre, N·m/rad")
+    bristle_damping: NonNegativeFloat = Field(0.0, description="damping of the bristles of lugre, N·m·s/rad")
+    stiffnesses: list[PositiveFloat] | None = Field(None, description="stiffness of each element of maxwell-slip, N·m/rad")
+    shares: list[PositiveFloat] | None = Field(
+        None, description="share of each element of maxwell-slip in the dry level; the sum is 1")
+
+    @property
+    def presliding_stiffness(self) -> float:
+        """Stiffness of dry friction right after a reversal [N·m/rad]; 0 without memory."""
+        return self.bristle_stiffness or sum(self.stiffnesses or ())
 
     @model_validator(mode="before")
     @classmethod
@@ -90,6 +105,7 @@ class PassiveTruth(JointTruth):
     armature: None = None
     flexible_link: None = None
     stiffness: None = None
+    memory: None = None
 
 
 class MotorTruth(JointTruth):
@@ -100,6 +116,7 @@ class MotorTruth(JointTruth):
     armature: None = None
     flexible_link: None = None
     stiffness: None = None
+    memory: None = None
 
 
 class _ArmTruth(Knobs):
@@ -213,6 +230,7 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
         if joint.load == "normal" and joint.bearing is None:
             raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")
         _check_springs(arm, name, joint)
+        _check_memory(f"{arm.path}: simulation.joints.{name}", joint)
     return Truth(table.seed, table.payload, table.mass_error, tuple(joints[name] for name in names),
                  *_motors(arm, names, table.motors), _passive(arm, table.passive))
 
@@ -255,3 +273,25 @@ def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
         if getattr(joint, key) is not None and armature(arm, name, joint) == 0.0:
             raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "
                              f"joints.{name}.rotor_inertia must be more than zero")
+
+
+def _check_memory(where: str, joint: JointTruth) -> None:
+    """Refuse missing or superfluous keys of a memory, shares that do not add up, and memory of a joint without dry friction."""
+    for kind, keys in _MEMORY_KEYS.items():
+        for key in keys:
+            if key in joint.model_fields_set and joint.memory != kind:
+                found = "no memory is stated" if joint.memory is None else f'memory is "{joint.memory}"'
+                raise InputError(f'{where}: {key} belongs to memory = "{kind}"; {found}')
+    if joint.memory is None:
+        return
+    for key in _NEEDED_KEYS[joint.memory]:
+        if not getattr(joint, key):
+            raise InputError(f'{where}: memory = "{joint.memory}" needs {key}')
+    stiffnesses, shares = joint.stiffnesses or (), joint.shares or ()
+    if len(stiffnesses) != len(shares):
+        raise InputError(f"{where}: stiffnesses has {len(stiffnesses)} values, shares has {len(shares)}; state one of each for "
+                         "every element")
+    if shares and abs(sum(shares) - 1.0) > _SHARES:
+        raise InputError(f"{where}: shares = {list(shares)} sum to {sum(shares):g}; the sum must be 1")
+    if not any((joint.coulomb, joint.coulomb_coefficient, joint.static, joint.static_coefficient, joint.efficiency < 1.0)):
+        raise InputError(f'{where}: memory = "{joint.memory}" needs dry friction; state coulomb or coulomb_coefficient')

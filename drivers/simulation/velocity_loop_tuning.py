@@ -1,7 +1,7 @@
 """Gains of the simulated drives' velocity loops, and the step rate of the physics that loops and springs need."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import mujoco
@@ -19,6 +19,7 @@ from stribeck.ident.errors import InputError
 _FINEST_RATE = 20000.0     # Hz, largest step rate of the physics
 _SPRING_ANGLE = 0.2        # rad, largest phase of a spring's vibration per step: its frequency is then right within 0.2 %
 _HIGHEST_ANGLE = 1.0       # rad, such a phase for a beam's modes above the first: stable, frequency wrong by 4 %
+_BRISTLE_ANGLE = 0.3       # rad, such a phase for a joint on its bristles: the velocity loop damps this vibration
 _LOOP_STEP = 0.5           # part of a velocity error that a loop may remove in a step, if a spring separates rotor and link
 _EXPLICIT = 1.2            # such a part for rigid joints; above it, loops are computed implicitly (at 2 they would oscillate)
 _WEAK = 0.6                # part of its following error by which a joint may lag when its friction changes sign; if it lags
@@ -36,7 +37,7 @@ class Tuning:
     kp : ndarray, shape (n,)
         Gains of the velocity loops [N·m·s/rad].
     rate : float
-        Step rate of the physics that springs need [Hz]; 0 without springs.
+        Step rate of the physics that springs and bristles need [Hz]; 0 without them.
     stiff : bool
         Whether the loops are too stiff to be computed with the velocities at the begin of a step.
     """
@@ -65,8 +66,10 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
     kp = 2.0 * np.pi * truth.column("bandwidth") * inertia
     if physics.loops:               # otherwise MuJoCo takes the inertia of the single joint, and sticking joints creep
         model.dof_invweight0[axes.drives] = np.diag(np.linalg.inv(M))
+    bristles = _bristle_rate(physics, np.diag(np.linalg.inv(M))[slice(None) if physics.loops else axes.drives], path)
     if not len(axes.springs):
-        return _rigid(physics, kp, limits, dt)
+        tuning = _rigid(physics, kp, limits, min(dt, 1.0 / bristles) if bristles else dt)
+        return replace(tuning, rate=bristles)
     model.dof_invweight0[axes.drives] = 1.0 / inertia       # otherwise a sticking rotor creeps more than a rigid joint
     soft = np.unique(axes.owner)
     loop = (kp * np.diag(np.linalg.inv(M))[axes.drives])[soft] / _LOOP_STEP
@@ -87,7 +90,25 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
                          f"the simulation computes at most {_FINEST_RATE:g} steps per second, which allow values up to about "
                          f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments vibrate more slowly; without "
                          "this key the part is rigid")
-    return Tuning(kp, max(float(rates[fastest]), float(loop.max())))
+    return Tuning(kp, max(float(rates[fastest]), float(loop.max()), bristles))
+
+
+def _bristle_rate(physics: PhysicsModel, mobility: Array, path: Path) -> float:
+    """Return the step rate that presliding of joints with these inverse inertias, shape (n,), needs [Hz]; 0 without memory."""
+    stiffness = np.array([joint.presliding_stiffness for joint in physics.truth.joints])
+    swings = np.sqrt(stiffness * mobility)
+    rates = swings / _BRISTLE_ANGLE
+    joint = int(np.argmax(rates))
+    if rates[joint] > _FINEST_RATE:
+        truth, name = physics.truth.joints[joint], physics.names[joint]
+        key, found, what = (("bristle_stiffness", f"{stiffness[joint]:g}", "values") if truth.memory == "lugre" else
+                            ("stiffnesses", f"{list(truth.stiffnesses or ())}", "a sum"))
+        raise InputError(f"{path}: simulation.joints.{name}.{key} = {found}: {name} would vibrate at "
+                         f"{swings[joint] / 2.0 / np.pi:.0f} Hz before it slides; the simulation computes at most "
+                         f"{_FINEST_RATE:g} steps per second, which allow {what} up to about "
+                         f"{stiffness[joint] * (_FINEST_RATE / rates[joint]) ** 2:.2g}. With a larger armature it vibrates "
+                         "more slowly; without memory it sticks rigidly")
+    return float(rates[joint])
 
 
 def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tuning:
