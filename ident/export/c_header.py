@@ -219,7 +219,8 @@ def to_c(calibration: Calibration) -> Export:
     return Export(text, ".h", (
         f"the C header has no intervals; {its_loads}",
         *passive_losses(calibration, "the C header"),
-        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False) if "unknown tool" not in loss)))
+        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False)
+          if "unknown tool" not in loss)))
 
 
 def identifier(name: str) -> str:

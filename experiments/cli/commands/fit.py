@@ -15,6 +15,7 @@ from stribeck.experiments.cli.common import (
     LawOption,
     LoadOption,
     LossOption,
+    MemoryOption,
     MotionOption,
     OutOption,
     QuietOption,
@@ -49,8 +50,7 @@ def fit(
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto",
-        verbose: VerboseOption = False, quiet: QuietOption = False,
-        as_json: JsonOption = False) -> None:
+        verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
