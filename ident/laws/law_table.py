@@ -13,7 +13,7 @@ from stribeck.ident.laws.curved_viscous import (
 )
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.loaded_viscous import LOADED_VISCOUS, STRIBECK_LOADED_VISCOUS
-from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, Quantity
+from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, MEMORY, Quantity
 from stribeck.ident.laws.smooth import ANDERSSON, BROWN_MCPHEE
 from stribeck.ident.laws.stribeck import STRIBECK, STRIBECK_FREE, TUSTIN
 from stribeck.ident.plugins import installed, load
@@ -97,7 +97,7 @@ def quantity_named(name: str) -> Quantity:
         for quantity in law.quantities:
             if quantity.name == name:
                 return quantity
-    for quantity in BESIDE:
+    for quantity in (*BESIDE, *MEMORY):
         if quantity.name == name:
             return quantity
     coefficient, _, part = name.rpartition("_")

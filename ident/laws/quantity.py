@@ -104,6 +104,22 @@ STRIBECK_EXPONENT = Quantity("stribeck_exponent", "1", "Stribeck exponent", ("δ
 TANH_VELOCITY = Quantity("tanh_velocity", "{q}/s", "smoothing velocity", ("ω", "t"), "w_t",
                          search=lambda slowest, fastest: (0.05 * slowest, 5.0 * slowest))
 
+# parameters of friction with memory, see `ident.memory.memories`
+DISTANCE = Quantity("presliding_distance", "{q}", "presliding distance", ("h", ""))
+SECOND_DISTANCE = Quantity("second_distance", "{q}", "second presliding distance", ("h", "2"))
+SHARE = Quantity("first_share", "1", "share of the first state", ("a", ""))
+EXPONENT = Quantity("dahl_exponent", "1", "exponent of Dahl's law", ("i", ""))
+STIFFNESS = Quantity("bristle_stiffness", "{tau}/{q}", "bristle stiffness", ("σ", "0"))
+DAMPING = Quantity("bristle_damping", "{tau}·s/{q}", "bristle damping", ("σ", "1"))
+
+
+def element_share(number: int) -> Quantity:
+    """Return the share of one element of Maxwell slip, counted from 1."""
+    return Quantity(f"share_{number}", "1", f"share of element {number}", ("a", str(number)))
+
+
+MEMORY = (DISTANCE, SECOND_DISTANCE, SHARE, EXPONENT, STIFFNESS, DAMPING, *(element_share(k + 1) for k in range(20)))
+
 BESIDE = (      # fitted together with a law
     Quantity("scale", "1", "torque / gravity"),
     Quantity("offset", "{tau}", "torque offset"),

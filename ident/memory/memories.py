@@ -26,16 +26,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.laws.quantity import Quantity
+from stribeck.ident.laws.quantity import (
+    DAMPING,
+    DISTANCE,
+    EXPONENT,
+    SECOND_DISTANCE,
+    SHARE,
+    STIFFNESS,
+    Quantity,
+    element_share,
+)
 from stribeck.ident.memory.path import Path
 from stribeck.ident.memory.recursion import recursion
 
-DISTANCE = Quantity("presliding_distance", "{q}", "presliding distance", ("h", ""), "presliding")
-SECOND_DISTANCE = Quantity("second_distance", "{q}", "second presliding distance", ("h", "2"), "second")
-SHARE = Quantity("first_share", "1", "share of the first state", ("a", ""), "share")
-EXPONENT = Quantity("dahl_exponent", "1", "exponent of Dahl's law", ("i", ""), "exponent")
-STIFFNESS = Quantity("bristle_stiffness", "{tau}/{q}", "bristle stiffness", ("σ", "0"), "stiffness")
-DAMPING = Quantity("bristle_damping", "{tau}·s/{q}", "bristle damping", ("σ", "1"), "damping")
 _SMALL = 1e-4           # relative step of numerical derivatives
 _EXPONENTS = 0.2, 3.0   # range of Dahl's exponent
 
@@ -204,8 +207,7 @@ def maxwell_slip(distances: Sequence[float]) -> Memory:
     The shares of the elements sum to 1. The share of the last element is what the others leave.
     """
     far = np.asarray(distances, dtype=float)
-    shares = tuple(Quantity(f"share_{k + 1}", "1", f"share of the element that slips at {one:.3g}", ("a", str(k + 1)))
-                   for k, one in enumerate(far[:-1].tolist()))
+    shares = tuple(element_share(k + 1) for k in range(len(far) - 1))
 
     def answer(drive: Drive, values: Mapping[str, float]) -> Answer:
         states = slips(drive.path, far)
