@@ -102,6 +102,6 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     judged = judge_joints(chosen, reduced, fitted)
     memories = fit_memories(chosen, reduced, judged.joints)
     calibration = make_calibration(chosen, reduced, judged, created, inertia, memories)
-    findings = without_moot((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings, *judged.findings,
-                              *memories.findings))
+    findings = without_moot(memories.without_explained((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings,
+                                                       *judged.findings, *memories.findings)))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

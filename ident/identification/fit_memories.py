@@ -1,20 +1,29 @@
 """Stage of identification after the fits of joints: friction with memory, from reversals that the positions resolve."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.joint.general_motion import DELAY
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.reduce_runs import ReducedRuns
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.laws.quantity import DAMPING, STIFFNESS
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.memory.arm_samples import arm_samples
-from stribeck.ident.memory.choose_memory import MemoryCandidate, choose_memory, reach
+from stribeck.ident.memory.choose_memory import beats_shift, choose_memory, reach
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.memories import NONE
 from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.memory.memory_result import with_intervals
+
+LATE = "late torque"
+_LAGS = 0.002 * 1.6 ** np.arange(11)        # s; delays of the torque that compete with a memory
+_NORMAL = 1.96          # half width of a 95 % interval in standard errors
 
 
 @dataclass(frozen=True)
@@ -32,53 +41,86 @@ class FittedMemories:
     joints: Mapping[str, JointMemory]
     findings: tuple[Finding, ...] = ()
 
+    def without_explained(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings without late torques of joints with memory, whose friction lags the motion at every reversal."""
+        return [one for one in findings if one.kind != LATE or one.joint not in self.joints]
+
 
 NO_MEMORIES = FittedMemories({})
 
 
 def fit_memories(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str, JointFit]) -> FittedMemories:
-    """Fit the memory of every fitted joint, with the law and load of its fit.
+    """Fit the memory of fitted joints, with the law and load of their fits.
 
-    With the option "auto", memory is sought in presliding runs only; otherwise in presliding runs if there are any, else in all
-    runs.
+    With the option "auto", memory is sought in presliding runs; without such runs, in all runs, but only for joints whose torque
+    seems late, since memory looks like a delay. With another option, it is sought for all joints, in presliding runs if there are
+    any.
     """
-    option, runs = reduced.options.memory, chosen.small or chosen.runs
-    if option == "none" or (option == "auto" and not chosen.small):
+    option = reduced.options.memory
+    late = {one.joint for one in reduced.findings if one.kind == LATE}
+    asked = joints if option != "auto" or chosen.small else {name: one for name, one in joints.items() if name in late}
+    if option == "none" or not asked:
         return NO_MEMORIES
+    runs = chosen.small or chosen.runs
     log = reduced.log(runs, reduced.models_of(runs))
     found, findings = {}, []
-    for name, joint in joints.items():
+    for name, joint in asked.items():
         try:
-            memory, candidates = _fitted(log, name, joint, "auto" if option == "any" else option)
+            memory, why = _fitted(log, name, joint, "auto" if option == "any" else option)
         except FitError as error:
-            findings.append(Finding(name, "memory", f"{name} has no memory fitted: {error}"))
-            continue
-        if memory is None:
-            findings.append(Finding(name, "memory", f"{name}: no memory predicts left-out motion better than the sliding law "
-                                    f"alone ({_best(candidates)})"))
-        else:
+            memory, why = None, str(error)
+        if memory is not None:
             found[name] = memory
+        elif option != "auto" or chosen.small:
+            findings.append(Finding(name, "memory", f"{name} has no memory of reversals: {why}"))
     return FittedMemories(found, tuple(findings))
 
 
-def _fitted(log: Log, name: str, joint: JointFit, option: str) -> tuple[JointMemory | None, tuple[MemoryCandidate, ...]]:
-    """Return the memory of a joint, None if none predicts better, and all candidates."""
+def _fitted(log: Log, name: str, joint: JointFit, option: str) -> tuple[JointMemory | None, str]:
+    """Return the memory of a joint, or None and the reason."""
     load = "none" if joint.fit.components else joint.fit.load
     data, resolution = arm_samples(log, name, load)
     fit, candidates = choose_memory(data, joint.fit.law, option, resolution)
+    without = min(one.held_out_rmse for one in candidates if one.memory == NONE.name)
     if fit.memory.name == NONE.name:
-        return None, candidates
-    without = min((one.held_out_rmse for one in candidates if one.memory == NONE.name), default=float("nan"))
-    return _memory(fit, without), candidates
+        best = min((one for one in candidates if one.memory != NONE.name), key=lambda one: one.held_out_rmse)
+        more = f"; {best.dismissed}" if best.dismissed else ""
+        return None, (f"none predicts left-out motion better than sliding friction alone (the best, {best.memory}: error "
+                      f"{best.held_out_rmse:.3g}, without memory {without:.3g}){more}")
+    if option == "auto" and (lag := _explained_by_lag(log, name, load, fit)):
+        return None, (f"a torque that lags the motion by {1e3 * lag:.3g} ms explains the reversals as well as {fit.memory.name} "
+                      "does")
+    parameters = {key: entry for key, entry in with_intervals(fit).items() if key in fit.memory.parameters}
+    parameters = _with_delay(parameters, joint.gravity.get("delay"))
+    return JointMemory(fit.memory.name, parameters, reach(fit), fit.held_out_rmse, without, fit.memory.distances), ""
 
 
-def _memory(fit: MemoryFit, without: float) -> JointMemory:
-    parameters = {name: entry for name, entry in with_intervals(fit).items() if name in fit.memory.parameters}
-    return JointMemory(fit.memory.name, parameters, reach(fit), fit.held_out_rmse, without, fit.memory.distances)
+def _explained_by_lag(log: Log, name: str, load: str, fit: MemoryFit) -> float:
+    """Return the delay of the torque that explains the motion as well as a memory does [s], or 0."""
+    for lag in _LAGS.tolist():
+        if not beats_shift(fit, arm_samples(log, name, load, lag)[0]):
+            return float(lag)
+    return 0.0
 
 
-def _best(candidates: tuple[MemoryCandidate, ...]) -> str:
-    """Words about the best memory that did not win."""
-    best = min((one for one in candidates if one.memory != NONE.name), key=lambda one: one.held_out_rmse)
-    none = min((one.held_out_rmse for one in candidates if one.memory == NONE.name), default=float("nan"))
-    return f"{best.memory}: error {best.held_out_rmse:.3g} against {none:.3g}" + (f"; {best.dismissed}" if best.dismissed else "")
+def _with_delay(parameters: dict[str, Parameter], delay: Parameter | None) -> dict[str, Parameter]:
+    """Return the parameters with the effect of a delay of the torque on the damping of bristles.
+
+    A delay looks like less damping, by the stiffness times the delay. If gravity does not tell the delay, it may be some
+    milliseconds.
+    """
+    if DAMPING.name not in parameters:
+        return parameters
+    late, error, note = 0.0, DELAY, (f"the interval allows for a delay of the torque by {1e3 * DELAY:.0f} ms (standard "
+                                     "deviation), which looks like less damping")
+    if delay is not None and delay.value is not None and delay.std_error is not None:
+        late, error, note = delay.value, delay.std_error, ""
+    stiffness, damping = parameters[STIFFNESS.name].value, parameters[DAMPING.name]
+    assert stiffness is not None
+    assert damping.value is not None
+    value = max(0.0, damping.value + stiffness * late)
+    spread = float(np.hypot(damping.std_error or 0.0, stiffness * error))
+    half = float(np.hypot(damping.half_width or 0.0, _NORMAL * stiffness * error))
+    low, high = max(0.0, value - half), value + half
+    return {**parameters, DAMPING.name: Parameter(
+        value, spread, low, high, damping.unit, verdict(value, low, high), note)}

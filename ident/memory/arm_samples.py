@@ -15,7 +15,7 @@ _REST = 0.5             # s; of longer rests only this time on both sides is kep
 _VARIES = 0.1           # least variation of the model's torque, as a part of that of the rest, from which its scale is fitted
 
 
-def arm_samples(log: Log, joint: str, load: str) -> tuple[MemoryData, float]:
+def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[MemoryData, float]:
     """Return the samples of a joint, and the displacement that its position signal cannot resolve [rad or m].
 
     Parameters
@@ -26,6 +26,8 @@ def arm_samples(log: Log, joint: str, load: str) -> tuple[MemoryData, float]:
         Name of the joint.
     load : str
         Load with which its friction grows; "none" without.
+    late : float
+        Delay of the torque signal, which is taken out [s].
     """
     run = log.stretches[0].run
     column = run.names.index(joint)
@@ -44,7 +46,8 @@ def arm_samples(log: Log, joint: str, load: str) -> tuple[MemoryData, float]:
     def own(key: str) -> Array:
         return joined([getattr(part, key)[:, column] for part in log.stretches])
 
-    position, velocity, gain, torque = (own(key) for key in ("q", "dq", "ddq", "tau"))
+    position, velocity, gain = (own(key) for key in ("q", "dq", "ddq"))
+    torque = joined([np.interp(part.t + late, part.t, part.tau[:, column]) for part in log.stretches])
     rigid = own("rigid") + joined([part.ddq @ part.run.rotor_inertia()[column] for part in log.stretches])
     path = Path.of(position, width, begins if len(begins) else None)
     known = np.concatenate([part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)])

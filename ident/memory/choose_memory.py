@@ -196,6 +196,12 @@ class _Contest:
                      for (law, memory), fit in self._fits.items())
 
 
+def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
+    """Return whether a memory predicts better than the same law without memory does for a torque that is shifted in time."""
+    few = shifted.thinned(_ROWS)
+    return beats(refitted(fit.data.thinned(_ROWS), fit), fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))[1]))
+
+
 def reach(fit: MemoryFit) -> float:
     """Return the distance over which friction reverses, the longer one of two [rad or m]."""
     values = fit.values
