@@ -6,13 +6,26 @@ import numpy as np
 from scipy.ndimage import binary_dilation
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.log.motion.filtered_motion import Log
+from stribeck.ident.log.motion.filtered_motion import Log, Stretch
+from stribeck.ident.log.motion.low_pass import low_pass
 from stribeck.ident.memory.joint_samples import compared, play_width
 from stribeck.ident.memory.memory_data import MemoryData
 from stribeck.ident.memory.path import Path
 
 _REST = 0.5             # s; of longer rests only this time on both sides is kept, as states do not change at rest
+_SLOWER = 0.4           # part of the cut-off of positions above which changes of the rigid-body torque count as jumps,
+_NOISE, _TRIFLE = 2.0, 0.02     # if they exceed so many deviations of the noise, and this part of the torque's deviation
 _VARIES = 0.1           # least variation of the model's torque, as a part of that of the rest, from which its scale is fitted
+
+
+def _jerks(log: Log, part: Stretch, column: int) -> np.ndarray:
+    """Mask of samples near an acceleration that changes faster than the filter of the positions resolves, shape (M,)."""
+    rigid = part.rigid[:, column] + part.ddq @ part.run.rotor_inertia()[column]
+    fast = np.abs(rigid - low_pass(rigid, _SLOWER * log.cutoff * log.dt))
+    rest = part.tau[:, column] - rigid
+    noise = 1.4826 * float(np.median(np.abs(np.diff(rest, 2)))) / np.sqrt(6.0)
+    jumps = fast > max(_NOISE * noise, _TRIFLE * float(np.std(rest)))
+    return np.asarray(binary_dilation(jumps, np.ones(2 * round(1.0 / log.cutoff / log.dt) + 1, dtype=bool)))
 
 
 def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[MemoryData, float]:
@@ -52,6 +65,7 @@ def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[Mem
     path = Path.of(position, width, begins if len(begins) else None)
     known = np.concatenate([part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)])
     used, rest = compared(path, log.dt) & known, torque - rigid
+    used &= ~joined([_jerks(log, part, column) for part in log.stretches])
     beside = {"offset": np.ones(len(position)), "inertia": gain}
     if len(rest) and np.ptp(rigid) > _VARIES * np.ptp(rest):
         beside["scale"] = rigid
