@@ -18,8 +18,8 @@ from stribeck.ident.memory.memories import (
 from stribeck.ident.memory.stepping import state_count
 
 _CODE = """
-/* Memory of the friction of each joint: positions at the last call, and the states. The caller keeps it; {0} at first. */
-typedef struct { double q[@N], z[@N][@STATES]; int known; } @_memory;
+/* Memory of the friction of each joint: positions and levels at the last call, and states. The caller keeps it; {0} at first. */
+typedef struct { double q[@N], level[@N], z[@N][@STATES]; int known; } @_memory;
 
 /* Replace the dry friction in tau (from @_friction, at the same q, dq and load) by friction with memory, and advance the memory
    to the positions q. Call it once per sample, in order. */
@@ -36,11 +36,13 @@ static inline void @_remember(const double q[@N], const double dq[@N], const dou
 _JOINT = """    {{
         double *z = memory->z[{j}];
         const double level = fmax({level}, 1e-12), step = memory->known ? q[{j}] - memory->q[{j}] : 0.0;
+        const double along = memory->known ? 0.5 * (level + memory->level[{j}]) : level;
         const double s = @_sign(step), far = fabs(step);
         if (step != 0.0) {{
 {advance}
         }}
-        (void)s; (void)far;
+        (void)s; (void)far; (void)along;
+        memory->level[{j}] = level;
         tau[{j}] += {dry} - level * @_sign(dq[{j}]);
     }}"""
 
@@ -74,7 +76,7 @@ def _advance(memory: JointMemory) -> list[str]:
     if memory.name == MAXWELL_SLIP:
         return [f"z[{k}] = fmin(1.0, fmax(-1.0, z[{k}] + step / {_number(far)}));" for k, far in enumerate(memory.distances)]
     if memory.name == LUGRE.name:
-        return [f"z[0] = s * level + (z[0] - s * level) * exp(-{_number(values[STIFFNESS.name])} * far / level);"]
+        return [f"z[0] = s * along + (z[0] - s * along) * exp(-{_number(values[STIFFNESS.name])} * far / along);"]
     if memory.name == DAHL.name and abs(power := 1.0 - values[EXPONENT.name]) > 1e-6:
         return [f"const double base = pow(fmax(1.0 - s * z[0], 1e-12), {_number(power)}) "
                 f"- {_number(power)} * far / {_number(values[DISTANCE.name])};",

@@ -1,4 +1,4 @@
 """Friction with memory: what happens at and after a reversal, before the joint slides steadily (presliding).
 
-Imports from: `laws`, `log`, `fit`.
+Imports from: `ident`, `ident.fit`, `ident.laws`, `ident.log`, `ident.log.motion`, `ident.views`.
 """

@@ -18,14 +18,14 @@ _NOISE, _TRIFLE = 2.0, 0.02     # if they exceed so many deviations of the noise
 _VARIES = 0.1           # least variation of the model's torque, as a part of that of the rest, from which its scale is fitted
 
 
-def _jerks(log: Log, part: Stretch, column: int) -> np.ndarray:
-    """Mask of samples near an acceleration that changes faster than the filter of the positions resolves, shape (M,)."""
+def _smooth(log: Log, part: Stretch, column: int) -> np.ndarray:
+    """Mask of samples without an acceleration nearby that changes faster than the filter of the positions resolves."""
     rigid = part.rigid[:, column] + part.ddq @ part.run.rotor_inertia()[column]
     fast = np.abs(rigid - low_pass(rigid, _SLOWER * log.cutoff * log.dt))
     rest = part.tau[:, column] - rigid
     noise = 1.4826 * float(np.median(np.abs(np.diff(rest, 2)))) / np.sqrt(6.0)
     jumps = fast > max(_NOISE * noise, _TRIFLE * float(np.std(rest)))
-    return np.asarray(binary_dilation(jumps, np.ones(2 * round(1.0 / log.cutoff / log.dt) + 1, dtype=bool)))
+    return np.asarray(~binary_dilation(jumps, np.ones(2 * round(1.0 / log.cutoff / log.dt) + 1, dtype=bool)))
 
 
 def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[MemoryData, float]:
@@ -65,7 +65,7 @@ def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[Mem
     path = Path.of(position, width, begins if len(begins) else None)
     known = np.concatenate([part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)])
     used, rest = compared(path, log.dt) & known, torque - rigid
-    used &= ~joined([_jerks(log, part, column) for part in log.stretches])
+    used &= np.concatenate([_smooth(log, part, column)[rows] for part, rows in zip(log.stretches, kept, strict=True)])
     beside = {"offset": np.ones(len(position)), "inertia": gain}
     if len(rest) and np.ptp(rigid) > _VARIES * np.ptp(rest):
         beside["scale"] = rigid

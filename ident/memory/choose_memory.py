@@ -8,8 +8,8 @@
 A difference of viscous friction between the directions competes, too. Laws that the rough search shows to be much worse than the
 best are not fitted closely. Long logs compete with fewer samples; the winner is fitted to all.
 
-The simplest candidate wins that no other beats by two standard errors of the difference over the blocks. A memory whose distance
-the position signal cannot resolve does not win.
+The simplest candidate wins that no other beats: the errors of the blocks must differ by two standard errors of their signed
+ranks. A memory whose distance the position signal cannot resolve does not win.
 """
 
 from collections.abc import Sequence
@@ -34,17 +34,17 @@ from stribeck.ident.memory.memories import (
     maxwell_slip,
 )
 from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import MemoryFit, fit_memory_law, refitted, search
+from stribeck.ident.memory.memory_fit import MemoryFit, Start, fit_memory_law, refitted, search
 
-_RIVAL = 2.0            # standard errors by which a law or a richer memory must win
+_RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
 _CLAIM = 2.6            # and by which a memory must win against none
 _DISTANCES = 12         # distances in the global search
 _LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions
-_ELEMENTS = 6           # elements of Maxwell slip
+_ELEMENTS = 8           # elements of Maxwell slip
 _ROWS = 20_000          # most samples of the contest
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
 _ROUGHLY = 1.1         # rms error of the rough search, relative to the best, up to which laws are fitted closely
-_SPREAD = 0.15, 6.0     # their least and greatest slip distance, as parts of the distance of the relaxing state
+_SPREAD = 0.12, 6.0     # their least and greatest slip distance, as parts of the distance of the relaxing state
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class _Contest:
 
     def __init__(self, data: MemoryData, distances: Array, resolution: float, elements: int) -> None:
         self._data, self.distances, self._resolution, self._elements = data, distances, resolution, elements
-        self._starts: dict[tuple[str, bool], tuple[float, dict[str, float]]] = {}
+        self._starts: dict[tuple[str, bool], list[Start]] = {}
         self._fits: dict[tuple[str, str], MemoryFit] = {}
         self._slip: Memory | None = None
 
@@ -151,8 +151,8 @@ class _Contest:
             self._slip = maxwell_slip((middle * np.geomspace(*_SPREAD, self._elements)).tolist())
         return self._slip
 
-    def _start(self, law: Law, memory: Memory) -> tuple[float, dict[str, float]]:
-        """Return rms error and values of the rough search."""
+    def _start(self, law: Law, memory: Memory) -> list[Start]:
+        """Return the starting points of the rough search."""
         lasts = memory.name != NONE.name
         if (law.name, lasts) not in self._starts:
             self._starts[law.name, lasts] = search(self._data, law, self.distances[1:] if lasts else self.distances[:1])
@@ -160,7 +160,7 @@ class _Contest:
 
     def near(self, laws: Sequence[Law], memory: Memory) -> list[Law]:
         """Return the laws that fit roughly as well as the best, the simplest first; simple laws get the benefit of the doubt."""
-        errors = {law.name: self._start(law, memory)[0] for law in laws}
+        errors = {law.name: self._start(law, memory)[0][0] for law in laws}
         near = [law for law in laws if len(law.nonlinear) < _SLOW or errors[law.name] <= _ROUGHLY * min(errors.values())]
         return sorted(near, key=lambda law: len(law.parameters(False)))
 
@@ -168,7 +168,7 @@ class _Contest:
         """Return the fit of a law and a memory."""
         key = law.name, memory.name
         if key not in self._fits:
-            self._fits[key] = fit_memory_law(self._data, law, memory, self._start(law, memory)[1])
+            self._fits[key] = fit_memory_law(self._data, law, memory, self._start(law, memory))
         return self._fits[key]
 
     def best(self, pairs: Sequence[tuple[Law, Memory]]) -> MemoryFit:
@@ -199,7 +199,7 @@ class _Contest:
 def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
     """Return whether a memory predicts better than the same law without memory does for a torque that is shifted in time."""
     few = shifted.thinned(_ROWS)
-    return beats(refitted(fit.data.thinned(_ROWS), fit), fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))[1]))
+    return beats(refitted(fit.data.thinned(_ROWS), fit), fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))))
 
 
 def reach(fit: MemoryFit) -> float:
@@ -214,10 +214,14 @@ def reach(fit: MemoryFit) -> float:
 
 
 def beats(one: MemoryFit, other: MemoryFit) -> bool:
-    """Return whether a fit predicts left-out blocks better than another, beyond chance.
+    """Return whether a fit predicts left-out blocks better than another, beyond chance and in the mean over all.
 
-    Errors of blocks differ by orders of magnitude (a block may hold one reversal or many), so their logarithms are compared.
+    Errors of blocks differ by orders of magnitude, as a block may hold one reversal or many. So the signed ranks of the
+    differences of their logarithms are compared (Wilcoxon's test), with ties as half.
     """
     better = np.log(other.held_out / one.held_out)
+    count = len(better)
+    ranks = np.argsort(np.argsort(np.abs(better))) + 1.0
+    excess = float(np.sum(ranks * np.sign(better))) / 2.0
     margin = _CLAIM if other.memory.name == NONE.name != one.memory.name else _RIVAL
-    return bool(better.mean() > margin * better.std(ddof=1) / np.sqrt(len(better)) > 0.0)
+    return one.held_out_rmse < other.held_out_rmse and excess > margin * np.sqrt(count * (count + 1) * (2 * count + 1) / 24.0)

@@ -70,7 +70,7 @@ class MemoryState:
     """
 
     def __init__(self, of: JointMemory) -> None:
-        self._of, self._position = of, float("nan")
+        self._of, self._position, self._level = of, float("nan"), float("nan")
         self._states: list[float] = [0.0] * state_count(of.memory)
 
     def follow(self, position: float, velocity: float, level: float) -> float:
@@ -84,15 +84,17 @@ class MemoryState:
             Dry level of friction in steady sliding at this speed and load, positive [N·m or N].
         """
         own, level = self._of, max(level, 1e-12)
-        step = position - self._position if self._position == self._position else 0.0       # nan before the first call
-        self._position = position
-        self._states = advanced(own.memory, own.values, self._states, step, level)
+        step, along = 0.0, level
+        if self._position == self._position:            # not nan, as before the first call
+            step, along = position - self._position, 0.5 * (level + self._level)
+        self._position, self._level = position, level
+        self._states = advanced(own.memory, own.values, self._states, step, along)
         return dry_friction(own.memory, own.values, self._states, velocity, level)
 
     def copied(self) -> "MemoryState":
         """Return a copy with the same states."""
         other = MemoryState(self._of)
-        other._position, other._states = self._position, list(self._states)
+        other._position, other._level, other._states = self._position, self._level, list(self._states)
         return other
 
 

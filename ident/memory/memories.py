@@ -36,8 +36,8 @@ from stribeck.ident.laws.quantity import (
     Quantity,
     element_share,
 )
+from stribeck.ident.memory.linear_recursion import recursion
 from stribeck.ident.memory.path import Path
-from stribeck.ident.memory.recursion import recursion
 
 _SMALL = 1e-4           # relative step of numerical derivatives
 _EXPONENTS = 0.2, 3.0   # range of Dahl's exponent
@@ -117,7 +117,7 @@ def _before(state: Array, path: Path) -> Array:
 
 
 def _sign(drive: Drive, values: Mapping[str, float]) -> Answer:
-    s = drive.path.direction
+    s = np.where(drive.velocity == 0.0, drive.path.direction, np.sign(drive.velocity))     # a step may hold a reversal
     return drive.level * s, np.zeros((0, len(s))), drive.slopes * s
 
 
@@ -176,17 +176,25 @@ def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
     r"""Bristles: with :math:`\zeta = \sigma_0 z`, :math:`\zeta' = \sigma_0 (s - \zeta/D)` along the path."""
     stiffness, damping = values[STIFFNESS.name], values[DAMPING.name]
     path, level = drive.path, drive.level
-    part = stiffness * path.length / level
-    kept, s = np.exp(-part), path.direction
-    bent = recursion(kept, (1.0 - kept) * s * level)
-    apart = _before(bent, path) - s * level
+    along, rise = _of_steps(level), _of_steps(drive.slopes)         # level of a step: the mean of its ends
+    part, s = stiffness * path.length / along, path.direction
+    kept = np.exp(-part)
+    bent = recursion(kept, (1.0 - kept) * s * along)
+    apart = _before(bent, path) - s * along
     of_bent = recursion(kept, np.concatenate(((-part / stiffness * kept * apart)[None],
-                                              ((part / level * kept * apart) + (1.0 - kept) * s) * drive.slopes)))
+                                              (part / along * kept * apart + (1.0 - kept) * s) * rise)))
     w = drive.velocity
     free = w - np.abs(w) * bent / level                             # rate of the bristles
     slower = 1.0 - damping * np.abs(w) / level                      # derivative of the friction by the force of the bristles
     by_level = slower * of_bent[1:] + damping * np.abs(w) * bent / level**2 * drive.slopes
     return bent + damping * free, np.stack((slower * of_bent[0], free)), by_level
+
+
+def _of_steps(values: Array) -> Array:
+    """Return the mean over each step of values at the samples, along the last axis."""
+    means = values.copy()
+    means[..., 1:] = 0.5 * (values[..., 1:] + values[..., :-1])
+    return means
 
 
 def slips(path: Path, distances: Array) -> Array:

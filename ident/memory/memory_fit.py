@@ -23,6 +23,8 @@ from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, Drive, Memory
 from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
 
 _ROWS = 6000            # samples in the global search
+_BEGUN = 3              # starting points that it returns at most,
+_AS_GOOD = 1.05         # and largest error of those that are followed, relative to the best
 _TRIED = 10             # distances in the global search
 _SHAPES = 10, 6         # values of a nonlinear parameter of a law with one, and with several of them
 _LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
@@ -108,10 +110,14 @@ def parameters_of(data: MemoryData, law: Law, memory: Memory) -> tuple[str, ...]
     return (*law.parameters(data.load is not None), *memory.parameters, *data.beside)
 
 
-def search(data: MemoryData, law: Law, distances: Array) -> tuple[float, dict[str, float]]:
-    """Return rmse and values of the law, the columns beside it and the distance of the relaxing state that are best on a grid.
+Start = tuple[float, dict[str, float]]
 
-    Distance 0 stands for no memory.
+
+def search(data: MemoryData, law: Law, distances: Array) -> list[Start]:
+    """Return starting points over a grid of distances of the relaxing state and shapes of the law, the best first.
+
+    Each has its rms error and the values of the law, of the columns beside it and of the distance; there is one for each of the
+    best shapes. Distance 0 stands for no memory.
     """
     used = np.flatnonzero(data.used)
     if not len(used):
@@ -121,18 +127,20 @@ def search(data: MemoryData, law: Law, distances: Array) -> tuple[float, dict[st
                      {name: column[rows] for name, column in data.beside.items()}, np.ones(len(rows), dtype=bool), data.prismatic)
     states = {float(h): (relaxed(data.path, h)[0] if h > 0.0 else data.path.direction)[rows] for h in distances}
     tried = _SHAPES[min(len(law.nonlinear), 2) - 1]
-    best: tuple[float, dict[str, float]] = (np.inf, {})
+    starts: list[Start] = []
     moving = few.speed[few.speed > 1e-3 * few.speed.max()]
     for shape in product(*(law.searched[name].grid(moving, tried) for name in law.nonlinear)):
         at = dict(zip(law.nonlinear, map(float, shape), strict=True))
         names, columns = columns_of(few, law, at)
         dry = np.array([not name.startswith("viscous") for name in names])
+        best: Start = (np.inf, {})
         for h, state in states.items():
             friction = columns * np.where(dry[:, None], state, np.sign(few.velocity))
             left, linear = _signed(friction, np.stack(list(few.beside.values())) if few.beside else friction[:0], few.torque)
             if left < best[0]:
                 best = left, {**dict(zip((*names, *few.beside), linear.tolist(), strict=True)), **at, DISTANCE.name: h}
-    return best[0] / float(np.sqrt(len(rows))), best[1]
+        starts.append((best[0] / float(np.sqrt(len(rows))), best[1]))
+    return sorted(starts, key=lambda one: one[0])[:_BEGUN]
 
 
 def _signed(friction: Array, beside: Array, torque: Array) -> tuple[float, Array]:
@@ -149,20 +157,23 @@ def _signed(friction: Array, beside: Array, torque: Array) -> tuple[float, Array
     return float(left * size[-1]), values * size[-1] / size[:-1]
 
 
-def fit_memory_law(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float]) -> MemoryFit:
-    """Fit all parameters, from the values of the global search with the relaxing state.
+def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[Start]) -> MemoryFit:
+    """Fit all parameters, from the starting points of the global search with the relaxing state.
 
     Parameters
     ----------
     data : MemoryData
     law, memory : Law, Memory
         Laws of sliding and presliding.
-    start : mapping of str to float
-        Values of `search`.
+    begun : sequence of Start
+        Result of `search`.
     """
-    names = parameters_of(data, law, memory)
-    level = float(np.median(Levels.of(data, law, start).dry))
-    fits = [_polished(data, law, memory, names, {**start, **begin}) for begin in _starts(data, law, memory, start, level)]
+    names, fits = parameters_of(data, law, memory), list[MemoryFit]()
+    for error, start in begun:
+        if error > _AS_GOOD * begun[0][0]:
+            break
+        level = float(np.median(Levels.of(data, law, start).dry))
+        fits += [_polished(data, law, memory, names, {**start, **begin}) for begin in _starts(data, law, memory, start, level)]
     return min(fits, key=lambda fit: float(fit.residual @ fit.residual))
 
 

@@ -41,7 +41,7 @@ def advanced(memory: Memory, values: Mapping[str, float], states: list[float], s
     step : float
         Displacement [rad or m].
     level : float
-        Dry level of friction at the present speed and load, positive [N·m or N].
+        Dry level of friction along the step, positive [N·m or N].
     """
     if step == 0.0:
         return states
