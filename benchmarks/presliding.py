@@ -132,12 +132,12 @@ def _timed() -> float:
 def _table(rows: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]], control: dict[str, Any], seconds: float) -> str:
     """Return the page."""
     text = ["Logs of one joint: 60 s at 250 Hz, noise of 0.3 N·m, sums of five sines of 0.5 mrad to 0.3 rad. Friction is "
-            "integrated in fine steps of time, independent of the estimator (`benchmarks/presliding_truth.py`): Stribeck friction "
-            "of 2 to 10 N·m, presliding distances of 0.5 to 5 mrad, inertia 0.1 to 1 kg·m².", "",
+            "integrated in fine steps of time, independent of the estimator (`benchmarks/presliding_truth.py`): Stribeck "
+            "friction of 2 to 10 N·m, presliding distances of 0.5 to 5 mrad, inertia 0.1 to 1 kg·m².", "",
             "**Bristles (LuGre)**, `fit_memory(..., law=\"stribeck\", memory=\"lugre\")`. Errors: of the logs whose Cramer-Rao "
-            "bound allows a half width of at most 15 %. Errors over bounds: rms and robust (median) deviation. Coverage: all logs. "
-            "Refused: verdict `unidentifiable` or `at bound` where the bound exceeds the value. Goals: stiffness within 5 %, damping "
-            "1.2 bounds.", "",
+            "bound allows a half width of at most 15 %. Errors over bounds: rms and robust (median) deviation. Coverage: all "
+            "logs. Refused: verdict `unidentifiable` or `at bound` where the bound exceeds the value. Goals: stiffness within "
+            "5 %, damping 1.2 bounds.", "",
             "| parameter | logs | identifiable | rms error % | worst % | errors / bounds, rms (median) | half width % | covered "
             "% | beyond the bound: refused |", "|---|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -147,13 +147,13 @@ def _table(rows: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]], con
         text.append(f"| `{row['parameter']}` | {row['logs']} | {row['able']} | {' | '.join(figures)} | {row['covered']:.1f} of "
                     f"{row['intervals']} | {row['refused']} of {row['unable']} |")
     text += ["", "**Claims**, `memory=\"auto\"`. Logs count whose memory changes the torque by more than "
-             f"{_SURE:g} standard errors, beside everything that friction without memory explains. Goals: 95 % claimed, at most 2 "
-             "% invented.", "", "| truth | logs | memory claimed % | right kind % |", "|---|---|---|---|"]
+             f"{_SURE:g} standard errors, beside everything that friction without memory explains. Goals: 95 % claimed, at most "
+             "2 % invented.", "", "| truth | logs | memory claimed % | right kind % |", "|---|---|---|---|"]
     text += [f"| {one['kind']} | {one['logs']} | {one['claimed']:.1f} | {one['right']:.1f} |" for one in claims]
     text += ["", "**Feed-forward** of a joint with bristles under position control (`benchmarks/presliding_control.py`): rms "
              "position error in the 0.2 s after each reversal of a slow motion, with the law identified from another log. "
-             f"{control['joints']} joints, median: {control['static']:.3g} mrad with the sliding law, {control['memory']:.3g} mrad "
-             f"with memory; ratio {control['ratio']:.2f} in the median, {control['worst']:.2f} at worst. Goal: halved.", "",
+             f"{control['joints']} joints, median: {control['static']:.3g} mrad with the sliding law, {control['memory']:.3g} "
+             f"mrad with memory; ratio {control['ratio']:.2f} in the median, {control['worst']:.2f} at worst. Goal: halved.", "",
              f"**Time** for bristles, offset and viscous friction with intervals, from {_ROWS:,} samples: {seconds:.1f} s. Goal: "
              "3 s."]
     return "\n".join(text)

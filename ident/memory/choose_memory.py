@@ -31,10 +31,9 @@ from stribeck.ident.memory.memories import (
     SECOND_DISTANCE,
     STIFFNESS,
     Memory,
-    maxwell_slip,
 )
 from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import MemoryFit, Start, fit_memory_law, refitted, search
+from stribeck.ident.memory.memory_fit import MemoryFit, Start, elements, fit_memory_law, refitted, search
 
 _RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
 _CLAIM = 2.6            # and by which a memory must win against none
@@ -97,7 +96,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         raise FitError(f"the law {law} has no friction at the lowest speeds, so a memory of reversals has no meaning")
     few = data.thinned(_ROWS)
     contest = _Contest(few, _distances(data, resolution), resolution, elements)
-    first = RELAXING if memory == "auto" else contest.named(memory)
+    first = RELAXING if memory == "auto" else contest.named(memory, laws[0])
     near = contest.near(laws, first)
     apart = _Contest(few.with_difference(), contest.distances, resolution, elements)
     if differs := beats(apart.fit(near[0], first), contest.fit(near[0], first)):
@@ -105,7 +104,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     best = contest.best([(one, first) for one in near])
     if memory == "auto":
         simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law]
-        best = contest.best([(one, contest.named(name)) for name in NAMES for one in (*simple, best.law)])
+        best = contest.best([(one, contest.named(name, one)) for name in NAMES for one in (*simple, best.law)])
         if best.memory.name != RELAXING.name:
             best = contest.best([(one, best.memory) for one in near])
     else:
@@ -141,14 +140,14 @@ class _Contest:
         self._fits: dict[tuple[str, str], MemoryFit] = {}
         self._slip: Memory | None = None
 
-    def named(self, name: str) -> Memory:
-        """Return a memory by name; the slip distances of Maxwell elements follow from the motion."""
+    def named(self, name: str, law: Law) -> Memory:
+        """Return a memory by name; the elements of Maxwell slip follow from the motion and a law of sliding."""
         if name != MAXWELL_SLIP:
             return MEMORIES[name]
         if self._slip is None:
-            relaxing = [fit for (_, memory), fit in self._fits.items() if memory == RELAXING.name]
-            middle = relaxing[-1].values[DISTANCE.name] if relaxing else float(np.sqrt(self.distances[1] * self.distances[-1]))
-            self._slip = maxwell_slip((middle * np.geomspace(*_SPREAD, self._elements)).tolist())
+            start = self._start(law, RELAXING)[0][1]
+            far = start[DISTANCE.name] * np.geomspace(*_SPREAD, self._elements)
+            self._slip = elements(self._data, law, start, far.tolist())
         return self._slip
 
     def _start(self, law: Law, memory: Memory) -> list[Start]:

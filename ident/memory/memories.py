@@ -210,9 +210,9 @@ def slips(path: Path, distances: Array) -> Array:
 
 
 def maxwell_slip(distances: Sequence[float]) -> Memory:
-    """Return the Maxwell-slip law with elements of fixed slip distances, ascending [rad or m].
+    """Return the Maxwell-slip law with elements of fixed slip distances [rad or m].
 
-    The shares of the elements sum to 1. The share of the last element is what the others leave.
+    The shares of the elements sum to 1. The share of the last element is what the others leave, so it should be the largest.
     """
     far = np.asarray(distances, dtype=float)
     shares = tuple(element_share(k + 1) for k in range(len(far) - 1))

@@ -19,7 +19,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, Drive, Memory, relaxed, slips
+from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, Drive, Memory, maxwell_slip, relaxed, slips
 from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
 
 _ROWS = 6000            # samples in the global search
@@ -28,6 +28,7 @@ _AS_GOOD = 1.05         # and largest error of those that are followed, relative
 _TRIED = 10             # distances in the global search
 _SHAPES = 10, 6         # values of a nonlinear parameter of a law with one, and with several of them
 _LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
+_LEAST_SHARE = 0.01     # of an element of Maxwell slip
 _RIDGE = 1e-10          # on the scaled normal equations
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
 _BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
@@ -185,19 +186,35 @@ def refitted(data: MemoryData, fit: MemoryFit) -> MemoryFit:
 def _starts(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float],
             level: float) -> Sequence[Mapping[str, float]]:
     if memory.name == MAXWELL_SLIP:
-        return [_shares(data, law, memory, start)]
+        return [dict(zip(memory.parameters, _shares(data, law, memory.distances, start).tolist(), strict=False))]
     return memory.starts(start.get(DISTANCE.name, 0.0), level)
 
 
-def _shares(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float]) -> dict[str, float]:
+def elements(data: MemoryData, law: Law, start: Mapping[str, float], distances: Sequence[float]) -> Memory:
+    """Return Maxwell slip with those of the distances whose elements have a share; the element with the largest share is last.
+
+    Parameters
+    ----------
+    data : MemoryData
+    law, start : Law, mapping of str to float
+        Law of sliding, and values from which the search for its parameters begins.
+    distances : sequence of float
+        Slip distances on offer [rad or m].
+    """
+    shares = _shares(data, law, distances, start)
+    used = [k for k in np.argsort(shares, kind="stable") if shares[k] > _LEAST_SHARE]
+    rest = sorted(used[:-1]) if len(used) > 1 else [k for k in range(2) if k not in used]
+    return maxwell_slip([distances[k] for k in (*rest, used[-1])])
+
+
+def _shares(data: MemoryData, law: Law, distances: Sequence[float], start: Mapping[str, float]) -> Array:
     """Return the shares of Maxwell elements by nonnegative least squares, with the shape of the law from the start."""
     levels = Levels.of(data, law, start)
     rows = np.flatnonzero(data.used)[::max(1, int(data.used.sum()) // _ROWS)]
-    states = slips(data.path, np.array(memory.distances))[:, rows] * levels.dry[rows]
+    states = slips(data.path, np.array(distances))[:, rows] * levels.dry[rows]
     beside = np.stack([levels.viscous[rows], *(column[rows] for column in data.beside.values())])
     _, found = _signed(states, beside, data.torque[rows])
-    shares = found[:len(states)] / max(float(found[:len(states)].sum()), 1e-12)
-    return dict(zip(memory.parameters, shares.tolist(), strict=False))
+    return np.asarray(found[:len(states)] / max(float(found[:len(states)].sum()), 1e-12))
 
 
 def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float]) -> MemoryFit:

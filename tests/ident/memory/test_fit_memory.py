@@ -1,0 +1,115 @@
+"""Fits of friction with memory to logs whose friction was integrated independently of the estimator."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.presliding_truth import Case, Joint
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.memory.fit_memory import fit_memory
+
+JOINT = Joint(coulomb=6.0, static=8.0, velocity=0.03, viscous=4.0, stiffness=3000.0, damping=20.0, inertia=0.5)
+
+
+def fitted(kind: str, seed: int = 2, **options):
+    case = Case(seed, kind, seconds=40.0, joint=replace(JOINT, kind=kind))
+    return fit_memory(*case.log(), **{"law": "stribeck", "gravity": False, **options}), case
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_bristles_are_found_with_their_stiffness_and_damping(seed):
+    found, _ = fitted("lugre", seed)
+    assert (found.law, found.memory) == ("stribeck", "lugre")
+    stiffness, damping = (found.parameters[name] for name in ("bristle_stiffness", "bristle_damping"))
+    assert stiffness.verdict == "identified"
+    assert stiffness.value == pytest.approx(3000.0, rel=0.05)
+    assert damping.value == pytest.approx(20.0, abs=1.5 * damping.half_width)
+    assert found.values["coulomb"] == pytest.approx(6.0, rel=0.03)
+    assert found.beside["offset"].value == pytest.approx(0.3, abs=0.05)
+    assert found.held_out_rmse == pytest.approx(0.3, rel=0.05)         # the noise
+    without = min(one.held_out_rmse for one in found.candidates if one.memory == "none")
+    assert without > 1.5 * found.held_out_rmse
+
+
+def test_parallel_elements_are_told_from_bristles():
+    found, _ = fitted("maxwell-slip")
+    assert found.memory == "maxwell-slip"
+    assert found.distance == pytest.approx(2e-3, rel=0.15)
+    assert sum(found.values[name] for name in found.fit.memory.parameters) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_memory_is_invented_for_friction_without_one(seed):
+    found, _ = fitted("none", seed)
+    assert found.memory == "none"
+    assert found.distance == 0.0
+
+
+def test_a_law_with_memory_predicts_another_motion():
+    found, _ = fitted("lugre")
+    other = Case(9, "lugre", seconds=20.0, joint=JOINT)
+    t, q, torque = other.log()
+    off = found.predict(t, q) - torque
+    assert np.sqrt(np.mean(off[500:] ** 2)) < 1.1 * other.noise
+
+
+def test_encoder_steps_are_allowed_for():
+    case = Case(5, "lugre", seconds=40.0, joint=JOINT)
+    t, q, torque = case.log()
+    found = fit_memory(t, 1e-4 * np.round(q / 1e-4), torque, law="stribeck", memory="lugre", gravity=False)
+    assert found.smoothing.width >= 5e-5
+    assert found.values["bristle_stiffness"] == pytest.approx(3000.0, rel=0.15)
+
+
+def test_positions_that_are_too_coarse_are_refused():
+    case = Case(5, "lugre", seconds=40.0, joint=JOINT)
+    t, q, torque = case.log()
+    with pytest.raises(FitError, match="the position signal resolves"):
+        fit_memory(t, 0.2 * np.round(q / 0.2), torque, law="stribeck", gravity=False)
+
+
+def test_recorded_velocity_is_used():
+    case = Case(2, "lugre", seconds=40.0, joint=JOINT)
+    t, q, torque = case.log()
+    found = fit_memory(t, q, torque, np.gradient(q, t), law="stribeck", memory="lugre", gravity=False)
+    assert found.values["bristle_stiffness"] == pytest.approx(3000.0, rel=0.05)
+
+
+def test_friction_that_grows_with_a_load_has_a_coefficient():
+    case = Case(2, "none", seconds=40.0, joint=replace(JOINT, kind="none", static=6.0))
+    t, q, torque = case.log()
+    load = 10.0 + 5.0 * np.sin(0.3 * t)
+    pressed = torque + 0.2 * load * np.sign(np.gradient(q, t))
+    found = fit_memory(t, q, pressed, load=load, law="coulomb-viscous", memory="none", gravity=False)
+    assert found.values["coulomb_coefficient"] == pytest.approx(0.2, rel=0.05)
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    ({"memory": "bristle"}, "memory"), ({"law": "no-law"}, "law"), ({"law": "brown-mcphee"}, "no friction at the lowest speeds")])
+def test_unknown_names_and_laws_without_dry_friction_are_refused(change, told):
+    case = Case(2, "none", seconds=10.0)
+    with pytest.raises((InputError, FitError), match=told):
+        fit_memory(*case.log(), gravity=False, **change)
+
+
+def test_arrays_of_different_length_and_gaps_are_refused_by_name():
+    t, q, torque = Case(2, "none", seconds=10.0).log()
+    with pytest.raises(InputError, match="torque has shape"):
+        fit_memory(t, q, torque[:-1])
+    with pytest.raises(InputError, match="load is not a finite number in row 3"):
+        fit_memory(t, q, torque, load=np.where(np.arange(len(t)) == 3, np.nan, 1.0))
+    with pytest.raises(FitError, match="too few"):
+        fit_memory(t[:50], q[:50], torque[:50])
+
+
+def test_a_result_tells_itself_in_one_line_and_as_table_and_picture():
+    found, _ = fitted("lugre", memory="lugre")
+    assert "\n" not in repr(found)
+    assert len(repr(found)) < 250
+    table = found.to_dataframe().set_index("parameter")
+    assert table.loc["bristle_stiffness", "unit"] == "N·m/rad"
+    assert table.loc["offset", "value"] == pytest.approx(0.3, abs=0.05)
+    axes = found.plot()
+    assert "distance since the last reversal" in axes.get_xlabel()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["measured", "lugre"]
