@@ -72,6 +72,10 @@ def test_excitation(tmp_path: Path) -> None:
     run_page("excitation", tmp_path)
 
 
+def test_presliding(tmp_path: Path) -> None:
+    run_page("presliding", tmp_path)
+
+
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 

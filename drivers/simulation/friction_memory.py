@@ -106,30 +106,37 @@ class SlipElements:
     Lampaert, Al-Bender and Swevers, ICRA 2003; Iwan, J. Appl. Mech. 33 (1966) 893.
     """
 
-    __slots__ = ("_dt", "_forces", "_level", "_shares", "_stiffnesses", "torque")
+    __slots__ = ("_dt", "_elements", "_forces", "_level", "torque")
 
     def __init__(self, stiffnesses: Sequence[float], shares: Sequence[float], dt: float) -> None:
-        self._stiffnesses, self._shares, self._dt = tuple(stiffnesses), tuple(shares), dt
-        self._forces = [0.0] * len(self._stiffnesses)
+        self._elements, self._dt = tuple(zip(stiffnesses, shares, strict=True)), dt
+        self._forces = [0.0] * len(self._elements)
         self._level = self.torque = 0.0
 
     def push(self, level: float, dq: float) -> tuple[float, float]:
         """Return torque and slope of the next step; see `Memory`."""
-        self._level, travel = level, dq * self._dt
-        sticking = sum(k for k, share, force in zip(self._stiffnesses, self._shares, self._forces, strict=True)
-                       if abs(force + k * travel) <= share * level)
-        return sum(self._after(travel)), sticking * self._dt
+        self._level = level
+        forces, sticking = self._after(dq)
+        return sum(forces), sticking * self._dt
 
     def settle(self, dq: float) -> None:
         """Advance the elements by the step that ended with the speed dq [rad/s]."""
-        self._forces = self._after(dq * self._dt)
+        self._forces, _ = self._after(dq)
         self.torque = sum(self._forces)
 
-    def _after(self, travel: float) -> list[float]:
-        """Return the torque of each element after a travel [N·m]."""
-        level = self._level
-        return [max(-share * level, min(share * level, force + k * travel))
-                for k, share, force in zip(self._stiffnesses, self._shares, self._forces, strict=True)]
+    def _after(self, dq: float) -> tuple[list[float], float]:
+        """Return the torque of each element after a step with the speed dq, and the stiffness of those that stick."""
+        level, travel, forces, sticking = self._level, dq * self._dt, [], 0.0
+        for (k, share), before in zip(self._elements, self._forces):        # noqa: B905  # equal lengths, and a hot loop
+            most, force = share * level, before + k * travel
+            if force > most:
+                force = most
+            elif force < -most:
+                force = -most
+            else:
+                sticking += k
+            forces.append(force)
+        return forces, sticking
 
 
 class Memories:

@@ -73,10 +73,10 @@ LoadOption = Annotated[str, choice(
 MethodOption = Annotated[str, choice("whole-arm", "single", help="whole-arm: all joints move together; single: one joint at a "
                                                                  "time.")]
 ExperimentOption = Annotated[str, choice(
-    "round-trips", "validation", "warm-up", "excitation", "lowest-speed", "breakaway", help="round-trips: strokes at constant "
-    "speed, to be fitted; validation: a motion to judge a calibration by; warm-up: motion until friction settles; excitation: "
-    "periodic motion that identifies links and friction; lowest-speed: slower and slower until a joint sticks; breakaway: torque "
-    "that grows until a joint moves.")]
+    "round-trips", "validation", "warm-up", "excitation", "presliding", "lowest-speed", "breakaway", help="round-trips: strokes "
+    "at constant speed, to be fitted; validation: a motion to judge a calibration by; warm-up: motion until friction settles; "
+    "excitation: periodic motion that identifies links and friction; presliding: small round trips that show friction after "
+    "reversals; lowest-speed: slower and slower until a joint sticks; breakaway: torque that grows until a joint moves.")]
 AfterOption = Annotated[Path | None, typer.Option(
     "--after", metavar="DIR", help="Campaign folder whose runs will be fitted together with the excitation, which then seeks "
     "parameters that these runs do not identify.")]

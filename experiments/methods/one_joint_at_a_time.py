@@ -53,11 +53,11 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
         If a joint is unknown.
     """
     design = Design.of(arm, joints, options or ConstantSpeed(), velocity_step)
-    places = places_with_room(design, lambda slower, candidates, asked, _: _ways(slower, candidates, asked), seed)
+    places = places_with_room(design, lambda slower, candidates, asked, _: one_joint_ways(slower, candidates, asked), seed)
     design, postures, ways, rng = places.design, places.postures, places.ways, places.rng
-    references = [_trip(design, ways, 0, j, float(design.at_level(REFERENCE)[j])) for j in design.active]
+    references = [one_joint_trip(design, ways, 0, j, float(design.at_level(REFERENCE)[j])) for j in design.active]
 
-    grid = [_trip(design, ways, number, int(j), float(speed)) for number in range(1, len(postures))
+    grid = [one_joint_trip(design, ways, number, int(j), float(speed)) for number in range(1, len(postures))
             for speeds in [design.speeds(number)] for j in rng.permutation(design.active)
             for speed in rng.permutation(speeds[:, j])]
 
@@ -71,8 +71,8 @@ def plan_constant_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     return replace(in_order(design, METHOD, seed, postures, chosen, references, earlier), lowered=places.lowered)
 
 
-def _trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Trip:
-    """Make a round trip of one joint."""
+def one_joint_trip(design: Design, ways: Array, posture: int, j: int, speed: float) -> Trip:
+    """Make a round trip of one joint at constant speed, in the direction of its longest stroke `ways`, shape (K, n)."""
     way, speeds = np.zeros(design.mechanism.n), design.snapped(np.full(design.mechanism.n, speed))
     way[j] = np.sign(ways[posture, j]) * design.stroke_length(j, float(speeds[j]))
     return Trip(posture, way, j, float(speeds[j]))
@@ -83,7 +83,8 @@ def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, refere
     """Choose the round trips with the most information about one joint, beside the references."""
     j, name = reference.leader, design.mechanism.names[reference.leader]
     levels = np.linspace(0.0, 1.0, _SPEEDS)
-    offers = [_trip(design, ways, k, j, float(speed)) for k in range(1, len(postures)) for speed in design.at_level(levels)[:, j]]
+    offers = [one_joint_trip(design, ways, k, j, float(speed)) for k in range(1, len(postures))
+              for speed in design.at_level(levels)[:, j]]
     where = np.array([trip.posture for trip in offers])
     every = Ways.together([way_of(trip, postures, design) for trip in offers])
     thought = expectations(every, design, earlier)[name]
@@ -96,14 +97,14 @@ def _chosen(design: Design, postures: Array, ways: Array, visits: Visits, refere
         step = (levels[1] - levels[0]) * rng.uniform(-0.5, 0.5)
         speed = design.at_level(float(np.clip(levels[offer % _SPEEDS] + step, 0.0, 1.0)))[j]
         visits.visit(int(where[offer]))
-        return _trip(design, ways, int(where[offer]), j, float(speed))
+        return one_joint_trip(design, ways, int(where[offer]), j, float(speed))
 
     cost = 2.0 * (every.time + every.ramp + DWELL)
     joint.take([REFERENCES * told for told in joint.tell(points_of(reference)[j])], REFERENCES)
     return choose({j: joint}, lambda: cost + visits.cost(where), accept, points_of, time, REFERENCES * float(cost.min()))
 
 
-def _ways(design: Design, candidates: Array, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+def one_joint_ways(design: Design, candidates: Array, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
     """Longest stroke of every joint from the requested postures, upward if there is room, else downward."""
     low, high = design.room
     ways, fits = np.zeros_like(candidates), np.zeros(candidates.shape, dtype=bool)

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from stribeck.drivers.arm import Resolution
 from stribeck.drivers.connect import connect, driver_function
 from stribeck.experiments.errors import TooShort
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.methods.excitation_motion import plan_excitation
 from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.small_round_trips import SmallTrips, plan_presliding
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.warm_up import Settling, plan_warm_up
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
@@ -20,13 +22,13 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import Expectation
-from stribeck.ident.log.run import BREAKAWAY, EXCITATION, LOWEST_SPEED, VALIDATION, WARM_UP, Run
+from stribeck.ident.log.run import BREAKAWAY, EXCITATION, LOWEST_SPEED, PRESLIDING, VALIDATION, WARM_UP, Run
 
 METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips for a fit
     "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
 EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # experiments beside round trips
     VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway,
-    EXCITATION: plan_excitation}
+    EXCITATION: plan_excitation, PRESLIDING: plan_presliding}
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
 UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # judge that may end a plan early
 GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # number of postures, and of speeds in each
@@ -67,10 +69,12 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
 
 
 def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
-                    goal: Goal | None = None, time: float | None = None, after: Sequence[Run] = ()) -> Plan:
+                    goal: Goal | None = None, time: float | None = None, after: Sequence[Run] = (),
+                    small: SmallTrips | None = None) -> Plan:
     """Make a plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`; errors as in `plan_method`.
 
-    `time` [s] and the earlier runs `after` apply to excitation only, `goal` to round trips only.
+    `time` [s] and the earlier runs `after` apply to excitation only, `goal` to round trips only, `small` to
+    presliding only.
     """
     if experiment == ROUND_TRIPS:
         return plan_method(method, arm, joints, seed, goal)
@@ -78,6 +82,8 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
     if experiment == EXCITATION:
         return plan_excitation(arm, joints, seed, time, after)
+    if experiment == PRESLIDING:
+        return plan_presliding(arm, joints, seed, small, _resolution(arm))
     return EXPERIMENTS[experiment](arm, joints, seed)
 
 
@@ -89,8 +95,14 @@ def shortest(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, s
 
 
 def _velocity_step(arm: ArmFile) -> Array | None:
-    """Resolution of the drives' velocity set-points, shape (n,), without connecting; None if the driver is not installed."""
-    return connect(arm).resolution.velocity_step if driver_function(arm) else None
+    """Resolution of the drives' velocity set-points, shape (n,); None if it is unknown."""
+    resolution = _resolution(arm)
+    return resolution.velocity_step if resolution else None
+
+
+def _resolution(arm: ArmFile) -> Resolution | None:
+    """Resolution of the drives, without connecting; None if the driver is not installed."""
+    return connect(arm).resolution if driver_function(arm) else None
 
 
 def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:

@@ -14,10 +14,11 @@ from stribeck.experiments.plans.motion_profile import corner_points, motion_prof
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
-from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, TO_START, VALIDATION, arm_sha256
+from stribeck.ident.log.run import BREAKAWAY, EXCITATION, FIT, PRESLIDING, TO_START, VALIDATION, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
-KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",)}   # kinds by purpose; others: strokes, sweeps
+KINDS = {VALIDATION: ("swing",), EXCITATION: ("wave",), BREAKAWAY: ("ramp",),
+         PRESLIDING: ("stroke", "swing", "wave")}       # kinds by purpose; others: strokes, sweeps
 _THERE = 0.02           # rad or m; a joint closer than this to the start of a plan counts as at the start
 _SWAY = 1e-3            # rad or m that a joint at rest may deviate
 

@@ -11,7 +11,7 @@ from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.forecast import forecast
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time
-from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import arm_sha256
@@ -40,6 +40,18 @@ class Writer:
         name, speed = self.names[trip.leader], round(float(trip.speed), 6)
         self._add(Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference))
         self._add(Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference))
+
+    def swing(self, joint: int, way: float, speed: float, passes: int, posture: int) -> None:
+        """Append an oscillation of one joint with this highest speed; after an odd number of passes it ends `way` away."""
+        target = self.position.copy()
+        target[joint] += way
+        swings = tuple(passes if j == joint else 1 for j in range(len(self.names)))
+        self._add(Segment(len(self.segments), "swing", tuple(target.tolist()), posture, self.names[joint], float(f"{speed:.6g}"),
+                          swings=swings))
+
+    def wave(self, wave: Harmonics, posture: int) -> None:
+        """Append a periodic motion, which returns to its start."""
+        self._add(Segment(len(self.segments), "wave", tuple(self.position.tolist()), posture, wave=wave))
 
     def _add(self, segment: Segment) -> None:
         self.segments.append(segment)

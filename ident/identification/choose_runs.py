@@ -77,21 +77,22 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
 
 
 def options_for(chosen: ChosenRuns, options: Options) -> Options:
-    """Return the options for these runs: if one of them is an excitation run, all are fitted as general motion.
+    """Return the options for these runs: if one of them is general motion, all are fitted as general motion.
 
     Raises
     ------
     InputError
         If an option needs round trips.
     """
-    excited = next((run for run in chosen.runs if run.purpose == EXCITATION), None)
-    if excited is None or options.motion != "none":
+    general = next((run for run in chosen.runs if run.purpose in (EXCITATION, PRESLIDING)), None)
+    if general is None or options.motion != "none":
         return options
     try:
         return replace(options, motion="model")
     except InputError as error:
-        raise InputError(f"{excited.label} is an excitation run, so all runs are fitted as general motion (--motion model): "
-                         f"{error}; or name only the folders of the round trips, to fit them alone") from None
+        article = "an" if general.purpose == EXCITATION else "a"
+        raise InputError(f"{general.label} is {article} {general.purpose} run, so all runs are fitted as general motion "
+                         f"(--motion model): {error}; or name only the folders of the round trips, to fit them alone") from None
 
 
 def _check_one_arm(runs: Sequence[Run]) -> None:

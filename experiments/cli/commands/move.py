@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stribeck.experiments.cli.commands.small_trips import AmplitudesOption, PlacesOption, show_left_out, small_trips
 from stribeck.experiments.cli.common import (
     AfterOption,
     ArmArgument,
@@ -159,7 +160,8 @@ def plan(arm: ArmArgument = "lab6",
                                                  "(set-points at the driver's rate) or .json (ROS 2 JointTrajectory).")] = None,
          joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
          experiment: ExperimentOption = "round-trips", target: TargetOption = None, budget: BudgetOption = None,
-         after: AfterOption = None, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+         after: AfterOption = None, amplitudes: AmplitudesOption = None, places: PlacesOption = None,
+         quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Show the motion, robot time, load spread and expected intervals; moves nothing."""
     from dataclasses import asdict
 
@@ -170,12 +172,13 @@ def plan(arm: ArmArgument = "lab6",
     from stribeck.experiments.exporters.plan_export import plan_writer
     from stribeck.experiments.methods.refine import first_goal
     from stribeck.experiments.methods.registry import ROUND_TRIPS, plan_experiment
+    from stribeck.experiments.methods.small_round_trips import planned_amplitudes
     from stribeck.experiments.plans.forecast import load_spread
     from stribeck.experiments.plans.speeds_and_postures import TARGET
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
-    from stribeck.ident.log.run import EXCITATION
+    from stribeck.ident.log.run import EXCITATION, PRESLIDING
 
     text = console(as_json, True, quiet)
     if out and out.exists():
@@ -190,13 +193,16 @@ def plan(arm: ArmArgument = "lab6",
         given = "--target is" if excites else "--target and --budget are"
         raise InputError(f"{given} for round trips; leave {'it' if excites else 'them'} out with --experiment {experiment}")
     goal = first_goal(*wanted) if any(wanted) else None
-    known = runs_before(after, arm_file, experiment)
+    known, small = runs_before(after, arm_file, experiment), small_trips(amplitudes, places, experiment)
     if excites:
         text.print(SEEKING)
     made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, motion_time(budget) if excites else None,
-                           known)
+                           known, small)
     _show(text, made, arm_file, mechanism)
-    further = show_told(text, made, arm_file, known) if excites else {}
+    further: dict[str, Any] = show_told(text, made, arm_file, known) if excites else {}
+    if made.purpose == PRESLIDING:
+        show_left_out(text, made, mechanism, small)
+        further = {"amplitudes": planned_amplitudes(made)}
     if goal:
         text.print("further   stribeck calibrate plans each later run from the results of the runs before it")
     if made.predicted and not excites:
@@ -221,6 +227,7 @@ def run(
         plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Plan file. Default: a new plan.")] = None,
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
         experiment: ExperimentOption = "round-trips", budget: BudgetOption = None, after: AfterOption = None,
+        amplitudes: AmplitudesOption = None, places: PlacesOption = None,
         note: Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with the run.")] = "",
         live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False, verbose: VerboseOption = False,
         quiet: QuietOption = False, as_json: JsonOption = False) -> None:
@@ -240,7 +247,7 @@ def run(
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, command
     from stribeck.ident.log.lowest_speed import lowest_speeds
-    from stribeck.ident.log.run import EXCITATION, LOWEST_SPEED, VALIDATION, WARM_UP, load_run
+    from stribeck.ident.log.run import EXCITATION, LOWEST_SPEED, PRESLIDING, VALIDATION, WARM_UP, load_run
 
     text = console(as_json, verbose, quiet)
     check_view(text, live, rerun)
@@ -249,6 +256,7 @@ def run(
     arm_file = load_arm(arm)
     mechanism = load_mechanism(arm_file)
     excites, known = experiment == EXCITATION and not plan, runs_before(after, arm_file, experiment)
+    small = small_trips(amplitudes, places, experiment)
     folder = out or after or Path(f"campaign-{arm_file.name}")
     if folder != after:
         refuse_used(folder)
@@ -260,12 +268,15 @@ def run(
     if excites:
         text.print(SEEKING)
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
-                                                        time=motion_time(budget) if excites else None, after=known)
+                                                        time=motion_time(budget) if excites else None, after=known,
+                                                        small=small)
     check_plan(made, arm_file, mechanism)
     made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)        # whatever a file says
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
     further: dict[str, Any] = show_told(text, made, arm_file, known) if made.purpose == EXCITATION else {}
+    if experiment == PRESLIDING:
+        show_left_out(text, made, mechanism, small)
     agree([made], arm_file, mechanism, yes, text)
     if folder != after:
         empty_folder(folder)

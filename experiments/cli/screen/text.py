@@ -9,10 +9,12 @@ from rich.text import Text
 
 from stribeck.experiments.cli.screen.tables import fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL
+from stribeck.experiments.methods.small_round_trips import planned_amplitudes
 from stribeck.experiments.plans.clear.clearance import relied_on
 from stribeck.experiments.plans.forecast import richest
 from stribeck.experiments.plans.motion_profile import corner_points, motion_profile
 from stribeck.experiments.report.words import glance, listed, parameter_word, plus_minus
+from stribeck.ident.log.run import PRESLIDING
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,6 +49,8 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
         who = "all joints" if len(moving) == len(plan.names) else ", ".join(moving)
         return (f"{plan.method}: {who} back and forth{' together' * (len(moving) > 1)} in {len(every)} places, "
                 f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} {unit}")
+    if plan.purpose == PRESLIDING:
+        return small_line(plan, room, mechanism)
     if all(segment.kind == "wave" for _, segment in every):
         return waves_line(plan, room, unit)
     strokes = [(start, segment) for start, segment in every if not segment.reference] or every
@@ -71,6 +75,19 @@ def waves_line(plan: "Plan", room: float, unit: str) -> str:
     periods = f"{segment.wave.periods} periods" if segment.wave.periods > 1 else "1 period"
     return (f"{plan.method}: {who}, {periods} of {segment.wave.period:.3g} s with {len(segment.wave.sines[0])} harmonics, "
             f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} {unit}")
+
+
+def small_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
+    """Return a line about a plan of small round trips: half amplitudes of joints with the same unit, and places."""
+    every = planned_amplitudes(plan)
+    halves: dict[str, list[float]] = {}
+    for name, amplitudes in every.items():
+        halves.setdefault(mechanism.position_unit(plan.names.index(name)), []).extend(amplitudes)
+    reach = " and ".join(f"from {min(some):.3g} to {max(some):.3g} {unit}" for unit, some in halves.items())
+    who = f"{len(every)} joints" if len(every) > 1 else next(iter(every))
+    places = len({segment.posture for segment in plan.segments if segment.kind == "swing"})
+    return (f"{plan.method}: {who}, {places} {'places' if places > 1 else 'place'}, half amplitudes {reach}, "
+            f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} {position_units(mechanism)}")
 
 
 def coupled_lines(plan: "Plan", mechanism: "Mechanism") -> list[str]:

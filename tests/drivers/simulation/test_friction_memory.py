@@ -1,5 +1,7 @@
 """Dry friction with a memory of the simulated arm, against closed forms and an independent integration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -7,6 +9,7 @@ from scipy.integrate import solve_ivp
 from stribeck.drivers.arm import Command
 from stribeck.drivers.simulation.friction_memory import Bristles, SlipElements
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.errors import InputError
 
 RATE, G = 1000.0, 3.0             # Hz: every step of the physics is seen; dry level, N·m
@@ -287,3 +290,30 @@ class TestArmFile:
         arm = SimulatedArm(make_arm({"simulation": {"joints": {"default": SLIP}}}))
         assert np.isfinite(arm.memory_torque()).all()
         assert SlipElements(arm.truth.joints[0].stiffnesses, arm.truth.joints[0].shares, 1e-3).torque == 0.0
+
+
+class TestOtherArms:
+    @BOTH
+    def test_a_rotor_behind_a_spring_keeps_its_dry_level(self, make_arm, drive, memory):
+        arm = SimulatedArm(make_arm({"simulation": {"joints": {"lift": {**CONSTANT, **memory, "stiffness": 2000.0}}}}))
+        arm.enable()
+        drive(arm, np.tile([0.0, 0.1], (600, 1)))
+        assert arm.memory_torque()[1] == pytest.approx(G, rel=1e-3)
+        assert np.ptp(drive(arm, np.zeros((1200, 2)))["q"][200:, 1]) < 1e-6
+
+    @BOTH
+    def test_the_drives_of_a_closed_chain_keep_their_dry_level(self, drive, memory):
+        """Slides with stiff loops: the machine stands still, and its friction is that of its load."""
+        given = load_arm("planar-3-prr")
+        truth = {"coulomb": G, "static": G, "viscous": 15.0}
+        arm = SimulatedArm(replace(given, simulation={"joints": {"default": {**truth, **memory}}}))
+        arm.enable()
+        n = len(arm.names)
+        drive(arm, np.full((round(2.0 * arm.rate), n), 0.01))
+        np.testing.assert_allclose(arm.memory_torque(), G, rtol=2e-3)
+        assert np.ptp(drive(arm, np.zeros((round(6.0 * arm.rate), n)))["q"][round(arm.rate):], axis=0).max() < 1e-6
+
+    def test_motors_of_several_joints_and_passive_joints_have_no_memory(self, make_arm):
+        arm = make_arm({"transmission": {"lift": {"turn": 0.5}}, "simulation": {"motors": {"lift": {"coulomb": 1.0, **LUGRE}}}})
+        with pytest.raises(InputError, match=r"simulation.motors.lift.memory"):
+            SimulatedArm(arm)

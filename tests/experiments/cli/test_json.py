@@ -223,6 +223,13 @@ class TestOutput:
         assert told["friction"][0]["joint"] == "turn"
         assert 0.0 < told["room"]["velocity"]["free"] < 0.5
 
+    def test_presliding(self, as_json, make_arm):
+        options = ("--experiment", "presliding", "--joints", "turn", "--places", "1", "--amplitudes", "0.001,0.004,0.01,0.03")
+        told, err = as_json("plan", make_arm().path, *options)
+        assert told["amplitudes"] == {"turn": [0.001, 0.004, 0.01, 0.03]}
+        assert 20.0 < told["robot_time_s"] < 100.0
+        assert "half amplitudes from 0.001 to 0.03 rad" in err
+
     def test_lowest_speed_and_breakaway(self, as_json, make_arm, tmp_path):
         arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
         lowest, _ = as_json("run", arm.path, "--joints", "turn", "--experiment", "lowest-speed", "-o", tmp_path / "lowest")
