@@ -101,6 +101,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     fitted = fit_joints(chosen, reduced, inertia)
     judged = judge_joints(chosen, reduced, fitted)
     memories = fit_memories(chosen, reduced, judged.joints)
+    judged = memories.applied(judged)
     calibration = make_calibration(chosen, reduced, judged, created, inertia, memories)
     findings = without_moot(memories.without_explained((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings,
                                                        *judged.findings, *memories.findings)))

@@ -1,7 +1,7 @@
 """Stage of identification after the fits of joints: friction with memory, from reversals that the positions resolve."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,9 +9,10 @@ from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.general_motion import DELAY
 from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.judge_joints import JudgedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.quantity import DAMPING, STIFFNESS
+from stribeck.ident.laws.quantity import DAMPING, DISTANCE, STIFFNESS
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.memory.arm_samples import arm_samples
@@ -22,6 +23,8 @@ from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.memory.memory_result import with_intervals
 
 LATE = "late torque"
+_OF_LAWS = "lack of fit", "stick-slip", "law", "correlation"     # findings about a law without memory
+_REVERSALS = 8          # least number of reversals that show a memory
 _LAGS = 0.002 * 1.6 ** np.arange(11)        # s; delays of the torque that compete with a memory
 _NORMAL = 1.96          # half width of a 95 % interval in standard errors
 
@@ -36,14 +39,22 @@ class FittedMemories:
         Memory of each joint that has one.
     findings : tuple of Finding
         Joints without memory, and why.
+    together : dict of str to JointFit
+        Joints of general motion whose sliding law was fitted together with the memory.
     """
 
     joints: Mapping[str, JointMemory]
     findings: tuple[Finding, ...] = ()
+    together: Mapping[str, JointFit] = field(default_factory=dict)
 
     def without_explained(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings without late torques of joints with memory, whose friction lags the motion at every reversal."""
-        return [one for one in findings if one.kind != LATE or one.joint not in self.joints]
+        """Return the findings without those that memory explains: torque that seems late, laws that do not fit without memory."""
+        moot = {LATE: self.joints, **dict.fromkeys(_OF_LAWS, self.together)}
+        return [one for one in findings if one.joint not in moot.get(one.kind, ())]
+
+    def applied(self, judged: JudgedJoints) -> JudgedJoints:
+        """Return the joints with the laws that were fitted together with a memory."""
+        return replace(judged, joints={name: self.together.get(name, joint) for name, joint in judged.joints.items()})
 
 
 NO_MEMORIES = FittedMemories({})
@@ -61,38 +72,61 @@ def fit_memories(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str, 
     asked = joints if option != "auto" or chosen.small else {name: one for name, one in joints.items() if name in late}
     if option == "none" or not asked:
         return NO_MEMORIES
-    runs = chosen.small or chosen.runs
+    runs, general = chosen.small or chosen.runs, reduced.options.motion != "none"
     log = reduced.log(runs, reduced.models_of(runs))
-    found, findings = {}, []
+    found, together, findings = dict[str, JointMemory](), dict[str, JointFit](), list[Finding]()
     for name, joint in asked.items():
         try:
-            memory, why = _fitted(log, name, joint, "auto" if option == "any" else option)
+            fit, found[name] = _fitted(log, name, joint, "auto" if option == "any" else option, general)
         except FitError as error:
-            memory, why = None, str(error)
-        if memory is not None:
-            found[name] = memory
-        elif option != "auto" or chosen.small:
-            findings.append(Finding(name, "memory", f"{name} has no memory of reversals: {why}"))
-    return FittedMemories(found, tuple(findings))
+            if option != "auto" or chosen.small:
+                findings.append(Finding(name, "memory", f"{name} has no memory of reversals: {error}"))
+            continue
+        if general:
+            together[name] = _with_law(joint, fit)
+    return FittedMemories(found, tuple(findings), together)
 
 
-def _fitted(log: Log, name: str, joint: JointFit, option: str) -> tuple[JointMemory | None, str]:
-    """Return the memory of a joint, or None and the reason."""
+def _fitted(log: Log, name: str, joint: JointFit, option: str, free: bool) -> tuple[MemoryFit, JointMemory]:
+    """Return fit and memory of a joint; `free`: all laws of sliding compete.
+
+    Raises
+    ------
+    FitError
+        If the motion shows no memory.
+    """
     load = "none" if joint.fit.components else joint.fit.load
     data, resolution = arm_samples(log, name, load)
-    fit, candidates = choose_memory(data, joint.fit.law, option, resolution)
+    if len(data.path.reversals) < _REVERSALS:
+        raise FitError(f"it reverses {len(data.path.reversals)} times in these runs; at least {_REVERSALS} reversals are needed")
+    fit, candidates = choose_memory(data, "auto" if free else joint.fit.law, option, resolution)
     without = min(one.held_out_rmse for one in candidates if one.memory == NONE.name)
     if fit.memory.name == NONE.name:
         best = min((one for one in candidates if one.memory != NONE.name), key=lambda one: one.held_out_rmse)
         more = f"; {best.dismissed}" if best.dismissed else ""
-        return None, (f"none predicts left-out motion better than sliding friction alone (the best, {best.memory}: error "
-                      f"{best.held_out_rmse:.3g}, without memory {without:.3g}){more}")
+        raise FitError(f"none predicts left-out motion better than sliding friction alone (the best, {best.memory}: error "
+                       f"{best.held_out_rmse:.3g}, without memory {without:.3g}){more}")
     if option == "auto" and (lag := _explained_by_lag(log, name, load, fit)):
-        return None, (f"a torque that lags the motion by {1e3 * lag:.3g} ms explains the reversals as well as {fit.memory.name} "
-                      "does")
+        raise FitError(f"a torque that lags the motion by {1e3 * lag:.3g} ms explains the reversals as well as {fit.memory.name} "
+                       "does")
     parameters = {key: entry for key, entry in with_intervals(fit).items() if key in fit.memory.parameters}
+    for key, entry in parameters.items():
+        if key in (DISTANCE.name, STIFFNESS.name) and entry.verdict == "unidentifiable":
+            raise FitError(f"{key} = {entry.value:.3g} ± {entry.half_width:.2g} {entry.unit} of {fit.memory.name} is not determined; "
+                           "record more reversals, for example by run --experiment presliding")
     parameters = _with_delay(parameters, joint.gravity.get("delay"))
-    return JointMemory(fit.memory.name, parameters, reach(fit), fit.held_out_rmse, without, fit.memory.distances), ""
+    return fit, JointMemory(fit.memory.name, parameters, reach(fit), fit.held_out_rmse, without, fit.memory.distances)
+
+
+def _with_law(joint: JointFit, fit: MemoryFit) -> JointFit:
+    """Return the joint with the sliding law that was fitted together with its memory."""
+    intervals = with_intervals(fit)
+    own = fit.law.parameters(fit.data.load is not None)
+    rows = [k for k, name in enumerate(fit.free) if name in own]
+    return replace(joint, fit=replace(
+        joint.fit, law=fit.law.name, parameters={name: intervals[name] for name in own}, names=tuple(fit.free[k] for k in rows),
+        covariance=fit.intervals.covariance[np.ix_(rows, rows)], rmse=fit.rmse, held_out_rmse=fit.held_out_rmse, lack_of_fit=(),
+        stribeck_share=None, further_error=None, serial=0.0))
 
 
 def _explained_by_lag(log: Log, name: str, load: str, fit: MemoryFit) -> float:
