@@ -326,8 +326,8 @@ def _rms(values: pd.Series) -> float:
 
 def _efficiency_table(known: pd.DataFrame, truths: int) -> str:
     rows = [f"{truths} truths, half of them with load. Errors are in per cent of the truth. Goal: at most 1.15 times the "
-            "Cramér-Rao bound. Truths with a load that hardly varies dominate both root mean squares, and a few of these "
-            "truths dominate the ratio. The last column weighs all truths equally.", "",
+            "Cramér-Rao bound. In some truths the load hardly varies; their large errors dominate both root mean squares, and "
+            "the largest few dominate the ratio. The last column therefore gives all truths the same weight.", "",
             "| parameter | rms error | rms Cramér-Rao bound of the true noise | ratio | largest error | rms of error / own "
             "bound |", "|---|---|---|---|---|---|"]
     for name in PARAMETERS:
@@ -360,8 +360,9 @@ def _coverage_table(auto: pd.DataFrame, cases: int) -> str:
 
 
 def _small_table(table: pd.DataFrame) -> str:
-    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases a row. The drop is in standard errors "
-            "of a fit that knows the law. A drop that is not claimed must not make the intervals of the simpler law wrong.", "",
+    rows = [f"Coulomb friction, `law=\"auto\"`, {len(table) // (2 * len(DROPS))} cases a row. The table states the drop in "
+            "standard errors of a fit that knows the law. If the estimator does "
+            "not claim the drop, the intervals of the simpler law must still contain the truth.", "",
             "| round trips | drop | Stribeck effect claimed | interval holds the truth | identified | half width, median |",
             "|---" * 6 + "|"]
     for (few, drop), own in table.groupby(["few", "drop"]):

@@ -191,14 +191,14 @@ def of_machines(rows: list[dict[str, Any]]) -> list[str]:
 
 def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]:
     """Return the tables of motions and of the fits to their logs."""
-    text = ["Arms have the limits of their files; public arms have assumed limits if the URDF states none; lab6 has its "
-            "workspace box. *Excitation* is `stribeck run ARM --experiment excitation`. *Four sines* is the random motion of "
-            "the benchmark `inertia`, whose only limit is 1.3 rad/s. *figaroh* is the optimal trajectory of figaroh: IPOPT "
-            "minimises the condition number of its base regressor; splines from rest to rest are joined up to the same time; "
-            "limits of position, velocity and torque are those of plans; there is no acceleration limit and no box. "
-            "Condition number: base regressor with rows divided by the noise and columns of unit length, the same code for "
-            "all. The limit column has the used fraction of the limits of plans; a motion with a fraction above 1 would be "
-            "refused.", "",
+    text = ["Every arm keeps the limits of its file. If the URDF of a public arm states no limits, limits are assumed. lab6 "
+            "also keeps its workspace box. *Excitation* is `stribeck run ARM --experiment excitation`. *Four sines* is the "
+            "random motion of the benchmark `inertia`; its only limit is a speed of 1.3 rad/s. *figaroh* is the optimal "
+            "trajectory of figaroh: IPOPT minimises the condition number of figaroh's base regressor. Its splines from rest to "
+            "rest are joined until they take the same time. They keep the limits of plans for position, velocity and torque, "
+            "but no limit of acceleration and no box. The condition number is that of the base regressor with rows divided by "
+            "the noise and columns of unit length, computed by the same code for all motions. The last but one column shows "
+            "which fraction of each limit a motion uses; a plan with a fraction above 1 would be refused.", "",
             "| arm | motion | robot time s | condition number | gain nat | nat/s | used fraction of position, velocity, "
             "acceleration, torque limit | design s |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -208,13 +208,14 @@ def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]
                     f"| {row['gain_per_s']:.2f} | {shares} | {took} |")
     if not any(row["motion"] == "figaroh" for row in rows):
         text += ["", figaroh_trajectory.ABSENT]
-    text += ["", "Then true arms drive every motion. Their masses, centres of mass and inertias differ by up to 30 % from "
-                 "the model. Pinocchio computes the torques; friction and noise are as in the benchmark `inertia`. The logs "
-                 "are fitted with `--motion model --inertia fit`. Width of base parameters: geometric mean of the reached "
-                 "half widths relative to the half widths of the model alone. Width times root of s: the value of a motion "
-                 "per second of robot time, because averaging reduces widths with the square root of time. Reached / "
-                 "expected: half widths of determined base parameters, reached in the fit and expected by a design that "
-                 "knows noise and friction; median, and range of 80 %. Goals: friction within 2 %, base parameters covered.", "",
+    text += ["",
+             "Then arms that differ from the model drive every motion: masses, centres of mass and inertias by up to 30 %. "
+             "Pinocchio computes the torques; friction and noise are as in the benchmark `inertia`. The logs are fitted with "
+             "`--motion model --inertia fit`. *Width of base parameters* is the geometric mean of the half widths after the "
+             "fit, divided by the half widths of the model alone. *Width times root of s* compares motions of different length,"
+             " because averaging reduces widths with the square root of time. *Reached / expected* divides the half widths of "
+             "determined base parameters by those that a design expects which knows noise and friction: the median, and the "
+             "range of 80 % of the parameters. Goals: friction within 2 %, base parameters covered.", "",
              "| arm | motion | friction error %, median (worst) | Coulomb, viscous half width % | friction covered % | base "
              "parameters covered % | base parameters determined | width of base parameters % | width times root of s | "
              "reached / expected |",

@@ -154,7 +154,8 @@ def _table(results: list[dict[str, Any]], target: float) -> str:
                         f"1/{paper_time / np.median(time):.0f} |")
     rows += ["", f"- *The paper's sweep*: one posture, one joint at a time, {SPEEDS} speeds spaced evenly in the logarithm. The "
              f"lowest speed is {SLOWEST:g} rad/s. At the highest, ramps take half of {TRAVEL:g} rad of travel. The sweep is "
-             f"repeated until the band is reached, at most {REPEATS} times. One posture tests hardly any range of loads.",
+             f"repeated until the band is reached, at most {REPEATS} times. The load hardly varies in a single "
+             "posture, so the sweep tests almost one load only.",
              "- *Friction in the band*: share of the joints' points whose true friction is within the band.",
              f"- *{ROUGH}*: twice the noise, ripple and scatter. *{LOADED}*: a payload of 2 kg that the model does not "
              f"contain, so the loads are wrong. *{SERVOS}*: four joints with small servos; the noise is a fifth of the "

@@ -17,9 +17,10 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
 from stribeck.experiments.report.joint_data import JointData, joint_data
-from stribeck.experiments.report.words import load_unit, load_word
+from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
 from stribeck.ident.identify import identify
+from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 

@@ -72,7 +72,7 @@ def check_kind(arm: ArmFile) -> None:
     """
     known = [*DRIVERS, *installed(GROUP)]
     if arm.driver.kind not in known:
-        with about_file(arm.path):
+        with about_file(f"{arm.path}: driver.kind"):
             raise unknown_name("driver kind", arm.driver.kind, known)
 
 

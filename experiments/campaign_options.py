@@ -30,7 +30,7 @@ class CampaignOptions:
     method : str
         A name in `METHODS`.
     repeats : int
-        Number of runs of the plan; several runs show the run-to-run scatter. The k-th run has seed + k of simulated noise.
+        Number of runs of the plan; several runs show the deviation between runs. The k-th run has seed + k of simulated noise.
     warm_up : float
         Longest warm-up before each run until friction settles [s].
     search : bool

@@ -156,7 +156,7 @@ def validate(run: Place | Run, calibration: Place | Calibration, tolerance: floa
     --------
     >>> import stribeck
     >>> stribeck.validate("campaign", "calibration-lab6")  # doctest: +SKIP
-    <Validation of 6 joints: passes>
+    <Validation of 6 joints: passes; largest error 1.7 % of friction (j3)>
     """
     recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
     return validate_calibration(recorded, _loaded(calibration), tolerance)

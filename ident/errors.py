@@ -42,7 +42,8 @@ def about_file(path: Path | str) -> Iterator[None]:
 
 def no_file(path: Path) -> InputError:
     """Return the error for a path without a file."""
-    return InputError(f"{path}: this is a folder, but a file is needed" if path.is_dir() else f"{path}: no such file")
+    why = "this is a folder, but a file is needed" if path.is_dir() else "no such file; check the path"
+    return InputError(f"{path}: {why}")
 
 
 def no_text(path: Path) -> InputError:

@@ -17,6 +17,12 @@ SCHEMA = 1
 NAME = r"^\.*[\w+-][\w.+-]*$"      # a name that can also be a file name
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+_LONGEST = 60       # characters of a value in a message
+_KINDS = {"object": "a table", "dictionary": "a table", "array": "a list", "list": "a list", "tuple": "a list",
+          "number": "a number", "integer": "an integer", "string": "text in quotes", "boolean": "true or false"}
+_WORDS: dict[str, Any] = {          # what pydantic says: what we say
+    rf"^Input should be an? (?:valid )?({'|'.join(_KINDS)})$": lambda found: f"{_KINDS[found[1]]} is needed",
+    r"^(Input|String|List|Tuple) should ": "it must ", r" after validation, not (\d+)$": r", found \1"}
 _Table = TypeVar("_Table", bound=BaseModel)
 
 
@@ -74,21 +80,36 @@ def parse_table(table_type: type[_Table], table: dict[str, Any], path: Path) -> 
 def _first_fault(table_type: type[BaseModel], table: dict[str, Any], error: ValidationError) -> str:
     faults = error.errors()
     fault = next((fault for fault in faults if fault["type"] in _UNKNOWN), faults[0])    # misspelt keys first
-    key = ".".join(str(part) for part in fault["loc"])
+    where, found = fault["loc"], fault["input"]
+    key = ".".join(str(part) for part in where)
     if fault["type"] in _UNKNOWN:
-        return f"{key}: {unknown_name('key', str(fault['loc'][-1]), _valid_keys(table_type, fault['loc'][:-1]))}"
+        return f"{key}: {unknown_name('key', str(where[-1]), _valid_keys(table_type, where[:-1]))}"
     if fault["type"] in ("missing", "missing_argument"):
-        return f"{key} is missing"
-    if fault["type"] in ("dict_type", "model_type", "dataclass_type"):
-        return f"{key} = {fault['input']!r}: a table is needed"
-    message = fault["msg"].removeprefix("Value error, ")
-    if fault.get("ctx", {}).get("pattern") == NAME:
-        message = "a name may hold letters, digits and . _ + -, and no blanks, because files are named after it"
+        if where and isinstance(where[-1], int) and isinstance(found, list):
+            return f"{'.'.join(map(str, where[:-1]))} = {_shown(found)} has {len(found)} value(s); more are needed"
+        return f"{key} is missing; this key is required"
+    message = _plain(fault)
     if not key:
         return message
-    if isinstance(fault["input"], dict | list):
-        return f"{key}: {message[0].lower()}{message[1:]}"
-    return f"{key} = {fault['input']!r}: {message[0].lower()}{message[1:]}"
+    if fault["type"] == "value_error" and isinstance(found, dict | list):
+        return f"{key}: {message}"          # the message of our own check states the value
+    return f"{key} = {_shown(found)}: {message}"
+
+
+def _plain(fault: Any) -> str:
+    """Return the message of a fault in plain words, as the end of a sentence about a value."""
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault.get("ctx", {}).get("pattern") == NAME:
+        return "a name may hold letters, digits and . _ + -, and no blanks, because files are named after it"
+    for of_pydantic, words in _WORDS.items():
+        message = re.sub(of_pydantic, words, message)
+    return f"{message[0].lower()}{message[1:]}"
+
+
+def _shown(value: Any) -> str:
+    """Return a value as TOML states it, cut where it is long."""
+    text = repr(value) if isinstance(value, str | float) else json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
 
 
 def _valid_keys(table_type: Any, where: tuple[int | str, ...]) -> list[str]:

@@ -19,6 +19,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
+from tests.messages import judged  # noqa: E402
+
+pytest.raises = judged(pytest.raises)       # every provoked error must say where, what was found and what is allowed
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:      # as shells start programs in the background; tests send Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)

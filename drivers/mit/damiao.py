@@ -225,7 +225,7 @@ class DamiaoLink(PolledLink):
             for identifier, what in ((drive.id, "id"), (mit.VELOCITY + drive.id, "velocity frames"), (drive.reply, "reply")):
                 if identifier in taken:
                     raise InputError(f"joints.{joint.name}.drive: its {what} would use the CAN identifier 0x{identifier:X}, "
-                                     f"which is taken by {taken[identifier]}")
+                                     f"which is taken by {taken[identifier]}; give each motor id and reply of its own")
                 taken[identifier] = f"{what} of {joint.name}"
         super().__init__(joints, keys, tuple(DamiaoAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
 

@@ -132,8 +132,12 @@ class _Border(BaseModel):
     simulation: _ArmTruth
 
 
-class _JointBorder(BaseModel):
+class _JointTables(BaseModel):
     joints: dict[str, JointTruth]
+
+
+class _JointBorder(BaseModel):      # messages name the keys from the root of the arm file: simulation.joints.j1.offset
+    simulation: _JointTables
 
 
 @dataclass(frozen=True)
@@ -218,14 +222,13 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
     if default and SHARED in names:
         raise InputError(f"{arm.path}: the model has a joint named {SHARED}, but [simulation.joints.{SHARED}] applies to every "
                          "joint; rename that joint in the model")
-    parse_table(_JointBorder, {"joints": {SHARED: default}}, arm.path)         # so that a message names the table with the error
+    parse_table(_JointBorder, {"simulation": {"joints": {SHARED: default}}}, arm.path)   # messages name the table at fault
     for name in table.joints:
         if name not in names:
             raise InputError(f"{arm.path}: [simulation.joints.{name}]: {unknown_name('joint', name, names)}")
     shared = {knob: value for knob, value in table.model_dump(exclude_unset=True).items() if knob in Knobs.model_fields}
-    joints = parse_table(_JointBorder, {"joints": {name: {**shared, **default, **table.joints.get(name, {})}
-                                                   for name in names}},
-                         arm.path).joints
+    complete = {name: {**shared, **default, **table.joints.get(name, {})} for name in names}
+    joints = parse_table(_JointBorder, {"simulation": {"joints": complete}}, arm.path).simulation.joints
     for name, joint in joints.items():
         if joint.load == "normal" and joint.bearing is None:
             raise InputError(f"{arm.path}: simulation.joints.{name}: load = \"normal\" needs a bearing")

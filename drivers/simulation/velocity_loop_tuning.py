@@ -68,7 +68,7 @@ def tune(physics: PhysicsModel, data: "mujoco.MjData", limits: Limits, dt: float
         model.dof_invweight0[axes.drives] = np.diag(np.linalg.inv(M))
     bristles = _bristle_rate(physics, np.diag(np.linalg.inv(M))[slice(None) if physics.loops else axes.drives], path)
     if not len(axes.springs):
-        tuning = _rigid(physics, kp, limits, min(dt, 1.0 / bristles) if bristles else dt)
+        tuning = _rigid(physics, kp, limits, min(dt, 1.0 / bristles) if bristles else dt, path)
         return replace(tuning, rate=bristles)
     model.dof_invweight0[axes.drives] = 1.0 / inertia       # otherwise a sticking rotor creeps more than a rigid joint
     soft = np.unique(axes.owner)
@@ -111,7 +111,7 @@ def _bristle_rate(physics: PhysicsModel, mobility: Array, path: Path) -> float:
     return float(rates[joint])
 
 
-def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tuning:
+def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float, path: Path) -> Tuning:
     """Return loops of rigid joints that are strong enough for their friction at all postures."""
     model, truth = physics.model, physics.truth
     rng, data = np.random.default_rng(0), mujoco.MjData(model)
@@ -126,6 +126,9 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float) -> Tunin
             physics.stand(data, rng.uniform() * q)
             if not (np.abs(physics.held(data)) > limits.torque).any():
                 told.append((physics.inertia(data), *scales(data.qpos[physics.axes.drives])))
+    if not told:
+        raise InputError(f"{path}: at none of {_POSTURES} random postures within the position limits do the loops close and the "
+                         "drives hold the arm; check position and torque in [joints.NAME]")
     M, load, transmitted = (np.array(values) for values in zip(*told, strict=True))
     if physics.loops:               # in closed chains the inertia at a drive depends strongly on the posture: take the largest
         kp = 2.0 * np.pi * truth.column("bandwidth") * M.diagonal(axis1=1, axis2=2).max(axis=0)

@@ -64,7 +64,8 @@ class WiredArm:
         self.joints = read_joints(arm, mechanism, self._of_motors)
         with about_file(arm.path):
             if self._coupled is not None and not link.knows_coupling:
-                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not support motors that move several joints")
+                raise InputError(f"[transmission]: the driver {arm.driver.kind} does not support motors that move several "
+                                 "joints; remove this table, or use another driver")
             self.link = link(self.joints, keys, drives)
         self.file = arm
         self.link.mechanism = mechanism

@@ -25,7 +25,7 @@ def bare_joints(names: Sequence[str], mass: float = 0.0, lever: float = 0.0) -> 
         If a name is empty or given twice, or the mass or the lever is negative.
     """
     if not names or not all(re.search(r"\S", name) for name in names) or len(set(names)) < len(names):
-        raise InputError(f"joints {', '.join(map(repr, names))}: each joint needs a different, non-empty name")
+        raise InputError(f"joints {', '.join(map(repr, names)) or 'not named'}: each joint needs a different, non-empty name")
     if mass < 0.0 or lever < 0.0:
         raise InputError(f"mass {mass:g} kg, lever {lever:g} m: both must be 0 or positive")
     kg, inertia = (mass, 1e-6 * mass) if mass and lever else _ROTOR

@@ -6,7 +6,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
@@ -14,6 +14,7 @@ import typer
 from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, show, validate
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
+from stribeck.experiments.cli.refusal import of_parser, with_option
 
 _AGAIN = 0.001          # s; delay before a lost Ctrl-C is raised again
 _ONE = 1.0              # s; signals within this time count as one request to end
@@ -138,9 +139,10 @@ def _prepare() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:                                      # not command.main(): it turns Ctrl-C into its own exit code
         command = typer.main.get_command(app)
-        with command.make_context("stribeck", sys.argv[1:] if arguments is None else list(arguments)) as context:
+        with command.make_context("stribeck", list(words)) as context:
             code = command.invoke(context)
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -148,21 +150,24 @@ def run(arguments: list[str] | None = None) -> int:
         print(STOPPED_BY_OPERATOR, file=sys.stderr)
         return STOPPED
     except Exception as error:
-        return _explain(error)
+        return _explain(error, words)
     return int(code or DONE)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, arguments: Sequence[str] = ()) -> int:
     """Print one sentence on standard error and return the exit code; unexpected errors are raised again."""
-    if hasattr(error, "show") and hasattr(error, "exit_code"):      # an error of the parser, which shows the usage
-        error.show()
+    if hasattr(error, "show") and hasattr(error, "format_message"):     # an error of the parser of options
+        if error.format_message():
+            print(f"stribeck: {of_parser(error, arguments)}", file=sys.stderr)
+        else:                                                           # no command: the help
+            error.show()
         return BAD_INPUT
     from stribeck.drivers.errors import DriverError
     from stribeck.experiments.errors import RecordingFailed
     from stribeck.ident.errors import StribeckError
 
     if isinstance(error, StribeckError):
-        print(f"stribeck: {error}", file=sys.stderr)
+        print(f"stribeck: {with_option(str(error), arguments)}", file=sys.stderr)
         if isinstance(error, RecordingFailed) and isinstance(error.__context__, DriverError):     # why the arm stopped
             print(f"stribeck: before that, {error.__context__}", file=sys.stderr)
         return STOPPED if isinstance(error, (DriverError, RecordingFailed)) else BAD_INPUT
@@ -170,6 +175,8 @@ def _explain(error: Exception) -> int:
         reason = error.strerror or str(error)
         if isinstance(error, FileNotFoundError) and error.filename and not (folder := Path(error.filename).parent).is_dir():
             reason = f"the folder {folder} does not exist; create it first"
+        if isinstance(error, NotADirectoryError):
+            reason = "a part of this path is a file, but folders are needed; choose another path"
         print(f"stribeck: {error.filename or ''}: {reason}".replace(": :", ":"), file=sys.stderr)
         return BAD_INPUT
     if _ending.asked:               # an interrupted import of a C extension raises other errors

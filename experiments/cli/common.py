@@ -141,7 +141,7 @@ def split(text: str | None) -> tuple[str, ...] | None:
     if not names:
         raise InputError(f"--joints {text!r} names no joint")
     if twice := [name for k, name in enumerate(names) if name in names[:k]]:
-        raise InputError(f"--joints {text!r} names {twice[0]} twice")
+        raise InputError(f"--joints {text!r} names {twice[0]} twice; name each joint once")
     return names
 
 

@@ -178,8 +178,9 @@ def parse_columns(entries: Sequence[str], names: tuple[str, ...], columns: Seque
         if joint not in names:
             raise unknown_name("joint", joint, names)
         maps.append(_given(match, signal, joint))
-    if len({entry.target for entry in maps}) < len(maps):
-        raise InputError("the column map gives two columns for one signal; delete one of them")
+    targets = [entry.target for entry in maps]
+    if twice := [target for k, target in enumerate(targets) if target in targets[:k]]:
+        raise InputError(f"column {twice[0]!r}: the column map gives two columns for this signal; delete one of them")
     return tuple(maps)
 
 

@@ -170,7 +170,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     raw = table.read(wanted)
     lengths = {len(raw[name]) for name in wanted}
     if len(lengths) > 1:
-        raise InputError(f"{table.source}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows)")
+        raise InputError(f"{table.source}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} rows); all "
+                         "must have the same length")
     (rows,) = lengths
 
     def signal(name: str, joints: tuple[str | None, ...] = mechanism.names) -> Array | None:

@@ -68,7 +68,7 @@ def open_log(path: Path, **options: str | None) -> Table:
         raise InputError(f"{path}: {' and '.join(sorted(given))}: these options apply to ROS bags only")
     table = reader(path, **given)
     if not table.names:
-        raise InputError(f"{path}: no numeric column found")
+        raise InputError(f"{path}: no numeric column found; a log needs columns of position and torque")
     return with_stamps(table)
 
 

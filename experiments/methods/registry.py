@@ -116,5 +116,6 @@ def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
         if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
             break
     if best is None:
-        raise TooShort(f"{goal.time:.0f} s of robot time are too short; the shortest plan takes {plan.robot_time:.0f} s")
+        raise TooShort(f"{plan.arm}: {goal.time:.0f} s of robot time are too short; the shortest plan takes "
+                       f"{plan.robot_time:.0f} s")
     return best

@@ -68,7 +68,8 @@ def with_margin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
 def _check_origin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
     """Refuse a plan for other joints or for another version of the arm file."""
     if plan.names != mechanism.names:
-        raise PlanError(f"the plan is for joints {', '.join(plan.names)}, but {arm.name} has joints {', '.join(mechanism.names)}")
+        raise PlanError(f"the plan is for joints {', '.join(plan.names)}, but {arm.name} has joints "
+                        f"{', '.join(mechanism.names)}; plan again for this arm")
     if plan.arm_sha256 != arm_sha256(arm):
         raise PlanError(f"the plan was made for another version of the arm file of {plan.arm}; plan again")
 
@@ -162,7 +163,7 @@ def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
         k = int(np.argmin(clear))
         segment = segments[k]
         raise PlanError(f"segment {segment.id} ({segment.joint or segment.kind} in posture {segment.posture}) "
-                        f"{in_the_way(arm, mechanism, start[k], end[k])}")
+                        f"{in_the_way(arm, mechanism, start[k], end[k])}; plan again, or change workspace in the arm file")
 
 
 def _ways(plan: Plan) -> tuple[Array, Array, list[Segment]]:

@@ -213,9 +213,11 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     parsed = parse_table(_PlanTable, upgrade(table, path, SCHEMA), path)
     for segment in parsed.segments:
         if len(segment.target) != len(parsed.names):
-            raise PlanError(f"{path}: segment {segment.id} has {len(segment.target)} targets for {len(parsed.names)} joints")
+            raise PlanError(f"{path}: segment {segment.id}: target has {len(segment.target)} value(s), but names lists "
+                            f"{len(parsed.names)} joint(s); a value for each joint is needed")
     if len(parsed.start) != len(parsed.names):
-        raise PlanError(f"{path}: start has {len(parsed.start)} values for {len(parsed.names)} joints")
+        raise PlanError(f"{path}: start has {len(parsed.start)} value(s), but names lists {len(parsed.names)} joint(s); a value "
+                        "for each joint is needed")
     return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
                 parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered, parsed.singular_margin)
 

@@ -54,7 +54,7 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
         If the file exists, or its suffix is not in `PLOTS`.
     """
     if target.suffix.lower() not in PLOTS:
-        raise InputError(f"{target}: unknown plot format; the file name must end in {', '.join(PLOTS)}")
+        raise InputError(f"{target}: unknown plot format {target.suffix!r}; the file name must end in {', '.join(PLOTS)}")
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -111,7 +111,7 @@ class _ArmTable(BaseModel):
     model_config = _STRICT
     schema_version: int = Field(alias="schema")
     name: Name
-    model: str = Field(pattern=r"^[^\x00]+$")
+    model: str = Field(min_length=1, pattern=r"^[^\x00]*$")
     gravity: Vector = (0.0, 0.0, -9.81)
     torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"
     assumed: tuple[str, ...] = ()
@@ -359,7 +359,8 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
     if home is None:
         return
     if len(home) != mechanism.n:
-        raise InputError(f"{arm.path}: workspace.home has {len(home)} values, the model has {mechanism.n} joints")
+        raise InputError(f"{arm.path}: workspace.home has {len(home)} values, the model has {mechanism.n} joints; "
+                         "one value for each joint is needed")
     for name, value, (low, high) in zip(mechanism.names, home, arm.limits(mechanism).position, strict=True):
         if not low <= value <= high:
             raise InputError(f"{arm.path}: workspace.home puts {name} at {value:g}, "

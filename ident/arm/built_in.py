@@ -1,5 +1,7 @@
 """Paths of the built-in arms and mechanisms."""
 
+from collections.abc import Collection
+from difflib import get_close_matches
 from pathlib import Path
 
 from stribeck.ident.errors import InputError, no_file, unknown_name
@@ -54,4 +56,14 @@ def find(name_or_path: str | Path) -> Path:
         return names[str(name_or_path)]
     if path.suffix or len(path.parts) > 1 or path.is_dir():
         raise no_file(path)
-    raise unknown_name("arm", str(name_or_path), names)
+    raise _unknown(str(name_or_path), names)
+
+
+def _unknown(name: str, names: Collection[str]) -> InputError:
+    """Return the error for an unknown name: it lists arms, and apart from them mechanisms, which are no arms."""
+    arms = built_in_arms()
+    mechanisms = [one for one in names if one not in arms]
+    if set(get_close_matches(name, names, n=1)) & set(mechanisms):
+        return unknown_name("mechanism", name, mechanisms)
+    return InputError(f"{unknown_name('arm', name, arms)}; or give the path of a file. Mechanisms, which only stribeck loads and "
+                      f"simulate take: {', '.join(mechanisms)}")

@@ -148,6 +148,15 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
 
 def _of_file(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None], stated: StatedChain) -> Mechanism:
     """Return the mechanism of a URDF or MJCF; a model with loops gives all its joints."""
+    try:
+        return _read(model, name, gravity, tools, stated)
+    except ModelError as error:             # the message begins with the name of the mechanism, or of the file at fault
+        if str(model) in str(error) or stated.source in str(error):
+            raise
+        raise ModelError(f"{model}: {str(error).removeprefix(f'{name}: ')}") from error
+
+
+def _read(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None], stated: StatedChain) -> Mechanism:
     spec, impossible = read_model(model)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
     if carried and not (stated.loops or has_loops(spec)):

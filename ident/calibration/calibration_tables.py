@@ -34,7 +34,7 @@ _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 def _rising(pair: tuple[float, float]) -> tuple[float, float]:
     if not pair[0] <= pair[1]:
-        raise ValueError(f"the lower end {pair[0]:g} is above the upper end {pair[1]:g}")
+        raise ValueError(f"the lower end {pair[0]:g} is above the upper end {pair[1]:g}; exchange them")
     return pair
 
 
@@ -322,7 +322,7 @@ class _FitTable(BaseModel):
     def _finite(self) -> "_FitTable":
         for name, value in (self.model_extra or {}).items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{name} = {value} is not a finite number")
+                raise ValueError(f"{name} = {value} is not a finite number; a finite number is needed")
         return self
 
 

@@ -241,7 +241,8 @@ class Feedforward:
             state[row] = value
         if not np.isfinite(state).all():
             row, column = np.argwhere(~np.isfinite(state))[0]
-            raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number")
+            raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number: "
+                             f"{state[row, column]}; finite numbers are needed")
 
     def _move(self) -> None:
         """Set MuJoCo's tree to the state and compute the reaction of every link."""

@@ -19,18 +19,23 @@ COLOURS = ("#7a8794", "#b4532a", "#1b3a5c", "#5ab4ac", "#8f6bb0", "#c49a2c")    
 
 
 def draw_joint(ax: "Axes", name: str, joint: JointCalibration, points: pd.DataFrame | None) -> None:
-    """Draw friction at the least, middle and greatest load, and the points of the fit if they are known."""
+    """Draw friction at the least, median and greatest load, and the points of the fit if they are known.
+
+    Without the points the median is unknown; the curve between is then drawn at the middle of the range.
+    """
     single = joint.load != "none" and joint.load_range is not None and not joint.components
-    loads = np.array([joint.load_ends[0], joint.middle_load, joint.load_ends[1]]) if single else np.zeros(1)
+    between = joint.middle_load if points is None or not single else np.median(points[joint.load].to_numpy(dtype=float))
+    loads = np.array([joint.load_ends[0], between, joint.load_ends[1]]) if single else np.zeros(1)
+    words = ("least", "middle" if points is None else "median", "greatest") if single else ("",)
     low, high, unit = float(loads[0]), float(loads[-1]), joint.parameters["coulomb"].unit
     if points is not None:
         colour = load_colours(points[joint.load].to_numpy(dtype=float), low, high) if single else PLAIN
         draw_points(ax, points["speed"].to_numpy(dtype=float), points["odd"].to_numpy(dtype=float) / (joint.torque_scale or 1.0),
                     colour)
-    for load, colour in zip(loads, load_colours(loads, low, high) if single else (PLAIN,), strict=True):
+    for load, colour, word in zip(loads, load_colours(loads, low, high) if single else (PLAIN,), words, strict=True):
         _draw(ax, joint, load if single else joint.middle_load, colour,
-              f"{load:.3g} {load_unit(joint.load, unit == 'N')}" if single else "")
-    finish(ax, f"{name}: {joint.law}, load {joint.load}", unit)
+              f"{word} load, {load:.3g} {load_unit(joint.load, unit == 'N')}" if single else "")
+    finish(ax, f"{name}: {joint.law}, load {joint.load}", unit, loads=single)
 
 
 def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration | None], labels: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ predicted torque pass the same low-pass filter (`motion_points`), so neither noi
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,12 @@ from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.dynamics import same_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.views.frames import frame_html
+from stribeck.ident.views.panels import shown_figure
+from stribeck.ident.views.torques_over_time import draw_torques
 from stribeck.ident.whole_files import file_sha256
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _INERTIA_EXPLAINS = 0.5 # least part of the squared error that must follow the acceleration for the error to count as inertia
 TOLERANCE = 0.1         # largest error of the torque, as a part of friction, with which a joint passes
@@ -58,6 +64,8 @@ class JointValidation:
         Variables with which the error varies, beyond a scale of friction and an offset, by more than the tolerance somewhere.
     t, measured, predicted, rigid : ndarray, shape (N,)
         Time [s], torques, and the prediction without friction.
+    unit : str
+        Unit of the torques: N·m, or N for a prismatic joint.
     """
 
     error: float
@@ -72,6 +80,7 @@ class JointValidation:
     predicted: Array
     rigid: Array
     lack_of_fit: tuple[Misfit, ...] = ()
+    unit: str = "N·m"
 
 
 @dataclass(frozen=True)
@@ -95,9 +104,23 @@ class Validation:
         return pd.DataFrame([{"joint": name} | {key: getattr(joint, key) for key in keys} for name, joint in self.joints.items()],
                             columns=["joint", *keys])
 
+    def plot(self) -> "dict[str, Axes]":
+        """Draw measured and predicted torque [N·m or N] and the residual over time; returns the panel of each joint."""
+        axes = shown_figure(tuple(self.joints))
+        for name, ax in axes.items():
+            joint = self.joints[name]
+            draw_torques(ax, f"{name}: {'passes' if joint.passed else 'fails'}", joint.t, joint.measured, joint.predicted,
+                         joint.rigid)
+            ax.set(xlabel="time, s", ylabel=f"torque, {joint.unit}")
+        next(iter(axes.values())).legend(frameon=False, fontsize=7)
+        return axes
+
     def __repr__(self) -> str:
         said = f"fails for {', '.join(self.failed)}" if self.failed else "passes"
-        return f"<Validation of {len(self.joints)} joint{'s' * (len(self.joints) != 1)}: {said}>"
+        worst = max(self.joints, key=lambda name: self.joints[name].error / self.joints[name].friction)
+        part = self.joints[worst].error / self.joints[worst].friction
+        return (f"<Validation of {len(self.joints)} joint{'s' * (len(self.joints) != 1)}: {said}; largest error "
+                f"{100.0 * part:.2g} % of friction ({worst})>")
 
     def _repr_html_(self) -> str:
         return frame_html(repr(self).strip("<>"), self.to_dataframe())
@@ -195,7 +218,7 @@ def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, 
     return JointValidation(error, _rms(measured - rigid), size, noise, outside, inertia,
                            bool(error**2 - noise**2 <= (tolerance * size) ** 2), motion.t[motion.points], measured,
                            rigid + friction, rigid,
-                           _lack_of_fit(motion, rest, friction, tolerance * size))
+                           _lack_of_fit(motion, rest, friction, tolerance * size), joint.parameters["coulomb"].unit)
 
 
 def _lack_of_fit(motion: Motion, rest: Array, friction: Array, allowed: float) -> tuple[Misfit, ...]:

@@ -95,7 +95,8 @@ def _checked(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None, gro
         if values.shape != w.shape:
             raise InputError(f"{name} has shape {values.shape}, velocity has {w.shape}; all need (N,)")
         if not np.isfinite(values).all():
-            raise InputError(f"{name} is not a finite number in row {int(np.argmin(np.isfinite(values)))}")
+            row = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{name} is not a finite number in row {row}: {values[row]}; remove this row")
     if labels.shape != w.shape:
         raise InputError(f"group has shape {labels.shape}, velocity has {w.shape}; all need (N,)")
     moving = w != 0.0
@@ -119,4 +120,4 @@ def _numbers(name: str, values: ArrayLike) -> Array:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} holds values that are not numbers") from None
+        raise InputError(f"{name} holds values that are not numbers; numbers of shape (N,) are needed") from None

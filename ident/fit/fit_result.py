@@ -198,7 +198,7 @@ class FitResult:
             If this fit was stored without its points.
         """
         if self.data is None:
-            raise InputError("this fit was stored without its points, which the plot needs")
+            raise InputError("this fit was stored without its points, which the plot needs; fit again")
         panel = shown_figure((self.law,))[self.law] if ax is None else ax
         data, levels = self.data, self._shown_loads()
         colours: list[Array | str] = [PLAIN]
@@ -212,7 +212,7 @@ class FitResult:
         for level, colour in zip(levels, colours, strict=True):
             load = np.repeat(np.asarray(level)[None], len(speed), axis=0)
             draw_curve(panel, speed, self.predict(speed, load), self.band(speed, load), colour)
-        finish(panel, f"{self.law}, load {self.load}", "N" if data.prismatic else "N·m")
+        finish(panel, f"{self.law}, load {self.load}", "N" if data.prismatic else "N·m", loads=True)
         return panel
 
     def _shown_loads(self) -> Array:
@@ -283,7 +283,7 @@ def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
     if kind == "none":
         return None
     if load is None:
-        raise InputError(f"this friction depends on the load ({kind}); pass the load")
+        raise InputError(f"load is None, but this friction depends on the load ({kind}); pass the load")
     return load
 
 

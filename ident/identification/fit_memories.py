@@ -112,8 +112,8 @@ def _fitted(log: Log, name: str, joint: JointFit, option: str, free: bool) -> tu
     parameters = {key: entry for key, entry in with_intervals(fit).items() if key in fit.memory.parameters}
     for key, entry in parameters.items():
         if key in (DISTANCE.name, STIFFNESS.name) and entry.verdict == "unidentifiable":
-            raise FitError(f"{key} = {entry.value:.3g} ± {entry.half_width:.2g} {entry.unit} of {fit.memory.name} is not determined; "
-                           "record more reversals, for example by run --experiment presliding")
+            raise FitError(f"{key} = {entry.value:.3g} ± {entry.half_width:.2g} {entry.unit} of {fit.memory.name} is not "
+                           "determined; record more reversals, for example by run --experiment presliding")
     parameters = _with_delay(parameters, joint.gravity.get("delay"))
     return fit, JointMemory(fit.memory.name, parameters, reach(fit), fit.held_out_rmse, without, fit.memory.distances)
 

@@ -71,7 +71,8 @@ class Law:
             raise InputError(f"the function of the law {self.name} takes ({', '.join(taken)}); its first argument must be w, its "
                              "last load")
         if missing := [name for name in names if name not in taken]:
-            raise InputError(f"the function of the law {self.name} does not take the parameter(s) {', '.join(missing)}")
+            raise InputError(f"the function of the law {self.name} does not take the parameter(s) {', '.join(missing)}; add them "
+                             "to its arguments")
         needed = [name for name, argument in inspect.signature(self.function).parameters.items()
                   if argument.default is inspect.Parameter.empty and name not in ("w", "load", *names)]
         if needed:

@@ -20,9 +20,10 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
         fitted = "; it has the results of a fit: give the folder that was fitted" if (path / "calibration.toml").is_file() else ""
-        raise InputError(f"{path}: " + (f"neither a run folder nor a campaign with runs/{fitted}" if path.is_dir() else
+        hint = f"; give a folder with {RECORD}, or one whose folder runs/ holds such folders"
+        raise InputError(f"{path}: " + (f"neither a run folder nor a campaign with runs/{fitted or hint}" if path.is_dir() else
                                         "a file, not a run folder; stribeck import converts logs to runs" if path.exists() else
-                                        "no such folder"))
+                                        "no such folder; check the path"))
     if purposes is None or runs == [path]:
         return runs
     found = {run: purpose_of(read_json(run / RECORD)) for run in runs}

@@ -137,15 +137,17 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
     if not (path / RECORD).is_file():
         runs = sorted(path.glob(f"runs/*/{RECORD}"))
         of_campaign = f"; its folder runs has {len(runs)} run(s): load for example {runs[0].parent}" if runs else ""
-        raise InputError(f"{path}: not a run folder ({RECORD} is missing{of_campaign})")
+        raise InputError(f"{path}: not a run folder ({RECORD} is missing{of_campaign or '; give the folder that holds it'})")
     record = read_json(path / RECORD)
     if not isinstance(record, dict):
         raise InputError(f"{path / RECORD}: not a run record (a JSON object is needed)")
     parse_table(RecordTable, upgrade(record, path / RECORD, SCHEMA), path / RECORD)
+    if not (path / ARM / Path(record["arm_file"]).name).is_file():
+        raise InputError(f"{path / RECORD}: arm_file = {record['arm_file']!r}: the folder {ARM} of the run has no such file")
     arm = load_arm(path / ARM / Path(record["arm_file"]).name, model_dir=path / ARM)
     if arm_sha256(arm) != record.get("arm_sha256"):
-        raise InputError(f"{path / ARM}: the arm file or model was changed after the recording; restore it "
-                         "(only the [simulation] table may differ)")
+        raise InputError(f"{path / ARM}: the arm file or model was changed after the recording: their digest is not arm_sha256 "
+                         f"= {record['arm_sha256']!r} of {RECORD}; restore both (only the [simulation] table may differ)")
     names = tuple(record["names"])
     t, segment, columns, sha256 = read_samples(path / SAMPLES, names, signals)
     run = Run(path, record, arm, read_events(path / EVENTS), names, t, segment, columns, sha256)

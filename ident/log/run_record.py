@@ -59,7 +59,8 @@ class RecordTable(BaseModel):
             for word, place in (("plan.start", self.plan.start),
                                 *((f"target of segment {segment.id}", segment.target) for segment in self.plan.segments)):
                 if place is not None and len(place) != len(self.names):
-                    raise ValueError(f"{word} has {len(place)} numbers for {len(self.names)} joints")
+                    raise ValueError(f"{word} has {len(place)} numbers for {len(self.names)} joints; "
+                                     "one for each joint is needed")
         return self
 
 

@@ -30,13 +30,14 @@ def read_samples(path: Path, names: tuple[str, ...],
         missing = [column for column in ("t", "segment", *(f"{signal}.{name}" for signal in ("q", "tau") for name in names))
                    if column not in present]
         if missing:
-            raise InputError(f"{path}: column {missing[0]} is missing")
+            raise InputError(f"{path}: column {missing[0]} is missing; time, segment, and position and torque of each of the "
+                             f"names in run.json ({', '.join(names)}) are needed")
         wanted = {signal: columns for signal in signals
                   if set(columns := tuple(f"{signal}.{name}" for name in names)) <= present}
         columns = ("t", "segment", *chain.from_iterable(wanted.values()))
         for column in columns:
             if not (pa.types.is_floating(kind := schema.field(column).type) or pa.types.is_integer(kind)):
-                raise InputError(f"{path}: column {column} has type {kind}, not a numeric type")
+                raise InputError(f"{path}: column {column} has type {kind}, but a numeric type is needed")
         with ThreadPoolExecutor(2) as pool:                 # decompression takes most time and runs in parallel
             halves = list(pool.map(partial(read_columns, path), (columns[::2], columns[1::2])))
             digest = pool.submit(file_sha256, path)

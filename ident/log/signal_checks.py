@@ -102,7 +102,7 @@ def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, 
     if bad.any():
         row, joint = np.argwhere(bad)[0]
         raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
-                         f"first of {int(bad.sum())} bad values{remedy}")
+                         f"first of {int(bad.sum())} bad values{remedy or '; finite numbers are needed'}")
     check_size(values, signal, names, source)
 
 

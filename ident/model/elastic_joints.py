@@ -175,7 +175,8 @@ def _lengthened(m: Mechanism, j: int, names: Sequence[str], axis: ArrayLike, ori
     k, after = len(names), j + 1
     for name in names:
         if name in m.tree.names:
-            raise InputError(f"{m.name}: a joint {name!r} exists already, so joint {m.names[j]} is already elastic")
+            raise InputError(f"{m.name}: a joint {name!r} exists already, so joint {m.names[j]} is already elastic; "
+                             "leave it out")
     offset = np.sum(origin, axis=0)
 
     def put(values: Array, new: ArrayLike, at: int = after) -> Array:

@@ -60,7 +60,8 @@ def own_wrenches(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None
             raise InputError(f"external has shape {external.shape}, {mechanism.name} needs {(*q.shape, 6)}: force and moment on "
                              f"the links of {', '.join(mechanism.names)}")
         if not np.isfinite(external).all():
-            raise InputError(f"external on link {mechanism.names[int(np.argwhere(~np.isfinite(external))[0, 1])]} is not finite")
+            raise InputError(f"external on link {mechanism.names[int(np.argwhere(~np.isfinite(external))[0, 1])]} is not finite; "
+                             "finite numbers are needed")
     return _sweeps(mechanism, q, dq, ddq, external)
 
 
@@ -230,7 +231,8 @@ def batch(name: str, value: ArrayLike, mechanism: Mechanism, samples: int | None
                          f"with columns {', '.join(mechanism.names)}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {mechanism.names[column]} is not finite in row {row}")
+        raise InputError(f"{name} of joint {mechanism.names[column]} is not finite in row {row}: {array[row, column]}; "
+                         "finite numbers are needed")
     return array
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7         # panels in a row of a figure; size of a panel in inches
 _SPEEDS = 120                                   # speeds of a curve
 PLAIN = "#1b3a5c"                               # colour of friction without load
-SHADES = ("#8fcdb6", "#4ba8a6", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that the scale is readable in grey print
+SHADES = ("#66b79c", "#3f9ea0", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that the scale is readable in grey print
 
 
 def shown_speeds(low: float, high: float) -> Array:
@@ -65,14 +65,16 @@ def load_colours(loads: ArrayLike, low: float, high: float) -> Array:
 
 def draw_points(ax: "Axes", speed: Array, torque: Array, colour: Array | str) -> None:
     """Draw measured points over the absolute value of their speed."""
-    ax.scatter(np.abs(speed), torque, s=13.0, c=colour, edgecolors="white", linewidths=0.4, zorder=4)
+    ax.scatter(np.abs(speed), torque, s=18.0, c=colour, edgecolors="white", linewidths=0.4, zorder=4)
 
 
-def finish(ax: "Axes", title: str, unit: str) -> None:
-    """Label the axes of a panel; `unit` is that of the friction, N·m or N."""
+def finish(ax: "Axes", title: str, unit: str, loads: bool = False) -> None:
+    """Label the axes of a panel; `unit` is that of the friction, N·m or N. With `loads`, the last curve is named first."""
     ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
     ax.set_ylim(bottom=0.0)
     ax.set_title(title, loc="left", fontsize=9)
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize=7)
+    handles, labels = ax.get_legend_handles_labels()
+    if labels:
+        order = slice(None, None, -1 if loads else 1)       # the greatest load on top, as the curves are
+        ax.legend(handles[order], labels[order], frameon=False, fontsize=7)
     ax.spines[["top", "right"]].set_visible(False)

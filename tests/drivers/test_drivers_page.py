@@ -140,5 +140,5 @@ def test_a_plug_in_that_cannot_be_loaded_is_named(make_arm, monkeypatch):
 
 
 def test_an_unknown_driver_is_refused_with_a_list(make_arm, plugged_in):
-    with pytest.raises(InputError, match=r"pair.toml: unknown driver kind .*simulated, canopen, .*text"):
+    with pytest.raises(InputError, match=r"pair.toml: driver.kind: unknown driver kind .*simulated, canopen, .*text"):
         connect(make_arm({"driver": {"kind": "telepathy"}}))

@@ -16,6 +16,7 @@ from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import arm_sha256
+from tests.messages import refusal_faults
 from tests.schemas import judge
 
 
@@ -76,6 +77,10 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         outcome = Outcome(run(words), *capsys.readouterr())
         if "--json" in words and outcome.out:
             judge(words[0], json.loads(outcome.out))
+        for line in outcome.err.splitlines() if outcome.code == 2 else ():
+            if line.startswith("stribeck: "):
+                lacks = refusal_faults(line.removeprefix("stribeck: "), words)
+                assert not lacks, f"the message does not say {', '.join(lacks)}: {line}"
         return outcome
 
     return command

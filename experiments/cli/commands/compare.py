@@ -19,7 +19,7 @@ def compare(
             metavar="CALIBRATION...", help="Two or more calibrations; each is compared with the first.")],
         out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf).")] = None,
         as_json: JsonOption = False) -> None:
-    """Show which friction changed beyond the intervals and the run-to-run scatter; exit code 1 on a change."""
+    """Show which friction changed beyond the intervals and the deviation between runs; exit code 1 on a change."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.report.comparison import comparison_table, labels, plot
     from stribeck.ident.calibration.calibration import Calibration

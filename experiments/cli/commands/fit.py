@@ -192,7 +192,7 @@ def _without_time(given: "tuple[ColumnMap, ...]", rate: float) -> "tuple[ColumnM
     return given
 
 
-def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool) -> None:
+def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool, recorded: bool = False) -> None:
     """Print the result of a fit: the table, what needs attention, where the files are; with -v every note, too."""
     from stribeck.experiments.cli.screen.attention import attention
     from stribeck.experiments.cli.screen.text import result_table
@@ -215,7 +215,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     if further:
         text.print(f"attention {further} more: -v prints them")
     _notes(text, delivery, lines)
-    written = [str(path.relative_to(folder)) for path in delivery.files]
+    written = [str(path.relative_to(folder)) for path in delivery.files] + (_recorded(folder) if recorded else [])
     text.files(f"wrote     in {folder}/: {'  '.join(written)}")
     to = "json" if any(path.suffix == ".xml" for path in delivery.files) else "mjcf"     # a format that is not written yet
     text.print(f"next      open {shlex.quote(str(folder / 'report.html'))}; "
@@ -223,6 +223,14 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     if as_json:
         print_json({"robot_time_s": round(delivery.robot_time, 3), "calibration": calibration_table(calibration),
                     "losses": delivery.losses}, files_in(folder))
+
+
+def _recorded(folder: Path) -> list[str]:
+    """Return what a campaign holds beside its results: the plan, and the folder of its runs."""
+    from stribeck.ident.log.campaign_folder import campaign_runs
+
+    runs = len(campaign_runs(folder))
+    return [*(path.name for path in sorted(folder.glob("plan*.toml"))), f"runs/ ({runs} run{'s' * (runs != 1)})"]
 
 
 def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:

@@ -107,8 +107,9 @@ def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
     if signal is None and not arm.names_torque_signal:
         guesses.append(f"--torque-signal {shlex.quote(arm.torque_signal)}")
     if guesses and not yes and not _at_terminal():
-        raise InputError(f"{log}: without a terminal, guessed columns need --yes. Check the guesses, then give --yes or the "
-                         f"correct ones of {' '.join(guesses)}")
+        raise InputError(f"{log}: nothing is imported: columns are guessed, and without a terminal nobody can confirm the "
+                         "guesses. If all are right, add --yes; otherwise give these options with the right columns: "
+                         f"{' '.join(guesses)}")
 
 
 def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None, table: "Table") -> None:

@@ -267,7 +267,9 @@ def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Arr
     try:
         values = [float(part) for part in text.split(",")] if text else [0.0] * len(names)
     except ValueError:
-        raise InputError(f"{option} {text}: numbers separated by commas are needed") from None
+        values = [math.nan]
+    if not all(map(math.isfinite, values)):
+        raise InputError(f"{option} {text}: finite numbers separated by commas are needed")
     if len(values) != len(names):
         raise InputError(f"{option} has {len(values)} values, {mechanism.name} has {len(names)} "
                          f"{'driven ' if mechanism.passive else ''}joints: {', '.join(names)}")

@@ -1,5 +1,6 @@
 """Commands that move or plan to: calibrate, plan, run."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +54,8 @@ def calibrate(
         torque_basis: BasisOption = "drive", drift: DriftOption = "auto", inertia: InertiaOption = "auto",
         method: MethodOption = "whole-arm",
         repeats: Annotated[int, typer.Option(
-            metavar="N", min=1, help="Number of times the plan is run. The calibration then states the run-to-run scatter.")] = 1,
+            metavar="N", min=1, help="Number of times the plan is run. The calibration then states the deviation "
+            "between runs.")] = 1,
         resume: Annotated[bool, flag(
             "--resume", help="Continue the campaign in --out with its original options. Finished round trips are not driven "
             "again.")] = False,
@@ -127,7 +129,7 @@ def calibrate(
     operator = Operator(
         shown_and_agreed, lambda made: motion_view(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
         lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
-    delivered(text, calibrate_arm(arm_file, folder, options, operator, resume), folder, as_json)
+    delivered(text, calibrate_arm(arm_file, folder, options, operator, resume), folder, as_json, recorded=True)
     if arm_file.assumed:
         text.print("assumed   this is the friction of a simulated arm with assumed parameters, not of your arm; the assumptions "
                    f"are in {folder / ARM / arm_file.path.name}")
@@ -245,7 +247,7 @@ def run(
     from stribeck.experiments.recording.run_folders import empty_folder, refuse_used
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
-    from stribeck.ident.errors import InputError, command
+    from stribeck.ident.errors import InputError, about_file, command
     from stribeck.ident.log.lowest_speed import lowest_speeds
     from stribeck.ident.log.run import EXCITATION, LOWEST_SPEED, PRESLIDING, VALIDATION, WARM_UP, load_run
 
@@ -270,7 +272,8 @@ def run(
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
                                                         time=motion_time(budget) if excites else None, after=known,
                                                         small=small)
-    check_plan(made, arm_file, mechanism)
+    with about_file(plan) if plan else nullcontext():
+        check_plan(made, arm_file, mechanism)
     made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)        # whatever a file says
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)

@@ -245,8 +245,8 @@ def _weakest(joint: "JointCalibration", word: str) -> str:
     names = [name for name, p in joint.parameters.items() if p.value is not None and p.verdict == word]
     said = "" if word == "identified" else f" ({', '.join(parameter_word(name) for name in names)})"
     hidden = [name for name, p in joint.parameters.items() if p.value is None]
-    return said + (", load part not" if any("_coefficient" in name for name in hidden) else "") + (
-        ", Stribeck effect not" if "static" in hidden else "")
+    return said + ("; load untested" if any("_coefficient" in name for name in hidden) else "") + (
+        "; Stribeck effect untested" if "static" in hidden else "")
 
 
 def notes(calibration: "Calibration") -> list[str]:

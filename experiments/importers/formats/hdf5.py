@@ -55,7 +55,7 @@ def open_hdf5(path: Path) -> Table:
 
     try:
         if not survived(listed):
-            raise InputError(f"{path}: the file is damaged and would crash the reader")
+            raise InputError(f"{path}: the file is damaged and would crash the reader; save it again")
         owner = {column: (name, leaf) for name, leaf in listed().items() for column in column_names(name, leaf.shape, leaf.dtype)}
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise _unreadable(path, error) from error

@@ -33,7 +33,7 @@ def open_mat(path: Path) -> Table:
     try:
         _check_sizes(path)
         if not survived(lambda: loadmat(path)):
-            raise InputError(f"{path}: the file is damaged and would crash the reader")
+            raise InputError(f"{path}: the file is damaged and would crash the reader; save it again")
         found = {name: values for name, values in leaves(loadmat(path, simplify_cells=True)) if values.dtype.kind in "iuf"}
     except InputError:
         raise
@@ -61,7 +61,8 @@ def _check_sizes(path: Path) -> None:
             kind, size = struct.unpack(f"{order}II", tag)
             behind = file.tell() + size
             if behind > end:
-                raise InputError(f"{path}: truncated or damaged: a data element extends beyond the end of the file")
+                raise InputError(f"{path}: truncated or damaged: a data element extends beyond the end of the file; "
+                                 "save the log again")
             if kind == _COMPRESSED:
                 packed = file.read(size)
                 room -= _unpacked_size(packed, room)
@@ -97,7 +98,7 @@ def _check_parts(file: IO[bytes], order: str, end: int, path: Path) -> None:
             continue
         begin = file.tell()
         if begin + size > end:
-            raise InputError(f"{path}: damaged: a part is longer than its data element")
+            raise InputError(f"{path}: damaged: a part is longer than its data element; save the log again")
         if kind == _MATRIX:
             _check_count(file.read(64), order, size, path)
             file.seek(begin)
@@ -114,4 +115,5 @@ def _check_count(head: bytes, order: str, size: int, path: Path) -> None:
         return
     dimensions = struct.unpack_from(f"{order}{min(length, len(head) - 24) // 4}i", head, 24)
     if math.prod(dimensions) > max(size, 1):
-        raise InputError(f"{path}: damaged: a matrix claims {' x '.join(map(str, dimensions))} elements in {size} bytes")
+        raise InputError(f"{path}: damaged: a matrix claims {' x '.join(map(str, dimensions))} elements in {size} bytes; save "
+                         "the log again")

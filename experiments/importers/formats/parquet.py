@@ -39,7 +39,7 @@ def open_lerobot(folder: Path) -> Table:
         raise InputError(f"{info}: cannot be read as a LeRobot description: {' '.join(str(error).split())}") from error
     files = sorted(path for path in folder.glob("data/**/*.parquet") if path.is_file())
     if not files:
-        raise InputError(f"{folder}: the LeRobot dataset has no file data/**/*.parquet")
+        raise InputError(f"{folder}: the LeRobot dataset has no file data/**/*.parquet; copy the whole dataset")
     return _table(str(folder), files, names, _EPISODE)
 
 

@@ -112,7 +112,7 @@ def recover_inertia(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Arra
     a, w, dw, F, N = (np.einsum("ijba,ijb->jia", bodies.rotation, vector) for vector in (       # in link axes, link first
         bodies.acceleration - mechanism.gravity, bodies.angular_velocity, bodies.angular_acceleration, F, N))
     if w.shape[1] == 0:
-        raise InputError(f"{mechanism.name}: inertial parameters need at least one sample")
+        raise InputError(f"{mechanism.name}: inertial parameters need at least one sample; found none")
     turns = ~mechanism.prismatic
     fall = max(np.abs(a).max(), _STILL)
     rate = max(np.abs(dq).max(where=turns, initial=_STILL), np.sqrt(np.abs(ddq).max(where=turns, initial=_STILL**2)))
@@ -211,5 +211,5 @@ def _vectors(name: str, values: ArrayLike, m: Mechanism, samples: int) -> Array:
         raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples}, {m.n}, 3): samples, joints, components")
     if not np.isfinite(array).all():
         row, joint, _ = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {m.names[joint]} is not finite in row {row}")
+        raise InputError(f"{name} of joint {m.names[joint]} is not finite in row {row}; finite numbers are needed")
     return array

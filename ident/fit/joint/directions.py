@@ -25,6 +25,7 @@ from stribeck.ident.log.finding import Finding
 
 DIFFERENCES = {"viscous": "viscous_difference", "driving": "driving_difference"}
 _OF = {"viscous": "viscous", "driving": "coulomb_coefficient"}         # parameter with a value for each direction
+_LEAST = 0.1            # quantile of friction that counts as its least
 _TRIFLE = 0.02          # part of friction below which an offset, and relative error below which a scale is not mentioned
 _APART = 0.1            # least part of the driving column that scale and offset must not explain
 _ROUND_TRIPS = 12       # least number of round trips for claiming a difference
@@ -172,11 +173,14 @@ def directions(name: str, directional: str, fit: FitResult, differences: Mapping
     return (Finding(name, "directions", f"{name}: {said}"),)
 
 
-def offset_finding(name: str, gravity: Mapping[str, Parameter], friction: float) -> tuple[Finding, ...]:
-    """Return a finding about a torque offset that is surely not negligible; different Coulomb friction may explain it."""
-    offset = gravity["offset"]
+def offset_finding(name: str, gravity: Mapping[str, Parameter], odd: Array | float) -> tuple[Finding, ...]:
+    """Return a finding about a torque offset that is surely not negligible; different Coulomb friction may explain it.
+
+    An offset counts against the least friction in `odd`, that of slow motion: viscous friction at high speed does not hide it.
+    """
+    offset, friction = gravity["offset"], float(np.median(odd))
     if offset.value is None or offset.low is None or offset.high is None or offset.low * offset.high <= 0.0 or (
-            min(abs(offset.low), abs(offset.high)) < _TRIFLE * friction):
+            min(abs(offset.low), abs(offset.high)) < _TRIFLE * max(float(np.quantile(odd, _LEAST)), 0.0)):
         return ()
     figure = f"{name}: torque offset of {offset.value:.3g} ± {offset.half_width or 0.0:.2g} {offset.unit}"
     if abs(offset.value) > friction:

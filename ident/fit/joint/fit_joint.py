@@ -185,7 +185,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
                                                     "driving and back-driving; leave --directional driving out"))
     if not data.prismatic:
         findings += _shifted(name, points, odd, group)
-    findings += [*directions(name, directional, fit, gravity), *offset_finding(name, gravity, float(np.median(odd)))]
+    findings += [*directions(name, directional, fit, gravity), *offset_finding(name, gravity, odd)]
     return JointFit(points, fit, gear_note(gravity, fit), _dated(fit.nuisance.get("drift"), points),
                     tuple(findings), scale, directional)
 
@@ -237,7 +237,7 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
                      *place_finding(name, selected, float(points["odd"].median()), motion.q[motion.points]),
                      Finding(name, "motion", motion.left_out), *_undecided(name, fit),
                      *directions(name, fit.directional, fit, fit.nuisance),
-                     *offset_finding(name, fit.nuisance, float(points["odd"].median()))),
+                     *offset_finding(name, fit.nuisance, points["odd"].to_numpy(dtype=float))),
                     directional=fit.directional, loop=loop)
 
 

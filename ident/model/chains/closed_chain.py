@@ -282,5 +282,6 @@ def _known(name: str, value: ArrayLike, m: Mechanism, known: list[int], samples:
                          f"{', '.join(m.names[joint] for joint in known)}")
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {m.names[known[column]]} is not finite in row {row}")
+        raise InputError(f"{name} of joint {m.names[known[column]]} is not finite in row {row}: {array[row, column]}; finite "
+                         "numbers are needed")
     return array

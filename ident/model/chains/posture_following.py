@@ -118,7 +118,7 @@ class Branch:
             row, k = np.argwhere(far)[0]
             raise InputError(f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = {wanted[row, k]:.3g} "
                              f"{self._length_unit(k)} is beyond the range in which a chain is followed, "
-                             f"{_FAR * self.unit[self.known[k]]:.3g}")
+                             f"{_FAR * self.unit[self.known[k]]:.3g}; give a value within this range")
         q, reached = np.repeat(self.home, len(wanted), axis=0), np.ones(len(wanted))
         if not self.solved:
             q[:, self.known] = wanted

@@ -82,7 +82,7 @@ class _JointTable(BaseModel):
             if getattr(self, key) is None:
                 raise ValueError(f"joints.{self.name}.{key} is missing; a link with mass needs this key")
         if parts is None and self.axis is None:
-            raise ValueError(f"joints.{self.name}.axis is missing")
+            raise ValueError(f"joints.{self.name}.axis is missing; this key is required")
         for key in ("axes", "friction_arm") if parts is None else ("axis", "position", "bearing", "spring", "friction"):
             if getattr(self, key) is not None:
                 raise ValueError(f"joints.{self.name}.{key}: a {self.type} joint does not have this key; remove it")
@@ -173,7 +173,7 @@ def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[
                              "'ground'")
         if joint.parent not in links:
             raise InputError(f"{path}: parent {joint.parent!r} of joint {joint.name!r} is neither 'ground' "
-                             f"nor a joint above it ({', '.join(list(links)[1:]) or 'none'})")
+                             f"nor a joint above it ({', '.join(list(links)[1:]) or 'none'}); name one of these")
         parts = _COMPOSITE.get(joint.type, (("", joint.type, joint.axis or _Z),))
         directions = joint.axes or tuple(axis for *_, axis in parts)
         for k, ((suffix, kind, _), direction) in enumerate(zip(parts, directions, strict=True)):
@@ -224,7 +224,8 @@ def _friction(joint: _JointTable, path: Path) -> JointFriction:
         raise InputError(f"{path}: joints.{joint.name}.friction: load = \"normal\" needs a bearing")
     missing = [name for name in law.nonlinear if name not in parameters]
     if missing:
-        raise InputError(f"{path}: joints.{joint.name}.friction.{missing[0]} is missing")
+        raise InputError(f"{path}: joints.{joint.name}.friction.{missing[0]} is missing; this "
+                         "key is required")
     zero = dict.fromkeys(law.parameters(stated.load != "none"), 0.0)
     return JointFriction(stated.law, stated.load, {**zero, **parameters})
 
@@ -232,7 +233,7 @@ def _friction(joint: _JointTable, path: Path) -> JointFriction:
 def _unit(axis: Vector, name: str, path: Path) -> Array:
     length = float(np.linalg.norm(axis))
     if length == 0.0:
-        raise InputError(f"{path}: axis of joint {name!r} has length 0")
+        raise InputError(f"{path}: axis of joint {name!r} has length 0; a direction is needed")
     return np.array(axis) / length
 
 

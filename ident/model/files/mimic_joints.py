@@ -47,10 +47,11 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
                 leader, further, there = direct[leader]
                 ratio, shift = ratio * further, ratio * there + shift
         if leader in direct:
-            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself, directly or through other joints")
+            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself, directly or through other joints; let it "
+                             "follow another joint")
         found[joint] = leader, ratio, shift
     if len(found) == model.njnt:
-        raise ModelError(f"{name}: the model has no moving joint")
+        raise ModelError(f"{name}: the model has no moving joint; at least one is needed")
     return found
 
 

@@ -34,7 +34,7 @@ def refuse_urdf_joints(text: str, name: str) -> None:
         if kind is not None and kind not in (*_MOVING, "fixed"):
             raise ModelError(f"{name}: joint {one} is a {kind} joint; {_SUPPORTED}")
         if mimic is not None and one in moving and mimic.get("joint") == one:
-            raise ModelError(f"{name}: joint {one} follows itself")
+            raise ModelError(f"{name}: joint {one} follows itself; let it follow another joint")
         if mimic is not None and one in moving and mimic.get("joint") not in (None, *moving):
             raise ModelError(f"{name}: joint {one} mimics {unknown_name('joint', str(mimic.get('joint')), moving)}")
 
@@ -45,7 +45,7 @@ def refuse_joints(spec: "mujoco.MjSpec", name: str) -> None:
 
     kinds = {int(mujoco.mjtJoint.mjJNT_FREE): "floating", int(mujoco.mjtJoint.mjJNT_BALL): "ball"}
     if not spec.joints:
-        raise ModelError(f"{name}: the model has no moving joint")
+        raise ModelError(f"{name}: the model has no moving joint; at least one is needed")
     for j, joint in enumerate(spec.joints):
         if int(joint.type) in kinds:
             raise ModelError(f"{name}: joint {joint.name or j} is a {kinds[int(joint.type)]} joint; {_SUPPORTED}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _TRAVEL = 0.02          # m or rad; step of a drive on its way to the posture in which the loops are closed
+_FAR = 1e3              # m or rad; no machine with closed loops moves a drive farther, and the way would take hours
 CLOSED = 1e-12          # m; a gap below this value counts as closed
 _ROUNDING = 1e-15       # m or rad; a smaller Newton correction changes nothing
 _NEWTON = 12            # most Newton corrections; three suffice from one step to the next
@@ -187,7 +188,9 @@ def close_by_constraints(model: "mujoco.MjModel", data: "mujoco.MjData", drives:
     others = np.setdiff1d(np.arange(model.nv), drives)
     data.qpos[:], data.qvel[:] = model.qpos0, 0.0
     start = data.qpos[drives].copy()
-    steps = 1 + int(np.abs(q - start).max(initial=0.0) / _TRAVEL)
+    if (way := np.abs(q - start).max(initial=0.0)) > _FAR:
+        return float(np.inf)
+    steps = 1 + int(way / _TRAVEL)
     for part in np.linspace(0.0, 1.0, steps + 1):
         data.qpos[drives] = start + part * (q - start)
         for _ in range(_NEWTON + 1):

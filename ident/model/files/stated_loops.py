@@ -55,7 +55,7 @@ class LoopTable(BaseModel):
         if self.axis is not None and self.type != "pin":
             return f".axis: only a pin has an axis; found a {self.type} closure"
         if self.axis is not None and not any(self.axis):
-            return ".axis has length 0"
+            return ".axis has length 0; a direction is needed"
         return ""
 
     @property

@@ -185,8 +185,8 @@ class TestBadOption:
         refused(["calibrate", make_arm().path, "--load", "normal", "-o", "new"], "joints.lift.bearing", "pin_radius")
 
     @pytest.mark.parametrize(("q", "words"), [("1", ["--q has 1 values", "turn, lift"]), ("1,2,3", ["--q has 3 values"]),
-                                              ("a,b", ["--q a,b", "numbers"]), ("nan,0", ["turn"]), ("0,inf", ["lift"]),
-                                              ("0,,1", ["--q 0,,1"])])
+                                              ("a,b", ["--q a,b", "numbers"]), ("nan,0", ["--q nan,0", "finite"]),
+                                              ("0,inf", ["--q 0,inf"]), ("0,,1", ["--q 0,,1"])])
     def test_invalid_posture(self, refused, make_arm, q, words):
         refused(["loads", make_arm().path, "--q", q], *words)
 
@@ -211,8 +211,8 @@ class TestBadOption:
         outcome = cli(*arguments)
         assert outcome.code == 2
         assert outcome.out == ""
-        assert "Traceback" not in outcome.err
-        assert "Error" in outcome.err
+        assert outcome.err.startswith("stribeck: ")
+        assert len(outcome.err.splitlines()) == 1
         assert tree(tmp_path) == before | {"here": None}
 
 
@@ -309,7 +309,7 @@ class TestBadRun:
         refused(["fit", golden, tmp_path / "rest", "-o", "new"], "another arm file")
 
     def test_a_folder_without_runs_has_nothing_to_report(self, refused, full):
-        refused(["report", full], "neither a run folder nor a campaign with runs/\n")
+        refused(["report", full], "neither a run folder nor a campaign with runs/; give a folder with run.json")
         (full / "calibration.toml").touch()
         refused(["report", full], "it has the results of a fit: give the folder that was fitted")
 
@@ -529,7 +529,8 @@ class TestUnknownDriver:
     def test_unknown_driver_kind_is_refused(self, refused, make_arm, command, options):
         if command != "calibrate" or not options:
             arm = make_arm({"driver": {"kind": "canopn"}})
-            refused([command, arm.path, *options], f"{arm.path.name}: unknown driver kind 'canopn'", "did you mean 'canopen'?")
+            refused([command, arm.path, *options], f"{arm.path.name}: driver.kind: unknown driver kind 'canopn'",
+                    "did you mean 'canopen'?")
 
     def test_plug_in_that_cannot_be_loaded_allows_plans(self, cli, make_arm, monkeypatch):
         entry = EntryPoint("bench", "no.such.module:connect", "stribeck.drivers")

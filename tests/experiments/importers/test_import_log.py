@@ -382,7 +382,7 @@ class TestUnits:
         ("q.turn=", ["signal.joint=column[unit]"]),
         ("=q1", ["signal.joint=column[unit]"]),
         ("", ["signal.joint=column[unit]"]),
-        ("q.turn=q2", ["two columns for one signal"]),
+        ("q.turn=q2", ["'q.turn'", "two columns for this signal"]),
     ])
     def test_an_impossible_column_map_is_refused(self, entry, words):
         entries = [*COLUMNS, entry] if entry == "q.turn=q2" else [entry, *COLUMNS[1:]] if entry.startswith("t=") else [

@@ -42,8 +42,8 @@ class TestFile:
         (lambda table: table["segments"][1].update(sped=1), ["segments.1.sped", "did you mean 'speed'"]),
         (lambda table: table["segments"][1].update(kind="strok"), ["segments.1.kind", "'strok'"]),
         (lambda table: table["segments"][1].update(speed=float("nan")), ["segments.1.speed", "nan"]),
-        (lambda table: table["segments"][1].update(target=[0.0]), ["segment 1 has 1 targets for 2 joints"]),
-        (lambda table: table.update(start=[0.0, 0.0, 0.0]), ["start has 3 values for 2 joints"]),
+        (lambda table: table["segments"][1].update(target=[0.0]), ["segment 1: target has 1 value(s), but names lists 2 joint"]),
+        (lambda table: table.update(start=[0.0, 0.0, 0.0]), ["start has 3 value(s), but names lists 2 joint(s)"]),
         (lambda table: table.update(schema=2), ["schema 2 is newer"]),
         (lambda table: table.pop("schema"), ["schema"]),
     ])

@@ -155,7 +155,7 @@ class TestDamage:
         (lambda run: replace_text(run / ARM / "pair.urdf", 'mass value="2"', 'mass value="3"'), ["changed after the recording"]),
         (lambda run: drop_column(run, "tau.lift"), ["samples.arrows", "tau.lift is missing"]),
         (lambda run: drop_column(run, "t"), ["samples.arrows", "is missing"]),
-        (lambda run: empty_column(run, "t"), ["samples.arrows", "column t has type null, not a numeric type"]),
+        (lambda run: empty_column(run, "t"), ["samples.arrows", "column t has type null, but a numeric type"]),
     ], ids=lambda value: "" if callable(value) else "-".join(value))
     def test_a_damaged_run_is_refused_in_a_sentence(self, closed, damage, words):
         damage(closed)

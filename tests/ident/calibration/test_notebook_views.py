@@ -12,6 +12,7 @@ from stribeck.experiments.commands import fit
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.changes import compare
 from stribeck.ident.calibration.feedforward import Feedforward
+from stribeck.ident.calibration.validation import JointValidation, Validation
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.fit_friction import fit_friction
 from stribeck.ident.laws.stribeck import stribeck
@@ -113,7 +114,7 @@ class TestPictures:
             np.testing.assert_allclose(line.get_ydata(), joint.torque(w, np.full(len(w), load)))
         assert ax.get_ylabel() == "friction, N·m"
         assert ax.get_title(loc="left") == "hinge: stribeck, load torque"
-        assert ax.get_legend_handles_labels()[1][-1] == f"{joint.load_ends[1]:.3g} N·m"
+        assert ax.get_legend_handles_labels()[1][-1] == f"greatest load, {joint.load_ends[1]:.3g} N·m"
         assert not [one for one in ax.collections if len(one.get_offsets()) > 1], "no points beside this calibration"
 
     def test_of_a_calibration_with_its_points(self, golden, tmp_path):
@@ -129,6 +130,16 @@ class TestPictures:
         (ax,) = compare(golden, golden).plot().values()
         assert len(ax.get_lines()) == 2
         assert ax.get_title(loc="left") == f"hinge, load {golden.joints['hinge'].middle_load:.3g} N·m"
+
+    def test_of_a_validation(self):
+        t = np.arange(50) / 10.0
+        joint = JointValidation(0.1, 2.0, 2.0, 0.01, 0.0, 0.0, True, t, np.sin(t), np.sin(t) + 0.1, 0.0 * t)
+        found = Validation({"j1": joint, "j2": replace(joint, error=0.5, passed=False, unit="N")}, {})
+        axes = found.plot()
+        assert [axes["j1"].get_ylabel(), axes["j2"].get_ylabel()] == ["torque, N·m", "torque, N"]
+        assert axes["j2"].get_title() == "j2: fails"
+        assert "residual" in axes["j1"].get_legend_handles_labels()[1]
+        assert repr(found) == "<Validation of 2 joints: fails for j2; largest error 25 % of friction (j2)>"
 
     def test_of_a_fit_with_load(self):
         rng, w = np.random.default_rng(0), np.tile(np.geomspace(0.01, 1.0, 20), 3)

@@ -85,7 +85,7 @@ def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffi
 
 @pytest.mark.parametrize(("arguments", "words"), [
     ([GOLDEN], "needs at least two calibrations"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
-    ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format; the file name must end in .png, .svg, .pdf")])
+    ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format '.txt'; the file name must end in .png, .svg, .pdf")])
 def test_invalid_comparison(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
     outcome = cli("compare", *arguments)
     assert outcome.code == 2

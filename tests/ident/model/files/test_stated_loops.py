@@ -100,7 +100,7 @@ def turn(angle: float) -> np.ndarray:
     (LOOPS["pin"].replace("point", "at", 1), None, "loops.0.a.at: unknown key 'at' (valid: link, point)"),
     (LOOPS["pin"].replace("axis = [0, 0, 2], ", ""), None, "loops[0].axis is missing; a pin needs an axis"),
     (LOOPS["pin"].replace("[0, 0, 2]", "[0, 0, 0]"), None, "loops[0].axis has length 0"),
-    (LOOPS["pin"].replace('"pin"', '"hinge"'), None, "loops.0.type = 'hinge': input should be 'pin', "),
+    (LOOPS["pin"].replace('"pin"', '"hinge"'), None, "loops.0.type = 'hinge': it must be 'pin', "),
     (LOOPS["pin"].replace('"pin"', '"rigid"'), None, "loops[0].axis: only a pin has an axis; found a rigid closure"),
     (LOOPS["pin"].replace('"rocker"', '"coupler"'), None, "loops[0] ties 'coupler' to itself; a loop needs two links"),
     (LOOPS["pin"].replace('"coupler"', '"end"'), None,
