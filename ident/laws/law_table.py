@@ -82,7 +82,7 @@ def quantities() -> dict[str, Quantity]:
     """Return all quantities by name: parameters of laws, coefficients of load components, and quantities fitted with a law."""
     own = {quantity.name: quantity for law in LAWS.values() for quantity in law.quantities}
     parts = [quantity.component(part) for quantity in own.values() if quantity.raises for part in COMPONENTS]
-    return own | {quantity.name: quantity for quantity in (*parts, *BESIDE)}
+    return own | {quantity.name: quantity for quantity in (*parts, *BESIDE, *MEMORY)}
 
 
 def quantity_named(name: str) -> Quantity:

@@ -113,12 +113,15 @@ STIFFNESS = Quantity("bristle_stiffness", "{tau}/{q}", "bristle stiffness", ("σ
 DAMPING = Quantity("bristle_damping", "{tau}·s/{q}", "bristle damping", ("σ", "1"))
 
 
+ELEMENTS = 8            # of Maxwell slip
+
+
 def element_share(number: int) -> Quantity:
     """Return the share of one element of Maxwell slip, counted from 1."""
     return Quantity(f"share_{number}", "1", f"share of element {number}", ("a", str(number)))
 
 
-MEMORY = (DISTANCE, SECOND_DISTANCE, SHARE, EXPONENT, STIFFNESS, DAMPING, *(element_share(k + 1) for k in range(20)))
+MEMORY = (DISTANCE, SECOND_DISTANCE, SHARE, EXPONENT, STIFFNESS, DAMPING, *(element_share(k + 1) for k in range(ELEMENTS - 1)))
 
 BESIDE = (      # fitted together with a law
     Quantity("scale", "1", "torque / gravity"),

@@ -21,6 +21,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError, unknown_name
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
+from stribeck.ident.laws.quantity import ELEMENTS
 from stribeck.ident.memory.memories import (
     DISTANCE,
     MAXWELL_SLIP,
@@ -39,7 +40,6 @@ _RIVAL = 2.0            # standard errors of the signed ranks by which a law or 
 _CLAIM = 2.6            # and by which a memory must win against none
 _DISTANCES = 12         # distances in the global search
 _LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions
-_ELEMENTS = 8           # elements of Maxwell slip
 _ROWS = 20_000          # most samples of the contest
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
 _ROUGHLY = 1.1         # rms error of the rough search, relative to the best, up to which laws are fitted closely
@@ -69,7 +69,7 @@ class MemoryCandidate:
 
 
 def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", resolution: float = 0.0,
-                  elements: int = _ELEMENTS) -> tuple[MemoryFit, tuple[MemoryCandidate, ...]]:
+                  elements: int = ELEMENTS) -> tuple[MemoryFit, tuple[MemoryCandidate, ...]]:
     """Fit the competing laws and memories; return the best fit and all candidates.
 
     Parameters
@@ -80,7 +80,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     resolution : float
         Displacement that the position signal cannot resolve [rad or m].
     elements : int
-        Number of elements of Maxwell slip.
+        Greatest number of elements of Maxwell slip, at most 8.
 
     Raises
     ------
