@@ -18,6 +18,7 @@ _MOVING_TIME = 1.0         # s, memory of the difference between position and in
 _PAUSE = 4.0               # reaction times between samples after which the motion between them is unknown
 _OTHERWISE = 0.2           # part of the travel by which position and integrated velocity may differ, as velocities lag
 _ROUNDING = 1.0 + 1e-9     # tolerance of commands at their limits
+_BOTH_WAYS = np.array([[1.0], [-1.0]])      # towards the upper limits, and towards the lower limits
 _QUANTITIES = (            # the checked quantities, with units for joints that turn and joints that slide
     ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
     ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
@@ -113,10 +114,9 @@ class Supervisor:
             self._behind[free] = error[free] = 0.0
         self._swings.add(error)
         found = self._found
-        up = np.maximum(0.0, np.maximum(dq, np.minimum(wanted, dq + self._gain)))       # highest speed before the joint brakes
-        down = np.maximum(0.0, np.maximum(-dq, np.minimum(-wanted, self._gain - dq)))
-        found[0] = (self._braking * up + self._reaction) * up + q
-        found[1] = (self._braking * down + self._reaction) * down - q
+        place, speed, target = _BOTH_WAYS * q, _BOTH_WAYS * dq, _BOTH_WAYS * wanted
+        fastest = np.maximum(0.0, np.maximum(speed, np.minimum(target, speed + self._gain)))    # before the joint brakes
+        found[:2] = (self._braking * fastest + self._reaction) * fastest + place
         np.abs(dq, out=found[2])
         np.abs(sample.tau, out=found[3])
         if sample.temperature is not None:
@@ -145,7 +145,7 @@ class Supervisor:
             values, limits = getattr(command, mode), getattr(self.limits, mode)
             if values is None or values.shape != limits.shape or len(modes) != len(limits):
                 continue
-            for j in np.flatnonzero(np.abs(values) > _ROUNDING * limits):
+            for j in (np.abs(values) > _ROUNDING * limits).nonzero()[0]:
                 if modes[j] == mode:
                     error = LimitExceeded(self.names[j], f"commanded {mode}", float(values[j]), float(limits[j]),
                                           units[int(self._prismatic[j])], self._t)

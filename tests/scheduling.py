@@ -14,10 +14,10 @@ REAL_TIME = ("tests/drivers/", "tests/test_reliability", "tests/experiments/cli/
 SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor")
 HEAVY = ("test_reliability", "test_resumed", "test_minute")      # one after the other: each takes a core or more
 LONGEST = ("test_company", "test_arm_contract", "test_broken_off",
-           "test_main_job", "test_campaign", "test_general_motion", "test_selection", "test_clearance", "test_forecast",
-           "test_gravity", "test_fit_friction", "test_manual", "test_spoiled_runs", "test_packaging", "test_claims",
-           "test_agreement", "test_unknown_tool", "test_mutations", "test_closed_chain", "test_foreign",
-           "test_lowest_speed_search")
+           "test_main_job", "test_campaign", "test_excitation_motion", "test_general_motion", "test_selection", "test_clearance",
+           "test_forecast", "test_gravity", "test_fit_friction", "test_manual", "test_assumed_arm", "test_spoiled_runs",
+           "test_packaging", "test_claims", "test_agreement", "test_unknown_tool", "test_mutations", "test_closed_chain",
+           "test_foreign", "test_lowest_speed_search")
 
 
 def in_real_time(nodeid: str) -> bool:

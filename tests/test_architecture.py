@@ -5,6 +5,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -23,6 +24,7 @@ MODULES = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts))
 ROOMS = sorted(path.parent for path in FILES if path.name == "__init__.py")
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
@@ -36,8 +38,13 @@ def room_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).parts)
 
 
-def imported(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def imported(path: Path) -> tuple[tuple[str, int], ...]:
     """Full name and line of every imported module, with imports inside functions, for types, and by name."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -55,12 +62,10 @@ def called(node: ast.Call) -> str:
     return getattr(node.func, "id", getattr(node.func, "attr", ""))
 
 
+@cache
 def arrows() -> dict[str, set[str]]:
     """Modules of the package that each of its modules imports."""
     return {module: {name for name, _ in imported(path) if name in MODULES} - {module} for module, path in MODULES.items()}
-
-
-ARROWS = arrows()
 
 
 def circle(graph: Mapping[str, Set[str]]) -> str:
@@ -79,7 +84,7 @@ def test_the_packages_are_found() -> None:
 
 
 def test_no_two_modules_import_each_other() -> None:
-    assert circle(ARROWS) == ""
+    assert circle(arrows()) == ""
 
 
 @pytest.mark.parametrize("room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck")
@@ -87,7 +92,7 @@ def test_imports_inside_a_package_have_no_cycle(room: Path) -> None:
     """Files and subpackages of a package, each subpackage as one node, have no import cycle, so data flow in one direction."""
     inside = ".".join(("stribeck", *room.relative_to(ROOT).parts)) + "."
     graph: dict[str, set[str]] = defaultdict(set)
-    for module, others in ARROWS.items():
+    for module, others in arrows().items():
         entry = module.removeprefix(inside).partition(".")[0]
         if module.startswith(inside):
             below = {other.removeprefix(inside).partition(".")[0] for other in others if other.startswith(inside)}
@@ -101,7 +106,7 @@ def test_a_package_states_its_imports(room: Path) -> None:
     docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
     stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
     own = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)) for path in room.glob("*.py")}
-    found = {room_name(MODULES[other].parent) for module in own for other in ARROWS.get(module, ())} - {room_name(room)}
+    found = {room_name(MODULES[other].parent) for module in own for other in arrows().get(module, ())} - {room_name(room)}
     assert stated == found
 
 
@@ -114,7 +119,7 @@ def test_a_package_file_is_one_docstring_and_the_package_is_not_too_full(room: P
 @pytest.mark.parametrize("package", PACKAGES)
 def test_imports_between_packages_go_one_way(package: str) -> None:
     upstairs = PACKAGES[PACKAGES.index(package) + 1:]
-    wrong = [f"{module} imports {other}" for module, others in ARROWS.items() for other in others
+    wrong = [f"{module} imports {other}" for module, others in arrows().items() for other in others
              if module.startswith(f"stribeck.{package}") and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))]
     assert wrong == []
 

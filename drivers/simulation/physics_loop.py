@@ -76,7 +76,8 @@ class PhysicsLoop:
         self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
         self._memories = Memories(truth.joints, dt)
         self._none = [0.0] * n
-        self._motors, self._motor_frictions = physics.motors, physics.motors.frictions(truth, dt)
+        frictions = physics.motors.frictions(truth, dt)
+        self._motors = list(zip(physics.motors.tendons, physics.motors.ratios, frictions, strict=True))
         model.tendon_solref_fri[physics.motors.tendons] = [2.0 * dt, 1.0]
         self._passive = physics.passive
         self._passive_frictions = [Friction(joint, 0.0, dt) for joint in truth.passive.values()]
@@ -93,10 +94,11 @@ class PhysicsLoop:
     def take_torques(self, command: Command) -> None:
         """Set the torques of joints in torque mode; the command is in units of the drive's own torque reading."""
         if command.mode is None or command.torque is None:
-            modes, told = ("velocity",) * len(self.loops), np.zeros(len(self.loops))
-        else:
-            modes, told = command.mode, (command.torque - self._truth.column("offset")) / self._truth.column("torque_scale")
-        for loop, mode, torque in zip(self.loops, modes, told.tolist(), strict=True):
+            for loop in self.loops:
+                loop.told = None
+            return
+        told = (command.torque - self._truth.column("offset")) / self._truth.column("torque_scale")
+        for loop, mode, torque in zip(self.loops, command.mode, told.tolist(), strict=True):
             loop.told = torque if mode == "torque" else None
 
     def begin_strokes(self, velocity: Array) -> None:
@@ -114,28 +116,32 @@ class PhysicsLoop:
         """Run one cycle of the physics under a velocity set-point."""
         model, data, drives = self._model, self._data, self._drives
         frictions, history, targets = self._frictions, self._history, velocity.tolist()
+        motors, passive, step = self._motors, self._passive_frictions, self._stiff_step if self._stiff_loops else self._step
         q, dq, dry = data.qpos, data.qvel, model.dof_frictionloss
         model.dof_damping[drives] = [friction.settle(data.time, *here) for friction, *here in zip(
             frictions, q[drives].tolist(), dq[drives].tolist(), self._load, self._transmitted, strict=True)]
-        for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
+        for tendon, ratios, own in motors:
             model.tendon_damping[tendon] = own.settle(data.time, ratios @ q[drives], ratios @ dq[drives], 0.0, 0.0)
-        model.dof_damping[self._passive] = [friction.settle(data.time, *here) for friction, *here in zip(
-            self._passive_frictions, q[self._passive].tolist(), dq[self._passive].tolist(), *self._passive_load, strict=True)]
+        if passive:
+            model.dof_damping[self._passive] = [friction.settle(data.time, *here) for friction, *here in zip(
+                passive, q[self._passive].tolist(), dq[self._passive].tolist(), *self._passive_load, strict=True)]
         for _ in range(self._substeps):
-            dry[self._passive] = [friction.dry(speed) for friction, speed in zip(
-                self._passive_frictions, dq[self._passive].tolist(), strict=True)]
-            for tendon, ratios, own in zip(self._motors.tendons, self._motors.ratios, self._motor_frictions, strict=True):
+            if passive:
+                dry[self._passive] = [friction.dry(speed) for friction, speed in zip(
+                    passive, dq[self._passive].tolist(), strict=True)]
+            for tendon, ratios, own in motors:
                 model.tendon_frictionloss[tendon] = own.dry(float(ratios @ dq[drives]))
             speeds = dq[drives].tolist()
             levels = [friction.dry(speed) for friction, speed in zip(frictions, speeds, strict=True)]
             bristles = self._memories.push(levels, speeds) if self._memories else None
             dry[drives] = levels
-            torque = (self._stiff_step if self._stiff_loops else self._step)(targets, speeds, bristles)
+            torque = step(targets, speeds, bristles)
             self._ticks += 1
             history[self._ticks % len(history)] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
-        self._passive_load = self._passive_loads(data)
+        if passive:
+            self._passive_load = self._passive_loads(data)
 
     def _step(self, targets: list[float], speeds: list[float], bristles: Bristled) -> list[float]:
         """Run one step of the physics and return the drives' torques."""
@@ -167,7 +173,7 @@ class PhysicsLoop:
     def wait(self, duration: float) -> None:
         """Let time pass at rest without physics steps [s]; warm-up and growth of friction at rest continue."""
         self._data.time += duration
-        for friction in (*self._frictions, *self._motor_frictions, *self._passive_frictions):
+        for friction in (*self._frictions, *(own for _, _, own in self._motors), *self._passive_frictions):
             friction.wait(duration)
 
     def reported_torque(self) -> Array:

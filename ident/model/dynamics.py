@@ -219,8 +219,11 @@ def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, .
     parent = base[:, before]
     axis, reach = (np.asarray((parent @ vectors[:, :, None])[..., 0]) for vectors in (m.axis, m.origin))
     slides = np.where(m.prismatic, 1.0, 0.0)
-    along, turning = axis * (slides * dq)[..., None], axis * ((1.0 - slides) * dq)[..., None]
     step = reach + axis * (slides * q)[..., None]
+    if not (dq.any() or ddq.any()):                             # as in all searches for postures
+        w, dw, v, a = np.zeros((4, *axis.shape))
+        return base[:, 1:], carried @ step, axis, w, dw, v, a
+    along, turning = axis * (slides * dq)[..., None], axis * ((1.0 - slides) * dq)[..., None]
     w = carried @ turning
     around = w - turning                                        # angular velocity of the parent link
     dw = carried @ (axis * ((1.0 - slides) * ddq)[..., None] + cross(around, turning))
