@@ -20,6 +20,7 @@ _BESIDE = ("inertia", "offset")
 _SMALL = 1e-4           # relative step of derivatives
 _LIMIT = 0.15           # relative half width from which a parameter is not identified, see `ident.laws.parameter`
 _SURE = 5.0             # standard errors from which the effect of a memory counts as large
+_FORGETS = 5.0          # presliding distances after which the first bristle force does not matter
 _ROWS = 100_000         # samples of the log whose fit is timed
 
 
@@ -73,10 +74,12 @@ def judge(of: tuple[str, int]) -> Any:
 
 
 def bounds(case: Case) -> dict[str, float]:
-    """Return the least relative standard errors of unbiased estimates, by parameter of the joint."""
+    """Return the least relative standard errors of unbiased estimates that do not know the first bristle force."""
     names = (*KEYS.values(), *_BESIDE)
     columns = np.array([(case.clean(case.truth.changed(name, _SMALL)) - case.clean(case.truth.changed(name, -_SMALL)))
                         / (2.0 * _SMALL) for name in names])
+    travelled = np.abs(np.diff(case.log()[1], prepend=case.log()[1][0])).cumsum()
+    columns = columns[:, travelled > _FORGETS * case.truth.coulomb / case.truth.stiffness]
     errors = case.noise * np.sqrt(np.diag(np.linalg.inv(columns @ columns.T)))
     return dict(zip(names, errors.tolist(), strict=True))
 

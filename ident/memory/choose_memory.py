@@ -40,6 +40,7 @@ _RIVAL = 2.0            # standard errors of the signed ranks by which a law or 
 _CLAIM = 2.6            # and by which a memory must win against none
 _DISTANCES = 12         # distances in the global search
 _LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions
+_FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
 _ROWS = 20_000          # most samples of the contest
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
 _ROUGHLY = 1.1         # rms error of the rough search, relative to the best, up to which laws are fitted closely
@@ -93,9 +94,12 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         raise unknown_name("memory", memory, ("auto", *NAMES))
     laws = [one for name in laws_on_offer(law) if _dry(one := law_named(name))]
     if not laws:
-        raise FitError(f"the law {law} has no friction at the lowest speeds, so a memory of reversals has no meaning")
+        raise FitError(f"the law {law} has no friction at the lowest speeds, but a memory needs a law with Coulomb friction there; "
+                       "choose another law, for example stribeck")
+    distances = _distances(data, resolution)
+    data = data.from_distance(_FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name])
     few = data.thinned(_ROWS)
-    contest = _Contest(few, _distances(data, resolution), resolution, elements)
+    contest = _Contest(few, distances, resolution, elements)
     first = RELAXING if memory == "auto" else contest.named(memory, laws[0])
     near = contest.near(laws, first)
     apart = _Contest(few.with_difference(), contest.distances, resolution, elements)

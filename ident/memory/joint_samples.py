@@ -17,7 +17,6 @@ from stribeck.ident.memory.path import Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
-_UNKNOWN = 0.05         # largest part of the samples that is left out at the beginning, where the state is unknown
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
 
@@ -125,17 +124,8 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
 
 
 def compared(path: Path, dt: float) -> np.ndarray:
-    """Mask of the samples that are compared, shape (M,): the joint does not rest, and its state is known.
-
-    A resting joint holds any torque up to breakaway. At the beginning of a section the state is unknown until the joint reverses.
-    """
-    used = ~binary_opening(path.step == 0.0, np.ones(max(5, round(_REST / dt)), dtype=bool))
-    ends = np.append(path.begins[1:], len(path.step))
-    for begin, end in zip(path.begins.tolist(), ends.tolist(), strict=True):
-        turns = path.reversals[(path.reversals > begin) & (path.reversals < end)]
-        known = turns[0] if len(turns) else end
-        used[begin:min(known, begin + round(_UNKNOWN * (end - begin)))] = False
-    return np.asarray(used)
+    """Mask of the samples in which the joint does not rest, shape (M,): a resting joint holds any torque up to breakaway."""
+    return np.asarray(~binary_opening(path.step == 0.0, np.ones(max(5, round(_REST / dt)), dtype=bool)))
 
 
 def check_shapes(**arrays: Array | None) -> None:
@@ -155,4 +145,5 @@ def check_shapes(**arrays: Array | None) -> None:
             raise InputError(f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), the samples of one "
                              "joint")
         if not np.isfinite(values).all():
-            raise InputError(f"{name} is not a finite number in row {int(np.argmin(np.isfinite(values)))}")
+            raise InputError(f"{name} is not a finite number in row {int(np.argmin(np.isfinite(values)))}; leave out this row, or split "
+                             "the log there")

@@ -51,6 +51,13 @@ class MemoryData:
         """Speed, at least a value that laws do not take for rest, shape (M,) [rad/s or m/s]."""
         return np.maximum(np.abs(self.velocity), STILL)
 
+    def from_distance(self, distance: float) -> "MemoryData":
+        """Return the samples without those before each section's path is as long as a distance: their state is unknown."""
+        travelled = np.cumsum(self.path.length)
+        section = np.searchsorted(self.path.begins, np.arange(len(travelled)), side="right") - 1
+        known = travelled - (travelled - self.path.length)[self.path.begins][section] > distance
+        return replace(self, used=self.used & known)
+
     def thinned(self, most: int) -> "MemoryData":
         """Return the samples, or every n-th of them with the same path if there are more than `most`."""
         every = len(self.velocity) // most

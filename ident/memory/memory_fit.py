@@ -24,7 +24,8 @@ from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
 
 _ROWS = 6000            # samples in the global search
 _BEGUN = 3              # starting points that it returns at most,
-_AS_GOOD = 1.05         # and largest error of those that are followed, relative to the best
+_UNLIKE = 3.0           # least ratio of a nonlinear parameter of two of them,
+_AS_GOOD = 1.3          # and largest error of those that are followed, relative to the best
 _TRIED = 10             # distances in the global search
 _SHAPES = 10, 6         # values of a nonlinear parameter of a law with one, and with several of them
 _LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
@@ -141,7 +142,17 @@ def search(data: MemoryData, law: Law, distances: Array) -> list[Start]:
             if left < best[0]:
                 best = left, {**dict(zip((*names, *few.beside), linear.tolist(), strict=True)), **at, DISTANCE.name: h}
         starts.append((best[0] / float(np.sqrt(len(rows))), best[1]))
-    return sorted(starts, key=lambda one: one[0])[:_BEGUN]
+    return _unlike(sorted(starts, key=lambda one: one[0]), law)
+
+
+def _unlike(starts: Sequence[Start], law: Law) -> list[Start]:
+    """Return the best starts whose nonlinear parameters differ much from each other."""
+    chosen: list[Start] = []
+    for error, values in starts:
+        near = (all(abs(np.log(values[name] / other[name])) < np.log(_UNLIKE) for name in law.nonlinear) for _, other in chosen)
+        if len(chosen) < _BEGUN and (not chosen or not any(near)):
+            chosen.append((error, values))
+    return chosen
 
 
 def _signed(friction: Array, beside: Array, torque: Array) -> tuple[float, Array]:
