@@ -94,7 +94,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         raise unknown_name("memory", memory, ("auto", *NAMES))
     laws = [one for name in laws_on_offer(law) if _dry(one := law_named(name))]
     if not laws:
-        raise FitError(f"the law {law} has no friction at the lowest speeds, but a memory needs a law with Coulomb friction there; "
+        raise FitError(f"the law {law} has no friction at the lowest speeds, but a memory needs a law with Coulomb friction; "
                        "choose another law, for example stribeck")
     distances = _distances(data, resolution)
     data = data.from_distance(_FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name])

@@ -145,5 +145,5 @@ def check_shapes(**arrays: Array | None) -> None:
             raise InputError(f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), the samples of one "
                              "joint")
         if not np.isfinite(values).all():
-            raise InputError(f"{name} is not a finite number in row {int(np.argmin(np.isfinite(values)))}; leave out this row, or split "
-                             "the log there")
+            row = int(np.argmin(np.isfinite(values)))
+            raise InputError(f"{name} is not a finite number in row {row}; leave out this row, or split the log there")

@@ -1,0 +1,132 @@
+"""Friction with memory: batch, feed-forward and compiled C agree along a motion; files and exports say what they keep."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stribeck import Calibration, Feedforward
+from stribeck.ident.calibration.changes import compare
+from stribeck.ident.errors import InputError
+from stribeck.ident.export.formats import export
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.memory.joint_memory import JointMemory
+from tests.places import ROOT
+
+CC, CXX = shutil.which("cc"), shutil.which("c++")
+STRICT = ["-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
+MAIN = """
+#include <stdio.h>
+#include "arm.h"
+int main(void)
+{
+    pendulum_memory memory = {{0}, {0}, {{0}}, 0};
+    pendulum_real q[1], dq[1], ddq[1], load[pendulum_load_count], rigid[1], tau[1];
+    while (scanf("%lf %lf %lf", q, dq, ddq) == 3) {
+        pendulum_loads(q, dq, ddq, load, rigid);
+        pendulum_friction(dq, load, rigid, tau);
+        pendulum_remember(q, dq, load, &memory, tau);
+        printf("%.17g\\n", (double)tau[0]);
+    }
+    return 0;
+}
+"""
+KINDS = {"relaxing": ({"presliding_distance": 2e-3}, ()), "dahl": ({"presliding_distance": 2e-3, "dahl_exponent": 1.4}, ()),
+         "two-states": ({"presliding_distance": 1e-3, "second_distance": 4e-3, "first_share": 0.3}, ()),
+         "lugre": ({"bristle_stiffness": 3000.0, "bristle_damping": 5.0}, ()),
+         "maxwell-slip": ({"share_1": 0.3, "share_2": 0.2}, (1e-3, 5e-3, 2e-3))}
+T = np.arange(1500) * 0.004
+Q = (0.3 * np.sin(2.0 * T) + 0.01 * np.sin(9.0 * T))[:, None]
+DQ = np.gradient(Q, 0.004, axis=0)
+DDQ = np.gradient(DQ, 0.004, axis=0)
+
+
+def remembering(kind: str, factor: float = 1.0) -> Calibration:
+    """The golden pendulum, whose friction grows with the load, with a memory."""
+    golden = Calibration.load(ROOT / "data" / "golden")
+    values, distances = KINDS[kind]
+    parameters = {name: Parameter(factor * value, 0.02 * value, 0.96 * factor * value, 1.04 * factor * value, "1", "identified")
+                  for name, value in values.items()}
+    memory = JointMemory(kind, parameters, 2e-3, 0.1, 0.5, distances)
+    return replace(golden, joints={"hinge": replace(golden.joints["hinge"], memory=memory)})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_feed_forward_follows_the_friction_along_a_motion(kind):
+    made = remembering(kind)
+    along, feedforward = made.friction_along(Q, DQ, DDQ), Feedforward(made.mechanism, made)
+    np.testing.assert_allclose([feedforward.follow(*state) for state in zip(Q, DQ, DDQ, strict=True)], along, atol=1e-9)
+    feedforward.forget()
+    np.testing.assert_allclose(feedforward.follow(Q[0], DQ[0], DDQ[0]), along[0], atol=1e-9)
+    assert np.abs(along - made.friction(Q, DQ, DDQ)).max() > 1.0          # just after reversals
+    settled = (np.abs(DQ[:, 0]) > 0.3) & (T > 0.2)
+    np.testing.assert_allclose(along[settled], made.friction(Q, DQ, DDQ)[settled], rtol=0.03)
+
+
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
+    made = remembering(kind)
+    (tmp_path / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
+    (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
+    subprocess.run([str(CC), "-std=c99", *STRICT, "main.c", "-o", "main", "-lm"], check=True, cwd=tmp_path)
+    lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
+    printed = subprocess.run([str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True).stdout
+    np.testing.assert_allclose(np.array(printed.split(), dtype=float), made.friction_along(Q, DQ, DDQ)[:, 0], atol=1e-8)
+    if CXX is not None:
+        (tmp_path / "main.cc").write_text(MAIN.replace("{{0}, {0}, {{0}}, 0}", "{}"), encoding="utf-8")
+        subprocess.run([CXX, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "main.cc"], check=True, cwd=tmp_path)
+
+
+def test_a_header_without_memory_has_no_memory():
+    assert "memory" not in export(Calibration.load(ROOT / "data" / "golden"), "c").text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_calibration_file_keeps_the_memory(kind, tmp_path):
+    made = remembering(kind)
+    made.save(tmp_path / "calibration.toml")
+    again = Calibration.load(tmp_path).joints["hinge"].memory
+    assert again is not None
+    assert (again.name, again.distances, again.values) == (kind, made.joints["hinge"].memory.distances,
+                                                           pytest.approx(made.joints["hinge"].memory.values))
+    table = json.loads(export(made, "json").text)["joints"]["hinge"]["memory"]
+    assert table["kind"] == kind
+    assert table["parameters"].keys() == KINDS[kind][0].keys()
+
+
+@pytest.mark.parametrize(("found", "changed", "told"), [
+    ('kind = "lugre"', 'kind = "bristles"', "joints.hinge.memory.kind: unknown memory 'bristles'"),
+    ('kind = "lugre"', 'kind = "relaxing"', "joints.hinge.memory.parameters.presliding_distance"),
+    ('kind = "lugre"', 'kind = "maxwell-slip"', "joints.hinge.memory.distances has 0 numbers"),
+    ("bristle_damping = {value = 5", "bristle_damping = {value = -5", "bristle_damping")])
+def test_a_file_with_an_impossible_memory_is_refused(tmp_path, found, changed, told):
+    remembering("lugre").save(tmp_path / "calibration.toml")
+    text = (tmp_path / "calibration.toml").read_text(encoding="utf-8")
+    assert found in text
+    (tmp_path / "calibration.toml").write_text(text.replace(found, changed), encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        Calibration.load(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["urdf", "mjcf", "ros2", "vendor"])
+def test_exports_without_state_say_that_memory_is_left_out(target):
+    assert any("without memory of reversals: hinge lugre" in loss for loss in export(remembering("lugre"), target).losses)
+
+
+def test_csv_has_a_row_for_each_parameter_of_the_memory():
+    text = export(remembering("lugre"), "csv").text
+    assert "memory of hinge,lugre,none,none,bristle_stiffness,3000," in text
+
+
+def test_a_changed_memory_is_a_change():
+    same, other = compare(remembering("lugre"), remembering("lugre")), compare(remembering("lugre"), remembering("lugre", 1.5))
+    assert not same.changed
+    assert other.changed
+    assert {change.joint for change in other.parameters if change.changed} == {"memory of hinge"}
+    told = compare(remembering("lugre"), remembering("dahl")).notes
+    assert any("hinge: memory of reversals: lugre and dahl" in note for note in told)

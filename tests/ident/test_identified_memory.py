@@ -1,0 +1,97 @@
+"""Memory of the joints of an arm, from runs of the simulated arm: its physics is MuJoCo's, its bristles are not the estimator's."""
+
+import numpy as np
+import pytest
+
+from stribeck.experiments.methods.registry import plan_experiment
+from stribeck.experiments.methods.small_round_trips import SmallTrips
+from stribeck.experiments.recording.drive_plan import drive_plan
+from stribeck.ident.errors import FitError
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identify import identify
+from stribeck.ident.log.run import PRESLIDING, load_run
+
+STIFFNESS, DAMPING = 1500.0, 20.0
+TRUTH = {"coulomb": 3.0, "static": 4.0, "stribeck_velocity": 0.05, "viscous": 2.0}
+BRISTLES = {"memory": "lugre", "bristle_stiffness": STIFFNESS, "bristle_damping": DAMPING}
+FEW = SmallTrips((0.001, 0.003, 0.01, 0.03), 1)
+
+
+def recorded(make_arm, folder, truth, purpose, **options):
+    arm = make_arm({"simulation": {"torque_noise": 0.1, "encoder_step": 1e-5, "joints": {"turn": truth}}})
+    return load_run(drive_plan(arm, plan_experiment(purpose, "single", arm, ("turn",), **options), folder, seed=1))
+
+
+@pytest.fixture(scope="module")
+def small(make_arm, tmp_path_factory):
+    """A presliding run of a joint with bristles."""
+    return recorded(make_arm, tmp_path_factory.mktemp("small"), TRUTH | BRISTLES, PRESLIDING, small=FEW)
+
+
+@pytest.fixture(scope="module")
+def trips(make_arm, tmp_path_factory):
+    """Round trips of the same joint."""
+    return recorded(make_arm, tmp_path_factory.mktemp("trips"), TRUTH | BRISTLES, "round-trips")
+
+
+def test_memory_comes_from_the_presliding_run_and_the_law_from_the_round_trips(small, trips):
+    found = identify([trips, small])
+    joint = found.calibration.joints["turn"]
+    assert found.calibration.runs[1]["purpose"] == PRESLIDING
+    assert len(found.points) == len(identify([trips]).points)
+    assert joint.memory is not None
+    assert joint.memory.name == "lugre"
+    stiffness = joint.memory.parameters["bristle_stiffness"]
+    assert stiffness.verdict == "identified"
+    assert stiffness.value == pytest.approx(STIFFNESS, rel=0.05)
+    assert joint.memory.held_out_rmse < 0.5 * joint.memory.static_rmse
+    assert joint.parameters["coulomb"].value == pytest.approx(3.0, rel=0.05)
+
+
+def test_a_delay_of_the_torque_is_allowed_for_in_the_damping(small, trips):
+    damping = identify([trips, small]).calibration.joints["turn"].memory.parameters["bristle_damping"]
+    assert damping.low <= DAMPING <= damping.high
+    assert damping.half_width >= 1.9 * 0.005 * STIFFNESS or not damping.note
+
+
+def test_law_and_memory_of_a_presliding_run_are_fitted_together(small):
+    joint = identify([small]).calibration.joints["turn"]
+    assert joint.memory is not None
+    assert joint.memory.parameters["bristle_stiffness"].value == pytest.approx(STIFFNESS, rel=0.05)
+    assert joint.parameters["coulomb"].value == pytest.approx(3.0, rel=0.1)
+    w = np.array([0.02, 0.2])
+    true = (3.0 + np.exp(-((w / 0.05) ** 2))) * np.sign(w) + 2.0 * w
+    np.testing.assert_allclose(joint.torque(w, None if joint.load == "none" else joint.middle_load + 0.0 * w), true, rtol=0.05)
+
+
+def test_memory_can_be_left_out_and_another_kind_can_be_asked_for(small, trips):
+    assert identify([trips, small], Options(memory="none")).calibration.joints["turn"].memory is None
+    assert identify([trips, small], Options(memory="relaxing")).calibration.joints["turn"].memory.name == "relaxing"
+
+
+def test_memory_explains_torque_that_seems_late(trips):
+    without = identify([trips], Options(memory="none"))
+    if any(finding.kind == "late torque" for finding in without.findings):
+        found = identify([trips])
+        assert found.calibration.joints["turn"].memory is not None
+        assert not any(finding.kind == "late torque" for finding in found.findings)
+    found = identify([trips], Options(memory="any"))
+    assert found.calibration.joints["turn"].memory.parameters["bristle_stiffness"].value == pytest.approx(STIFFNESS, rel=0.1)
+
+
+def test_no_memory_is_invented_for_a_joint_that_sticks_rigidly(make_arm, tmp_path):
+    run = recorded(make_arm, tmp_path, TRUTH, PRESLIDING, small=FEW)
+    found = identify([run], Options(memory="any"))
+    memory = found.calibration.joints["turn"].memory
+    assert memory is None
+    assert any(finding.kind == "memory" for finding in found.findings)
+
+
+def test_a_joint_that_hardly_reverses_has_no_memory(trips):
+    from dataclasses import replace
+
+    rows = slice(0, len(trips.t) // 40)
+    short = replace(trips, t=trips.t[rows], segment=trips.segment[rows],
+                    signals={key: values[rows] for key, values in trips.signals.items()})
+    with pytest.raises(FitError):
+        identify([short], Options(memory="any"))
