@@ -4,7 +4,7 @@ Friction acts as MuJoCo's dry friction and damping. Their levels are set in ever
 present speed and load. The loads are MuJoCo's reaction forces, never the loads of our model.
 """
 
-from math import copysign
+from math import copysign, sin
 
 import mujoco
 import numpy as np
@@ -70,7 +70,10 @@ class PhysicsLoop:
                 loop.dt, loop.yielding = dt, part
         self.loops: list[VelocityLoop] = [*self._stiff_loops] or [VelocityLoop(*row) for row in rows.tolist()]
         phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
-        self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._frictions = [Friction(joint, phase if joint.ripple_phase is None else joint.ripple_phase, dt)
+                           for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._cogged = [(j, joint.cogging, joint.cogging_order, joint.cogging_phase)
+                        for j, joint in enumerate(truth.joints) if joint.cogging]
         self._motors, self._motor_frictions = physics.motors, physics.motors.frictions(truth, dt)
         model.tendon_solref_fri[physics.motors.tendons] = [2.0 * dt, 1.0]
         self._passive = physics.passive
@@ -133,7 +136,7 @@ class PhysicsLoop:
     def _step(self, targets: list[float], speeds: list[float]) -> list[float]:
         """Run one step of the physics and return the drives' torques."""
         torque = [loop.torque(target, speed) for loop, target, speed in zip(self.loops, targets, speeds, strict=True)]
-        self._data.qfrc_applied[self._drives] = torque
+        self._data.qfrc_applied[self._drives] = self._less_cogging(torque) if self._cogged else torque
         mujoco.mj_step(self._model, self._data)
         return torque
 
@@ -141,11 +144,19 @@ class PhysicsLoop:
         """Run one step of the physics with stiff loops, which use the velocities at the end of the step."""
         data, drives, loops = self._data, self._drives, self._stiff_loops
         asked = [loop.push(target, speed) for loop, target, speed in zip(loops, targets, speeds, strict=True)]
-        data.qfrc_applied[drives] = [push for push, _ in asked]
+        pushes = [push for push, _ in asked]
+        data.qfrc_applied[drives] = self._less_cogging(pushes) if self._cogged else pushes
         self._model.dof_armature[drives] = self._rotors + [inertia for _, inertia in asked]
         mujoco.mj_step(self._model, data)
         return [loop.settle(*wanted, *speed) for loop, wanted, *speed in zip(
             loops, asked, speeds, data.qvel[drives].tolist(), strict=True)]
+
+    def _less_cogging(self, torque: list[float]) -> list[float]:
+        """Return the drives' torques without what cogging takes at the present positions [N·m]."""
+        left, q = list(torque), self._data.qpos[self._drives]
+        for j, amplitude, order, phase in self._cogged:
+            left[j] -= amplitude * sin(order * q[j] + phase)
+        return left
 
     def wait(self, duration: float) -> None:
         """Let time pass at rest without physics steps [s]; warm-up and growth of friction at rest continue."""
