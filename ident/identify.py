@@ -1,6 +1,6 @@
 """Identification: from runs to a calibration.
 
-Stages: choose the runs, reduce them to points, fit every joint, judge the fits, make the calibration.
+Stages: choose the runs, reduce them to points, take ripple out, fit every joint, judge the fits, make the calibration.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from stribeck.ident.identification.identify_inertia import identify_inertia
 from stribeck.ident.identification.judge_joints import judge_joints
 from stribeck.ident.identification.make_calibration import make_calibration
 from stribeck.ident.identification.reduce_runs import reduce_runs
+from stribeck.ident.identification.take_out_ripple import take_out_ripple
 from stribeck.ident.log.finding import Finding, without_moot
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
@@ -96,9 +97,11 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     """
     chosen = choose_runs(runs)
     reduced = reduce_runs(chosen, options_for(chosen, options or Options()))
+    chosen, reduced, ripple = take_out_ripple(chosen, reduced)
     reduced, inertia = identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
     judged = judge_joints(chosen, reduced, fitted)
-    calibration = make_calibration(chosen, reduced, judged, created, inertia)
-    findings = without_moot((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings, *judged.findings))
+    calibration = make_calibration(chosen, reduced, judged, created, inertia, ripple)
+    findings = without_moot((*chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings,
+                             *judged.findings))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

@@ -167,6 +167,12 @@ def _joint_table(joint: JointCalibration) -> Any:
         for key in ("range", "rate", "dwell", "pairs"):
             found[key] = _rounded(getattr(joint.breakaway, key))
         table["breakaway"] = found
+    if joint.ripple:
+        waves = tomlkit.array()
+        for wave in joint.ripple:
+            waves.add_line(_inline(vars(wave)))
+        waves.add_line(indent="")
+        table["ripple"] = waves
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())

@@ -25,6 +25,7 @@ from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.ripple.wave import Wave
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -176,6 +177,22 @@ class _CandidateTable(BaseModel):
     place: str = "none"
 
 
+class _WaveTable(BaseModel):
+    model_config = _STRICT
+    order: PositiveFloat
+    kind: Literal["cogging", "friction"]
+    origin: Literal["known", "found"]
+    amplitude: NonNegativeFloat
+    std_error: NonNegativeFloat
+    low: NonNegativeFloat
+    high: NonNegativeFloat
+    phase: float
+    phase_low: float
+    phase_high: float
+    unit: str
+    verdict: Literal["identified", "weak", "unidentifiable"]
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -198,6 +215,7 @@ class JointCalibrationTable(BaseModel):
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
+    ripple: list[_WaveTable] = []
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -248,6 +266,7 @@ class JointCalibrationTable(BaseModel):
                                 self.directional, self.torque_scale, self.stribeck_share,
                                 None if self.further_error is None else np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
+                                ripple=tuple(Wave(**vars(one)) for one in self.ripple),
                                 breakaway=None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}))
 

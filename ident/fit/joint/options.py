@@ -11,6 +11,7 @@ from stribeck.ident.fit.joint.torque_basis import BASES
 from stribeck.ident.laws.law_table import is_law, law_names
 
 INERTIA = ("auto", "fit", "trust")
+RIPPLE = ("none", "auto")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Options:
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
 
+    ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed
+
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):
             raise unknown_name("law", self.law, ("auto", *law_names()))
@@ -42,6 +45,8 @@ class Options:
             raise InputError("loss = \"huber\" weights round trips, which general motion does not have; leave motion out")
         if self.inertia not in INERTIA:
             raise unknown_name("inertia option", self.inertia, INERTIA)
+        if self.ripple not in RIPPLE:
+            raise unknown_name("ripple option", self.ripple, RIPPLE)
         if self.inertia == "fit" and self.motion == "joint":
             raise InputError("inertia = \"fit\" fits the links of the model, but motion = \"joint\" fits the joint's own "
                              "inertia; use motion = \"model\"")
