@@ -201,9 +201,27 @@ def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str,
     pairs = {key: found for key in _GRAVITY if (found := _beside_law(a, b, key)) is not None}
     if _same_law(a, b):
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
+    pairs |= _waves(a, b)
     for key, (p, q) in pairs.items():
         if all(one.value is not None and one.low is not None and one.high is not None for one in (p, q)):
             yield key, p, q
+
+
+def _waves(a: JointCalibration, b: JointCalibration) -> dict[str, tuple[Parameter, Parameter]]:
+    """Return the amplitudes of the waves that both calibrations claim, or one of them with a zero amplitude in the other.
+
+    An amplitude of zero has the interval of the claimed one: it would have been claimed as well, had it been as great.
+    """
+    found = {}
+    for here, there, turned in ((a, b, False), (b, a, True)):
+        for wave in here.ripple:
+            other = next((one for one in there.ripple if one.same(wave)), None)
+            if turned and other is not None:
+                continue
+            own, zero = wave.parameter, replace(wave.parameter, value=0.0, low=0.0, high=(wave.high - wave.low) / 2.0)
+            pair = own, zero if other is None else other.parameter
+            found[f"{wave.kind} {wave.order:.4g}"] = pair[::-1] if turned else pair
+    return found
 
 
 def _passive_friction(calibration: Calibration) -> dict[str, tuple[tuple[str, ...], str, dict[str, float] | None]]:

@@ -31,6 +31,10 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
         table["candidates"] = [asdict(one) for one in joint.candidates]
         table["bearing"] = asdict(joint.bearing) if joint.bearing else None
         table["further_error"] = None if joint.further_error is None else joint.further_error.tolist()
+        if joint.ripple:
+            table["ripple"] = [asdict(wave) for wave in joint.ripple]
+        else:
+            del table["ripple"]
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
         for group in ("parameters", "gravity"):
             table[group] = {parameter: {key: value for key, value in vars(entry).items() if value not in (None, "")}

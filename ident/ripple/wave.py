@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.laws.parameter import Parameter
 
 COGGING, FRICTION = "cogging", "friction"
 KINDS = COGGING, FRICTION
+_ALIKE = 0.01           # relative difference of orders that count as equal in two calibrations
 KNOWN, FOUND = "known", "found"      # whether the arm file gives the order, or the samples
 
 
@@ -54,6 +56,15 @@ class Wave:
     phase_high: float
     unit: str
     verdict: str
+
+    @property
+    def parameter(self) -> Parameter:
+        """The amplitude with its interval."""
+        return Parameter(self.amplitude, self.std_error, self.low, self.high, self.unit, self.verdict)
+
+    def same(self, other: "Wave") -> bool:
+        """Whether another wave has the same kind and, within the resolution of a search, the same order."""
+        return self.kind == other.kind and abs(self.order - other.order) < _ALIKE * self.order
 
     def torque(self, q: ArrayLike, dq: ArrayLike) -> Array:
         """Return the torque of the wave at positions and velocities, shape (N,) [N·m or N]."""
