@@ -21,6 +21,7 @@ from stribeck.ident.ripple.passages import Passage
 from stribeck.ident.ripple.signal_delay import DELAY, likely_delay
 
 _TURNS = 8              # most iterations for delay and orders
+_SETTLED = 2e-3         # greatest last step: of the delay over its prior, of an order over its hundredth
 _RIDGE = 1e-9           # part of the information that keeps the equations solvable
 _LEAST_PASSAGES = 4
 
@@ -137,7 +138,7 @@ def fit_harmonics(passages: Sequence[Passage], orders: Sequence[float], searched
         step = solution[4 * len(k):]
         late += float(step[0]) if delay else 0.0
         k[free] += np.clip(step[int(delay):], -0.05 * start[free], 0.05 * start[free])
-        if not extras or np.abs(step * np.concatenate(([1e3] * int(delay), 1.0 / k[free]))).max() < 1e-4:
+        if not extras or np.abs(step * np.concatenate(([1.0 / DELAY] * int(delay), 100.0 / k[free]))).max() < _SETTLED:
             break
     return _with_errors(sums, prior, between, k, free, delay, late, solution)
 

@@ -12,13 +12,15 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.ripple.passages import Passage
 
-_FINE = 6               # orders of the grid per resolution of the widest passage
+_FINE = 4               # orders of the grid per resolution of the widest passage
+_MANY = 8               # waves in a passage from which the slow columns take nothing of them
+_FINE_CELLS = 8         # cells per wave where there are fewer
 _CELLS = 4              # cells per wave of the greatest order
 _MOST_CELLS = 1 << 17
 _LEAST_PASSAGES = 6     # and half as many in each direction
 _SPEEDS = 1.05          # least ratio of two speeds: an order told by one speed may be a frequency, or an alias
 _LEVERAGE = 0.9         # greatest leverage of a passage
-_BESIDE = 3.0           # resolutions about a known or claimed order that are not searched
+_BESIDE = 1.2           # resolutions about a known or claimed order that are not searched
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,16 @@ def search_orders(passages: Sequence[Passage], torques: Sequence[Array], least: 
     waves, samples, noise, measured = [], [], [], []
     for one, torque in zip(passages, torques, strict=True):
         cell = np.rint((one.q - low) / size).astype(int)
-        sums = np.bincount(cell, torque, cells)
-        waves.append(np.fft.rfft(sums, length)[kept].astype(np.complex64))
-        samples.append(len(torque) / 2.0)
+        information = np.full(len(order), len(torque) / 2.0)
+        own = np.fft.rfft(np.bincount(cell, torque, cells), length)[kept] / information
+        there = (order >= one.least) & (order <= one.most)
+        few = np.flatnonzero(there & (order < 2.0 * np.pi * _MANY / one.width))
+        if len(few):
+            own[few], information[few] = _few_waves(one, torque, order[few], low)
+        waves.append(own.astype(np.complex64))
+        samples.append(information)
         noise.append(float(torque @ torque) / max(1, len(torque) - one.basis.shape[1]))
-        measured.append((order >= one.least) & (order <= one.most))
+        measured.append(there)
     way = np.array([one.direction for one in passages], dtype=float)
     away = _errors_away(np.array(waves), np.array(samples), np.array(noise), np.array(measured), way)
     for known in beside:
@@ -102,29 +109,53 @@ def search_orders(passages: Sequence[Passage], torques: Sequence[Array], least: 
     return Searched(order, away, 2.0 * max(1.0, float(np.ptp(order)) / resolution), resolution)
 
 
-def _errors_away(waves: Array, samples: Array, noise: Array, measured: np.ndarray, way: Array) -> Array:
+def _few_waves(one: Passage, torque: Array, order: Array, low: float) -> tuple[Array, Array]:
+    """Return coefficients and information of orders with few waves in a passage, of which the slow columns take a part.
+
+    The samples are averaged over cells, with several cells per wave.
+    """
+    cell = np.minimum(((one.q - one.q.min()) / one.width * _MANY * _FINE_CELLS).astype(int), _MANY * _FINE_CELLS - 1)
+    there, cell, count = np.unique(cell, return_inverse=True, return_counts=True)
+    root = np.sqrt(count)
+    q, tau = (np.bincount(cell, values, len(there)) / count for values in (one.q - low, torque))
+    slow = np.column_stack([np.bincount(cell, column, len(there)) / root for column in one.basis.T])
+    basis = np.linalg.qr(slow)[0]
+
+    def left(values: Array) -> Array:
+        return np.asarray(values - (values @ basis) @ basis.T)
+
+    cosine, sine, torque = left(np.cos(np.outer(order, q)) * root), left(np.sin(np.outer(order, q)) * root), left(tau * root)
+    a, b, c = (cosine**2).sum(axis=1), (cosine * sine).sum(axis=1), (sine**2).sum(axis=1)
+    determinant = np.maximum(a * c - b**2, 1e-9 * a * c)
+    of_cosine, of_sine = cosine @ torque, sine @ torque
+    value = (c * of_cosine - b * of_sine) / determinant - 1j * (a * of_sine - b * of_cosine) / determinant
+    return np.asarray(value), np.asarray(2.0 * determinant / (a + c))
+
+
+def _errors_away(own: Array, samples: Array, noise: Array, measured: np.ndarray, way: Array) -> Array:
     """Return the amplitudes of cogging and friction ripple in standard errors, shape (2, K).
 
     Parameters
     ----------
-    waves : ndarray of complex, shape (S, K)
-        Fourier sums of the passages.
-    samples, noise, way : ndarray, shape (S,)
-        Information of each passage in its sums, its noise, and its direction.
+    own : ndarray of complex, shape (S, K)
+        Waves of the passages.
+    samples : ndarray, shape (S, K)
+        Information of each passage on them.
+    noise, way : ndarray, shape (S,)
+        Noise and direction of each passage.
     measured : ndarray of bool, shape (S, K)
         Whether a passage measures an order.
     """
-    own = waves / samples[:, None]                                  # coefficients of the passages
-    seen = np.where(measured, np.abs(own) ** 2, np.nan)
-    usual = np.array([np.nanmedian(one) if there.any() else 0.0 for one, there in zip(seen, measured, strict=True)])
-    variance = np.maximum(noise / samples, usual / (2.0 * np.log(2.0)))     # noise that is correlated along a passage
-    weight = np.where(measured, (1.0 / np.maximum(variance, 1e-300))[:, None], 0.0)
+    square = np.abs(own) ** 2 * samples
+    usual = np.array([np.median(one[there]) if there.any() else 0.0 for one, there in zip(square, measured, strict=True)])
+    level = np.maximum(noise, usual / (2.0 * np.log(2.0)))          # noise that is correlated along a passage
+    weight = np.where(measured, samples / np.maximum(level, 1e-300)[:, None], 0.0)
     sums, odd = weight.sum(axis=0), (way[:, None] * weight).sum(axis=0)
     determinant = sums**2 - odd**2
     enough = (measured.sum(axis=0) >= _LEAST_PASSAGES) & (determinant > 0.05 * sums**2)
     for sign in (1.0, -1.0):
         enough &= (measured & (way[:, None] == sign)).sum(axis=0) >= _LEAST_PASSAGES // 2
-    out = np.zeros((2, waves.shape[1]))
+    out = np.zeros((2, own.shape[1]))
     if not enough.any():
         return out
     own, weight, sums, odd, determinant = (values[..., enough] for values in (own, weight, sums, odd, determinant))
