@@ -117,8 +117,8 @@ def parameter_word(name: str) -> str:
     """Name in words of a parameter of a law, of the gravity check, of the unknown tool or of link inertia."""
     if inertial := _inertial(name):
         return inertial
-    if name.partition(" ")[0] in KINDS:
-        return name + " waves a turn"
+    if name.startswith(KINDS):              # the label of a wave
+        return name
     return _TOOL_WORDS[name] if name in _TOOL_WORDS else quantity_named(name).word
 
 

@@ -58,6 +58,11 @@ class Wave:
     verdict: str
 
     @property
+    def label(self) -> str:
+        """Name of the wave in tables: kind and order."""
+        return f"{self.kind}{' ripple' if self.kind == FRICTION else ''}, {self.order:.4g} a turn"
+
+    @property
     def parameter(self) -> Parameter:
         """The amplitude with its interval."""
         return Parameter(self.amplitude, self.std_error, self.low, self.high, self.unit, self.verdict)

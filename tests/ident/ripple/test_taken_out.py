@@ -32,7 +32,8 @@ def golden() -> Calibration:
 
 
 def with_waves(calibration: Calibration, *waves: Wave) -> Calibration:
-    return replace(calibration, joints={name: replace(joint, ripple=waves) for name, joint in calibration.joints.items()})
+    return replace(calibration, fit={**calibration.fit, "ripple": "auto"},
+                   joints={name: replace(joint, ripple=waves) for name, joint in calibration.joints.items()})
 
 
 def test_the_ripple_of_the_golden_arm_is_claimed_on_request(golden: Calibration) -> None:
@@ -111,11 +112,15 @@ def test_exports_state_the_waves_or_their_loss(golden: Calibration) -> None:
 
 
 def test_a_changed_amplitude_is_a_change(golden: Calibration) -> None:
+    """A wave of one calibration counts only if the other fit sought ripple."""
     before, stronger = with_waves(golden, COGGING), with_waves(golden, replace(COGGING, amplitude=0.8, low=0.78, high=0.82))
-    told = {change.name: change.changed for change in compare(before, stronger).parameters}
-    assert told["cogging 40"]
-    assert {change.name: change.changed for change in compare(before, golden).parameters}["cogging 40"]
-    assert not {change.name: change.changed for change in compare(before, before).parameters}["cogging 40"]
+    for after, changed in ((stronger, True), (with_waves(golden), True), (before, False)):
+        comparison = compare(before, after)
+        assert {change.name: change.changed for change in comparison.parameters}["cogging, 40 a turn"] == changed
+        assert comparison.changed == changed
+    unsought = compare(before, golden)
+    assert not unsought.changed
+    assert any("ripple" in note for note in unsought.notes)
 
 
 def test_an_unknown_option_is_refused() -> None:
