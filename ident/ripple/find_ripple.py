@@ -17,6 +17,7 @@ from stribeck.ident.ripple.wave import FOUND, KINDS, KNOWN, Wave
 
 _LEAST = 3              # passages in each direction that must measure an order
 _MOST_FOUND = 6         # orders that a search may add
+_SHADOW = 0.25          # part of the amplitude of a neighbour below which a searched order is not told from it
 _WORTH = 5.0            # standard errors in the periodogram from which an order is fitted
 _MOST_ORDER = 5000.0
 _BOTH = 2.0             # degrees of freedom of a claim: both coefficients of all passages tell the error that noise leaves
@@ -119,6 +120,7 @@ def _claims(fit: HarmonicFit, free: np.ndarray, tests: float) -> tuple[tuple[int
 def _searched(passages: Sequence[Passage], claimed: Sequence[float], known: Sequence[float]) -> tuple[list[float], float]:
     """Return further orders, one after the other, and the number of tests of the search."""
     found: list[float] = []
+    shadowed: list[float] = []
     tests = 1.0
     for _ in range(_MOST_FOUND):
         torques, orders = [one.fast(one.torque) for one in passages], [*claimed, *found]
@@ -130,23 +132,38 @@ def _searched(passages: Sequence[Passage], claimed: Sequence[float], known: Sequ
             found = [float(order) for order in fit.orders[len(claimed):]]
             every = [(kind, k) for kind in (0, 1) for k in range(len(orders))]
             torques = [one.fast(one.torque - fit.torque(one.q, one.dq, every)) for one in passages]
-        searched = search_orders(passages, torques, LEAST_ORDER, [*known, *claimed, *found], _MOST_ORDER)
+        searched = search_orders(passages, torques, LEAST_ORDER, [*known, *claimed, *found, *shadowed], _MOST_ORDER)
         if searched is None:
             break
         tests = searched.tests
         order, away = searched.greatest()
-        if away < _WORTH or not _claimed_alone(passages, [*claimed, *found], order, searched):
+        if away < _WORTH or (fit := _claimed_alone(passages, [*claimed, *found], order, searched)) is None:
             break
-        found.append(order)
+        if _in_shadow(fit, passages):
+            shadowed.append(order)
+        else:
+            found.append(order)
     return found, tests
 
 
-def _claimed_alone(passages: Sequence[Passage], before: Sequence[float], order: float, searched: Searched) -> bool:
-    """Return whether one more order, beside those before, exceeds its threshold and stays where the periodogram saw it."""
+def _claimed_alone(passages: Sequence[Passage], before: Sequence[float], order: float, searched: Searched) -> HarmonicFit | None:
+    """Return the fit of one more order beside those before; None unless it exceeds its threshold, about where it was seen."""
     free = np.array([False] * len(before) + [True])
     fit = fit_harmonics(passages, [*before, order], free)
-    return fit is not None and abs(fit.orders[-1] - order) < searched.resolution and any(
+    told = fit is not None and abs(fit.orders[-1] - order) < searched.resolution and any(
         k == len(before) for _, k in _claims(fit, free, searched.tests))
+    return fit if told else None
+
+
+def _in_shadow(fit: HarmonicFit, passages: Sequence[Passage]) -> bool:
+    """Whether the last order is weak beside another one that most passages, being short, do not tell from it.
+
+    Friction ripple differs from passage to passage, as friction does; what is left of it looks like weak neighbours.
+    """
+    last = len(fit.orders) - 1
+    size = [max(fit.amplitude(0, k), fit.amplitude(1, k)) for k in range(last + 1)]
+    told = 2.0 * np.pi / float(np.median([one.width for one in passages if one.resolves(float(fit.orders[last]))]))
+    return any(abs(fit.orders[k] - fit.orders[last]) < told and size[last] < _SHADOW * size[k] for k in range(last))
 
 
 def _wave(fit: HarmonicFit, kind: int, k: int, found: bool, unit: str) -> Wave:
