@@ -1,6 +1,7 @@
 """Identification: from runs to a calibration.
 
-Stages: choose the runs, reduce them to points, fit every joint, judge the fits, fit memories, make the calibration.
+Stages: choose the runs, reduce them to points, take ripple out, fit every joint, judge the fits, fit memories, make the
+calibration.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from stribeck.ident.identification.identify_inertia import identify_inertia
 from stribeck.ident.identification.judge_joints import judge_joints
 from stribeck.ident.identification.make_calibration import make_calibration
 from stribeck.ident.identification.reduce_runs import reduce_runs
+from stribeck.ident.identification.take_out_ripple import take_out_ripple
 from stribeck.ident.log.finding import Finding, without_moot
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
@@ -97,12 +99,14 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     """
     chosen = choose_runs(runs)
     reduced = reduce_runs(chosen, options_for(chosen, options or Options()))
+    chosen, reduced, ripple = take_out_ripple(chosen, reduced)
     reduced, inertia = identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
     judged = judge_joints(chosen, reduced, fitted)
     memories = fit_memories(chosen, reduced, judged.joints)
     judged = memories.applied(judged)
-    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories)
-    findings = without_moot(memories.without_explained((*chosen.findings, *reduced.findings, *inertia.findings, *fitted.findings,
-                                                       *judged.findings, *memories.findings)))
+    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple)
+    findings = without_moot(memories.without_explained((
+        *chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings, *judged.findings,
+        *memories.findings)))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

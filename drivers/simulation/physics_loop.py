@@ -5,7 +5,7 @@ present speed and load. If the dry friction of a joint has a memory, `friction_m
 MuJoCo's reaction forces, never the loads of our model.
 """
 
-from math import copysign
+from math import copysign, sin
 
 import mujoco
 import numpy as np
@@ -73,7 +73,10 @@ class PhysicsLoop:
                 loop.dt, loop.yielding = dt, part
         self.loops: list[VelocityLoop] = [*self._stiff_loops] or [VelocityLoop(*row) for row in rows.tolist()]
         phases = rng.uniform(0.0, 2.0 * np.pi, n).tolist()
-        self._frictions = [Friction(joint, phase, dt) for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._frictions = [Friction(joint, phase if joint.ripple_phase is None else joint.ripple_phase, dt)
+                            for joint, phase in zip(truth.joints, phases, strict=True)]
+        self._cogged = [(j, joint.cogging, joint.cogging_order, joint.cogging_phase)
+                        for j, joint in enumerate(truth.joints) if joint.cogging]
         self._memories = Memories(truth.joints, dt)
         self._none = [0.0] * n
         frictions = physics.motors.frictions(truth, dt)
@@ -160,6 +163,8 @@ class PhysicsLoop:
     def _push(self, torque: list[float], inertia: list[float], bristles: Bristled) -> None:
         """Run one step of the physics under these torques, with additional inertias, against friction with a memory."""
         data, drives = self._data, self._drives
+        if self._cogged:
+            torque = self._less_cogging(torque)
         if bristles is not None:
             torque = [push - held for push, held in zip(torque, bristles[0], strict=True)]
             inertia = [one + other for one, other in zip(inertia, bristles[1], strict=True)]
@@ -169,6 +174,13 @@ class PhysicsLoop:
         mujoco.mj_step(self._model, data)
         if bristles is not None:
             self._memories.settle(data.qvel[drives].tolist())
+
+    def _less_cogging(self, torque: list[float]) -> list[float]:
+        """Return the drives' torques without what cogging takes at the present positions [N·m]."""
+        left, q = list(torque), self._data.qpos[self._drives]
+        for j, amplitude, order, phase in self._cogged:
+            left[j] -= amplitude * sin(order * q[j] + phase)
+        return left
 
     def wait(self, duration: float) -> None:
         """Let time pass at rest without physics steps [s]; warm-up and growth of friction at rest continue."""

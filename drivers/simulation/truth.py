@@ -39,6 +39,12 @@ class Knobs(BaseModel):
     ripple: Annotated[float, Field(ge=0.0, lt=1.0)] = Field(
         0.0, description="amplitude of the position-dependent part of friction, as a fraction of it")
     ripple_period: PositiveFloat = Field(0.0628318530718, description="period of the ripple, rad")
+    ripple_phase: float | None = Field(
+        None, description="phase of the ripple's sine at the joint's zero, rad; drawn from the seed if not stated")
+    cogging: NonNegativeFloat = Field(
+        0.0, description="amplitude of a torque that depends on the position only, N·m: equal in both directions")
+    cogging_order: PositiveFloat = Field(100.0, description="waves of the cogging per turn of the joint (per 2 pi m of a slide)")
+    cogging_phase: float = Field(0.0, description="phase of the cogging's sine at the joint's zero, rad")
     stroke_scatter: NonNegativeFloat = Field(
         0.0, description="standard deviation of the friction level from stroke to stroke, as a fraction")
     warm_up: NonNegativeFloat = Field(0.0, description="additional friction of a cold joint, as a fraction")

@@ -92,6 +92,9 @@ InertiaOption = Annotated[str, choice(
 DriftOption = Annotated[str, choice(
     "auto", "none", help="Drift of friction within a run. auto: estimated and removed where a joint has at least 12 round trips; "
     "none: only reported.")]
+RippleOption = Annotated[str, choice(
+    "none", "auto", help="Torque that ripples with position, as harmonics of motor turn and gear. auto: found, and taken out of "
+    "the samples where it is claimed; none: left in them.")]
 LossOption = Annotated[str, choice(
     "auto", "huber", "squares", help="Weight of outlying round trips. huber: reduced; squares: full; auto: reduced where some "
     "round trips lie far from all others.")]

@@ -1,6 +1,6 @@
 """Rows of the report's tables, formatted as plain text for the template."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from stribeck.ident.export.approximation import approximate, losses
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.ripple.wave import KNOWN, Wave
 
 _LOADS = ("torque", "bending", "normal")
 
@@ -71,6 +72,19 @@ class CandidateRow:
     remark: str
     dismissed: bool
     chosen: bool
+
+
+@dataclass(frozen=True)
+class WaveRow:
+    """Row of the ripple table: one harmonic of position."""
+
+    order: str
+    kind: str
+    origin: str
+    amplitude: str
+    unit: str
+    phase: str
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -178,6 +192,13 @@ def candidate_rows(data: JointData) -> list[CandidateRow]:
                                  100.0 * c.held_out_rmse / worst, c.parameters, remark,
                                  bool(c.dismissed), chosen))
     return sorted(rows, key=lambda row: not row.chosen)
+
+
+def wave_rows(waves: Sequence[Wave]) -> list[WaveRow]:
+    """Make rows of the claimed harmonics of position."""
+    return [WaveRow(words.number(wave.order, 5), wave.kind, "arm file" if wave.origin == KNOWN else "found",
+                    words.plus_minus(wave.parameter), wave.unit,
+                    f"{wave.phase:z.2f} ± {(wave.phase_high - wave.phase_low) / 2.0:.2f}", wave.verdict) for wave in waves]
 
 
 def load_rows(data: JointData) -> list[LoadRow]:

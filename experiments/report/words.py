@@ -18,6 +18,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.model.regressor import INERTIAL
+from stribeck.ident.ripple.wave import KINDS
 
 MISSING = "–"
 _UNKNOWN = Parameter(None, None, None, None, "1", "unidentifiable")
@@ -116,6 +117,8 @@ def parameter_word(name: str) -> str:
     """Name in words of a parameter of a law, of the gravity check, of the unknown tool or of link inertia."""
     if inertial := _inertial(name):
         return inertial
+    if name.startswith(KINDS):              # the label of a wave
+        return name
     return _TOOL_WORDS[name] if name in _TOOL_WORDS else quantity_named(name).word
 
 

@@ -76,6 +76,7 @@ class JointTable:
     torque_constant: PositiveFloat | None = None
     rotor_inertia: Annotated[float, Field(ge=0.0)] = 0.0
     stiffness: PositiveFloat | None = None
+    ripple_orders: tuple[PositiveFloat, ...] = ()
     stop: Literal["hold", "brake"] = "hold"
     bearing: Bearing | None = None
     drive: dict[str, Any] = field(default_factory=dict)

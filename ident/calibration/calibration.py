@@ -213,7 +213,7 @@ class Calibration(CalibrationContent):
         return self.mechanism.names
 
     def friction(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """Friction torque of every joint at one sample or along a motion.
+        """Friction torque of every joint at one sample or along a motion, with the ripple that is claimed.
 
         Parameters
         ----------
@@ -266,4 +266,6 @@ class Calibration(CalibrationContent):
                 load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
                 out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
                                                                                               loads.tau[:, column])
+                if joint.ripple:
+                    out[:, column] += joint.ripple_torque(np.asarray(q, dtype=float)[:, column], dq[:, column])
         return out if coupled is None else out + self.motors.torque(coupled, dq)

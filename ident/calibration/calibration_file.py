@@ -170,6 +170,12 @@ def _joint_table(joint: JointCalibration) -> Any:
         table["breakaway"] = found
     if joint.memory is not None:
         table["memory"] = _memory_table(joint.memory)
+    if joint.ripple:
+        waves = tomlkit.array()
+        for wave in joint.ripple:
+            waves.add_line(_inline(vars(wave)))
+        waves.add_line(indent="")
+        table["ripple"] = waves
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())

@@ -27,6 +27,7 @@ from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.ripple.wave import Wave
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -207,6 +208,22 @@ class _MemoryTable(BaseModel):
         return found
 
 
+class _WaveTable(BaseModel):
+    model_config = _STRICT
+    order: PositiveFloat
+    kind: Literal["cogging", "friction"]
+    origin: Literal["known", "found"]
+    amplitude: NonNegativeFloat
+    std_error: NonNegativeFloat
+    low: NonNegativeFloat
+    high: NonNegativeFloat
+    phase: float
+    phase_low: float
+    phase_high: float
+    unit: str
+    verdict: Literal["identified", "weak", "unidentifiable"]
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -230,6 +247,7 @@ class JointCalibrationTable(BaseModel):
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
     memory: _MemoryTable | None = None
+    ripple: list[_WaveTable] = []
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -280,6 +298,7 @@ class JointCalibrationTable(BaseModel):
                                 self.directional, self.torque_scale, self.stribeck_share,
                                 None if self.further_error is None else np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
+                                ripple=tuple(Wave(**vars(one)) for one in self.ripple),
                                 breakaway=None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
                                 memory=None if self.memory is None else self.memory.memory(f"{where}.memory"))

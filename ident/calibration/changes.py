@@ -24,6 +24,7 @@ from stribeck.ident.calibration.pictures import draw_side_by_side
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.ripple.wave import KINDS
 from stribeck.ident.views.frames import frame_html
 from stribeck.ident.views.panels import shown_figure
 
@@ -35,6 +36,11 @@ _SPEEDS, _LOADS = 40, 5
 _NORMAL = 1.96          # half width of a 95 % interval in standard errors, of many round trips
 _DIRECTIONS = ("viscous_difference", "driving_difference")
 _GRAVITY = ("scale", "offset", *_DIRECTIONS)
+
+
+def _beside(name: str) -> bool:
+    """Whether a parameter is not part of the law: another parameter of the joint cannot compensate its change."""
+    return name in _GRAVITY or name.startswith(KINDS)
 
 
 class _Change:
@@ -131,13 +137,13 @@ class Comparison:
     @property
     def traded(self) -> tuple[str, ...]:
         """Joints whose parameters changed while the friction stayed the same."""
-        moved = {change.joint for change in self.parameters if change.changed and change.name not in _GRAVITY}
+        moved = {change.joint for change in self.parameters if change.changed and not _beside(change.name)}
         return tuple(joint for joint, curve in self.curves.items() if joint in moved and not curve.changed)
 
     @property
     def changed(self) -> bool:
         """Whether a joint's friction, or its torque's scale or offset, changed."""
-        counts = (change for change in self.parameters if change.joint not in self.traded or change.name in _GRAVITY)
+        counts = (change for change in self.parameters if change.joint not in self.traded or _beside(change.name))
         return any(curve.changed for curve in self.curves.values()) or any(change.changed for change in counts)
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -180,7 +186,8 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
                          "fit both with the same --torque-basis")
     runs = max(1, before.pass_count), max(1, after.pass_count)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}
-    common = {name: list(_comparable(a, b)) for name, (a, b) in pairs.items()}
+    sought = all(one.fit.get("ripple", "none") != "none" for one in (before, after))
+    common = {name: list(_comparable(a, b, sought)) for name, (a, b) in pairs.items()}
     common |= {_of_motor(name): list(_alike(before.motors.motors[name], after.motors.motors[name]))
                for name in before.motors.motors if name in after.motors.motors}
     common |= {f"memory of {name}": list(_both(a.memory.parameters, b.memory.parameters)) for name, (a, b) in pairs.items()
@@ -198,14 +205,32 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)), before, after)
 
 
-def _comparable(a: JointCalibration, b: JointCalibration) -> Iterator[tuple[str, Parameter, Parameter]]:
+def _comparable(a: JointCalibration, b: JointCalibration, sought: bool) -> Iterator[tuple[str, Parameter, Parameter]]:
     """Yield the parameters that have the same meaning in both calibrations and intervals."""
     pairs = {key: found for key in _GRAVITY if (found := _beside_law(a, b, key)) is not None}
     if _same_law(a, b):
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
+    pairs |= _waves(a, b, sought)
     for key, (p, q) in pairs.items():
         if all(one.value is not None and one.low is not None and one.high is not None for one in (p, q)):
             yield key, p, q
+
+
+def _waves(a: JointCalibration, b: JointCalibration, sought: bool) -> dict[str, tuple[Parameter, Parameter]]:
+    """Return the amplitudes of the waves of both calibrations; a wave of one of them only if both fits sought ripple (`sought`).
+
+    A wave that was sought and not claimed has an amplitude of zero, with the half width of the claimed one.
+    """
+    found: dict[str, tuple[Parameter, Parameter]] = {}
+    for here, there, turned in ((a, b, False), (b, a, True)):
+        for wave in here.ripple:
+            other = next((one for one in there.ripple if one.same(wave)), None)
+            if (turned and other is not None) or (other is None and not sought):
+                continue
+            own, zero = wave.parameter, replace(wave.parameter, value=0.0, low=0.0, high=(wave.high - wave.low) / 2.0)
+            pair = own, zero if other is None else other.parameter
+            found[wave.label] = pair[::-1] if turned else pair
+    return found
 
 
 def _passive_friction(calibration: Calibration) -> dict[str, tuple[tuple[str, ...], str, dict[str, float] | None]]:
@@ -334,6 +359,8 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
     if _passive_friction(before) != _passive_friction(after):
         yield ("the calibrations treat the friction of passive joints differently (model.passive): where it is neither "
                "identified nor stated, the friction of the drives includes it")
+    if before.fit.get("ripple", "none") != after.fit.get("ripple", "none"):
+        yield "only one of the fits sought ripple (--ripple auto); waves of one calibration alone are not compared"
     if before.motors.motors.keys() != after.motors.motors.keys():
         yield ("the calibrations separate the friction of shared motors differently (motors): in one of them the friction of the "
                "joints includes it, so the friction of these joints cannot be compared")

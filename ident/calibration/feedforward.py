@@ -22,6 +22,7 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.loads import LOAD_PARTS, joint_loads, load_weights
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.ripple.wave import FRICTION, Wave
 
 _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
 
@@ -101,6 +102,7 @@ class Feedforward:
         self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
                                                   for joint in joints]) for kind in ("viscous", "driving"))
         self._offset = np.array([0.0 if joint is None else joint.offset for joint in joints])
+        self._waves = _Waves.of(joints)
         self._coupled, self._motors = mechanism.transmission, calibration.motors
         self._same_both_ways = not (self._offset.any() or self._viscous.any() or self._driving.any())
 
@@ -143,6 +145,8 @@ class Feedforward:
             friction[columns] = law(w[columns], load=load[places], **raised)
         if self._coupled is not None:
             friction += self._motors.torque(self._coupled, w)
+        if self._waves is not None:
+            friction += self._waves(self._state[0], w)
         if self._same_both_ways:
             return friction
         rigid = self._drive(along)[self._places]
@@ -254,6 +258,27 @@ class Feedforward:
             self._motion[0][follower] += shift
         for step in self._mujoco_steps:
             step()
+
+
+class _Waves:
+    """Ripple of all joints, wave by wave."""
+
+    def __init__(self, columns: list[int], waves: list[Wave]) -> None:
+        self._columns = np.array(columns)
+        self._order, self._amplitude, self._phase = np.array([(one.order, one.amplitude, one.phase) for one in waves]).T
+        self._odd = np.array([one.kind == FRICTION for one in waves])
+
+    @classmethod
+    def of(cls, joints: list[JointCalibration | None]) -> "_Waves | None":
+        """Return the waves of all joints; None without any."""
+        waves = [(k, wave) for k, joint in enumerate(joints) if joint is not None for wave in joint.ripple]
+        return cls([k for k, _ in waves], [wave for _, wave in waves]) if waves else None
+
+    def __call__(self, q: Array, w: Array) -> Array:
+        """Return the ripple of every joint at one sample, shape (n,) [N·m or N]."""
+        sine = self._amplitude * np.sin(self._order * q[self._columns] + self._phase)
+        return np.asarray(np.bincount(self._columns, np.where(self._odd, np.sign(w[self._columns]), 1.0) * sine, len(q)),
+                          dtype=np.float64)
 
 
 def _group_by_law(joints: list[JointCalibration | None],

@@ -15,6 +15,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.memory.joint_memory import JointMemory, dry_level
 from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.ripple.wave import Wave, ripple_torque
 
 _TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
 _JITTER = 1e-12         # added to the diagonal of a correlation that is singular by rounding
@@ -60,6 +61,8 @@ class JointCalibration:
         Breakaway torque from rest, if it was measured; not part of the law.
     memory : JointMemory, optional
         How dry friction follows the path after a reversal, if it was identified. `torque` is that of steady sliding.
+    ripple : tuple of Wave
+        Claimed harmonics of the position, which were taken out of the samples; not part of the law.
     """
 
     law: str
@@ -84,6 +87,7 @@ class JointCalibration:
     offset: float = 0.0
     breakaway: Breakaway | None = None
     memory: JointMemory | None = None
+    ripple: tuple[Wave, ...] = ()
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
@@ -159,6 +163,10 @@ class JointCalibration:
         if self.directional == "driving" and load is not None:
             return np.asarray(self.offset + self.difference * np.asarray(load) * np.sign(rigid) * (w != 0.0))
         return self.offset + self.difference * np.abs(w)
+
+    def ripple_torque(self, q: ArrayLike, velocity: ArrayLike) -> Array:
+        """Return the torque in addition to `torque` that ripples with the position, shape (N,) [N·m]."""
+        return ripple_torque(self.ripple, q, velocity)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
         """Return the half width of the simultaneous 95 % band of `torque`, over speeds and loads of the data, (N,) [N·m]."""

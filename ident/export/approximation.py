@@ -108,8 +108,9 @@ def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
     return [what for what in dict.fromkeys(order) if what in there]
 
 
-def other_losses(calibration: Calibration, target: str, offset: bool = True, memory: bool = True) -> tuple[str, ...]:
-    """Return what most targets lack besides the law: torque offsets that are surely not zero, memory, and an unknown tool."""
+def other_losses(calibration: Calibration, target: str, offset: bool = True, memory: bool = True,
+                 ripple: bool = True) -> tuple[str, ...]:
+    """Return what most targets lack besides the law: torque offsets that are surely not zero, memory, ripple, an unknown tool."""
     told = [f"{name} {entry.value:.2g} {entry.unit}" for name, joint in calibration.joints.items()
             if (entry := joint.gravity.get("offset")) is not None and entry.value is not None
             and entry.low is not None and entry.high is not None and not entry.low <= 0.0 <= entry.high]
@@ -117,6 +118,9 @@ def other_losses(calibration: Calibration, target: str, offset: bool = True, mem
     remembered = [f"{name} {joint.memory.name}" for name, joint in calibration.joints.items() if joint.memory is not None]
     if memory and remembered:
         said.append(f"{target} has friction of steady sliding, without memory of reversals: {', '.join(remembered)}")
+    waves = [name for name, joint in calibration.joints.items() if joint.ripple]
+    if ripple and waves:
+        said.append(f"{target} leaves out the torque that ripples with position: {', '.join(waves)}")
     tool = calibration.model.unknown_tool.tool
     if tool is not None:
         said.append(f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg with which friction "

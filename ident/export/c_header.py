@@ -18,6 +18,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.memory_data import STILL
 from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.ripple.wave import FRICTION
 
 _SIGN = """
 static inline double @_sign(double x) { return (double)((x > 0.0) - (x < 0.0)); }
@@ -174,9 +175,20 @@ static inline void @_friction(const double dq[@N], const double load[@K], const 
 """
 
 
+_RIPPLE = """
+/* Torque that ripples with position (cogging, and friction ripple, which changes its sign with the direction): adds it to tau,
+   after @_friction. */
+static inline void @_ripple(const double q[@N], const double dq[@N], double tau[@N])
+{
+@WAVES
+}
+"""
+
+
 def to_c(calibration: Calibration) -> Export:
     """Return ``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, valid as C++, too.
 
+    If torque ripples with position, ``ARM_ripple(q, dq, tau)`` adds it.
     For a closed chain, only the second function: the caller computes the loads.
 
     Raises
@@ -207,6 +219,7 @@ def to_c(calibration: Calibration) -> Export:
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
     body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
+    body += _ripple(joints)
     body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
@@ -219,8 +232,16 @@ def to_c(calibration: Calibration) -> Export:
     return Export(text, ".h", (
         f"the C header has no intervals; {its_loads}",
         *passive_losses(calibration, "the C header"),
-        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False)
+        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False, ripple=False)
           if "unknown tool" not in loss)))
+
+
+def _ripple(joints: list[JointCalibration | None]) -> str:
+    """Return the function of torque that ripples with position; empty if no joint has a claimed wave."""
+    lines = [f"    tau[{j}] += {_number(wave.amplitude)} * sin({_number(wave.order)} * q[{j}] + {_number(wave.phase)})"
+             f"{f' * @_sign(dq[{j}])' if wave.kind == FRICTION else ''};"
+             for j, joint in enumerate(joints) if joint is not None for wave in joint.ripple]
+    return _RIPPLE.replace("@WAVES", "\n".join(["    (void)dq;", *lines])) if lines else ""
 
 
 def identifier(name: str) -> str:

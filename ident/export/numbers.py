@@ -32,6 +32,10 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
         table["candidates"] = [asdict(one) for one in joint.candidates]
         table["bearing"] = asdict(joint.bearing) if joint.bearing else None
         table["further_error"] = None if joint.further_error is None else joint.further_error.tolist()
+        if joint.ripple:
+            table["ripple"] = [asdict(wave) for wave in joint.ripple]
+        else:
+            del table["ripple"]
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
         table["memory"] = None if joint.memory is None else _memory_table(joint.memory)
         for group in ("parameters", "gravity"):

@@ -21,6 +21,7 @@ from stribeck.ident.identification.fit_memories import NO_MEMORIES, FittedMemori
 from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
 from stribeck.ident.identification.judge_joints import JudgedJoints
 from stribeck.ident.identification.reduce_runs import ReducedRuns
+from stribeck.ident.identification.take_out_ripple import NO_RIPPLE, SoughtRipple
 from stribeck.ident.laws.load_components import load_at, load_part
 from stribeck.ident.log.breakaway import breakaways
 from stribeck.ident.log.run import Run
@@ -30,7 +31,8 @@ from stribeck.ident.whole_files import file_sha256
 
 
 def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None,
-                     inertia: SoughtInertia = TRUSTED, memories: FittedMemories = NO_MEMORIES) -> Calibration:
+                     inertia: SoughtInertia = TRUSTED, memories: FittedMemories = NO_MEMORIES,
+                     ripple: SoughtRipple = NO_RIPPLE) -> Calibration:
     """Make the calibration from the judged fits, with the breakaway torque of joints if it was measured."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
@@ -39,7 +41,8 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
         made = replace(made, fit={**made.fit, "closed_loop_shared": inertia.loop.record})
     scales = {name: joint.gravity["scale"] for name, joint in made.joints.items() if "scale" in joint.gravity}
     made = replace(made, motors=reduced.motors.doubted(reduced.mechanism.transmission, scales))
-    made = replace(made, joints={name: replace(joint, memory=memories.joints.get(name)) for name, joint in made.joints.items()})
+    made = replace(made, joints={name: replace(joint, memory=memories.joints.get(name), ripple=ripple.waves(name))
+                                 for name, joint in made.joints.items()})
     return _with_breakaway(made, chosen, reduced.mechanism)
 
 
@@ -59,6 +62,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"loss": options.loss} if options.loss != "auto" else {}),
+           **({"ripple": options.ripple} if options.ripple != "none" else {}),
            **({"inertia": options.inertia} if options.inertia != "auto" else {}),
            **({"memory": options.memory} if options.memory != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),

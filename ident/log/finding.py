@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOTES = ("rate", "latency", "drift", "directions", "position", "motion", "law", "correlation", "repeats", "stiffness",
+NOTES = ("rate", "latency", "drift", "directions", "position", "ripple", "motion", "law", "correlation", "repeats", "stiffness",
          "agreement", "memory")           # kinds that leave the numbers as they are
 
 

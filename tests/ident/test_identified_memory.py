@@ -1,4 +1,4 @@
-"""Memory of the joints of an arm, from runs of the simulated arm: its physics is MuJoCo's, its bristles are not the estimator's."""
+"""Memory of the joints of an arm, from runs of the simulated arm, whose bristles are not the estimator's."""
 
 import numpy as np
 import pytest

@@ -19,6 +19,7 @@ from stribeck.experiments.cli.common import (
     MotionOption,
     OutOption,
     QuietOption,
+    RippleOption,
     VerboseOption,
     choice,
     console,
@@ -49,7 +50,7 @@ def fit(
             metavar="COLUMN", help="Column of the table to ignore; repeatable.")] = None,
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
-        loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto",
+        loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
@@ -62,7 +63,7 @@ def fit(
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json, verbose, quiet)
-    options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory)
+    options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return

@@ -25,6 +25,7 @@ from stribeck.experiments.cli.common import (
     OutOption,
     QuietOption,
     RerunOption,
+    RippleOption,
     SeedOption,
     TargetOption,
     VerboseOption,
@@ -52,6 +53,7 @@ def calibrate(
         context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
         seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
         torque_basis: BasisOption = "drive", drift: DriftOption = "auto", inertia: InertiaOption = "auto",
+        ripple: RippleOption = "none",
         method: MethodOption = "whole-arm",
         repeats: Annotated[int, typer.Option(
             metavar="N", min=1, help="Number of times the plan is run. The calibration then states the deviation "
@@ -93,7 +95,7 @@ def calibrate(
     asked: dict[str, Any] = {
         "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
         "warm_up": 60.0 * warm_up, "target": fraction(target), "budget": seconds(budget), "law": law, "load": load,
-        "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia}
+        "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia, "ripple": ripple}
     if resume:
         stated, begun = _stated(context), begun_with(folder)
         if not begun and not stated & asked.keys():

@@ -12,6 +12,7 @@ from stribeck.ident.laws.law_table import is_law, law_names
 
 INERTIA = ("auto", "fit", "trust")
 MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip")      # see `ident.memory.memories`
+RIPPLE = ("none", "auto")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Options:
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
     memory: str = "auto"        # of reversals: a name, "any", "none", or "auto": sought in presliding runs
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
+    ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed
 
     def __post_init__(self) -> None:
         if self.law != "auto" and not is_law(self.law):
@@ -46,6 +48,8 @@ class Options:
             raise unknown_name("memory", self.memory, MEMORY)
         if self.inertia not in INERTIA:
             raise unknown_name("inertia option", self.inertia, INERTIA)
+        if self.ripple not in RIPPLE:
+            raise unknown_name("ripple option", self.ripple, RIPPLE)
         if self.inertia == "fit" and self.motion == "joint":
             raise InputError("inertia = \"fit\" fits the links of the model, but motion = \"joint\" fits the joint's own "
                              "inertia; use motion = \"model\"")

@@ -399,6 +399,26 @@ class TestKnobs:
         assert np.hypot(*wave) == pytest.approx(0.1 * 3.0, rel=0.05)
         assert np.std(tau - waves @ [mean, *wave]) < 0.1 * np.hypot(*wave)
 
+    @pytest.mark.parametrize("way", [1.0, -1.0])
+    def test_cogging(self, simulate, drive, way):
+        """Torque at a position is equal in both directions; friction is its mean."""
+        arm = simulate({"cogging": 0.4, "cogging_order": 40.0, "cogging_phase": 0.5,
+                        "joints": {"turn": {"static": 3.0, "viscous": 0.0}}})
+        run = drive(arm, at(0.15 * way, 4.0))
+        q, tau = run["q"][200:, 0], run["tau"][200:, 0]
+        waves = np.column_stack([np.ones(len(q)), np.sin(40.0 * q + 0.5), np.cos(40.0 * q + 0.5)])
+        mean, along, across = np.linalg.lstsq(waves, tau, rcond=None)[0]
+        assert mean == pytest.approx(3.0 * way, rel=0.01)
+        assert along == pytest.approx(0.4, rel=0.05)
+        assert abs(across) < 0.05
+
+    def test_the_phase_of_the_ripple_can_be_stated(self, simulate, drive):
+        arm = simulate({"ripple": 0.1, "ripple_period": 0.15, "ripple_phase": 0.5,
+                        "joints": {"turn": {"static": 3.0, "viscous": 0.0}}})
+        run = drive(arm, at(0.15, 4.0))
+        q, tau = run["q"][200:, 0], run["tau"][200:, 0]
+        np.testing.assert_allclose(tau, 3.0 + 0.3 * np.sin(2.0 * np.pi * q / 0.15 + 0.5), atol=0.03)
+
     def test_stroke_scatter(self, simulate, drive):
         """Each stroke has its own friction level, constant along the stroke, with this standard deviation."""
         arm = simulate({"stroke_scatter": 0.1, "joints": {"turn": {"static": 3.0, "viscous": 0.0}}})
