@@ -17,6 +17,7 @@ from stribeck.experiments.report.equation import equation
 from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
+from stribeck.experiments.report.memory_figure import memory_figure
 from stribeck.experiments.report.memory_words import memory_words
 from stribeck.experiments.report.svg import COLOURS, drawing_style
 from stribeck.ident.identify import Identification
@@ -69,7 +70,10 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
     with drawing_style():
         sections = [_section(result, name, f"joint-{k}") for k, name in enumerate(result.mechanism.names, start=1)
                     if name in result.asked_for]
-    calibrated = [section.data for section in sections if section.data is not None]
+        calibrated = [section.data for section in sections if section.data is not None]
+        memories = [(memory_words(data.name, data.calibration), report_tables.parameter_rows(memory.parameters),
+                     memory_figure(data.calibration, data.unit, data.angle))
+                    for data in calibrated if (memory := data.calibration.memory) is not None]
     calibration = result.calibration
     versions = dict(calibration.fit.get("versions", {}))
     return _template().render(
@@ -81,8 +85,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
                  for line, (name, one) in zip(words.passive_lines(calibration), calibration.model.passive.classes.items(),
                                               strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
-        memories={memory_words(name, joint): report_tables.parameter_rows(joint.memory.parameters)
-                  for name, joint in calibration.joints.items() if joint.memory is not None},
+        memories=memories,
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),
