@@ -3,6 +3,7 @@
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from stribeck.experiments.report.svg import COLOURS, inline
 from stribeck.ident.calibration.joint_calibration import JointCalibration
@@ -30,5 +31,6 @@ def memory_figure(joint: JointCalibration, unit: str, angle: str) -> Markup:
         axes.plot(position[-_POINTS - 1:], friction[-_POINTS - 1:], color=shade, linewidth=1.3)
     axes.axhline(0.0, color=COLOURS.faint, linewidth=0.8)
     axes.set_title(f"friction, {unit}")
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.set_xlabel(f"displacement, {angle}")
     return inline(figure, f"Friction against displacement in slow round trips of three sizes, by the memory {memory.name}")
