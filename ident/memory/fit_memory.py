@@ -20,7 +20,8 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     Parameters
     ----------
     time, position, torque : array_like, shape (N,)
-        Samples of one joint, without gaps [s, rad or m, N·m or N].
+        Samples of one joint [s, rad or m, N·m or N]. Several recordings may follow each other: where time goes back, or after
+        a gap, another recording begins.
     velocity : array_like, shape (N,), optional
         Measured velocity; by default the position is differentiated [rad/s or m/s].
     load : array_like, shape (N,), optional

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from scipy.ndimage import binary_opening
@@ -10,7 +11,6 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise
-from stribeck.ident.log.signal_checks import check_time
 from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.memory_data import MemoryData
 from stribeck.ident.memory.path import Path
@@ -19,6 +19,8 @@ _NOISE = 3.0            # standard deviations of position noise in the half widt
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
+_GAP = 5.0              # periods; a longer gap begins another recording
+_MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
 
 
 @dataclass(frozen=True)
@@ -97,30 +99,58 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     Raises
     ------
     InputError
-        If times do not increase or arrays differ in length.
+        If time is not that of a few recordings.
     FitError
         If there are too few samples.
     """
-    check_time(log.t, "time")
+    rows = recordings(log.t)
     if len(log.t) < _LEAST:
         raise FitError(f"{len(log.t)} samples are too few for friction with memory; at least {_LEAST} are needed")
-    t = np.linspace(log.t[0], log.t[-1], len(log.t))
-    dt = float(t[1] - t[0])
-    if smoothing.cutoff * (t[-1] - t[0]) < 2.0 * SETTLING:
-        raise FitError(f"the log lasts {t[-1] - t[0]:.2g} s; the filter of the positions needs "
-                       f"{2 * SETTLING / smoothing.cutoff:.2g} s")
+    parts = [_part(log, one, {"torque": torque, **({} if load is None else {"load": load}), **beside}, smoothing) for one in rows]
+    q, velocity, gain = (np.concatenate([part[key] for part in parts]) for key in ("q", "velocity", "gain"))
+    columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),
+               **({"gravity_sin": np.sin(q), "gravity_cos": np.cos(q)} if rigid and smoothing.gravity else {}),
+               **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
+    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]))
+    data = MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
+                      None if load is None else np.concatenate([part["load"] for part in parts]), columns,
+                      compared(path, float(np.median(np.diff(log.t)))))
+    return data.with_difference() if difference else data
 
-    def even(values: Array) -> Array:
-        return np.interp(t, log.t, values)
+
+def recordings(t: Array) -> list[slice]:
+    """Return the rows of each recording: a new one begins where time goes back, or after a gap of more than 5 periods.
+
+    Raises
+    ------
+    InputError
+        If time goes back or stands still so often that it cannot be the beginning of recordings.
+    """
+    step = np.diff(t)
+    period = float(np.median(step)) if len(step) else 0.0
+    begins = np.flatnonzero((step <= 0.0) | (step > _GAP * period)) + 1
+    if period <= 0.0 or len(begins) > _MOST_RECORDINGS:
+        row = int(begins[0]) if len(begins) else 0
+        raise InputError(f"time goes back, stands still or has a gap in {len(begins)} rows, first in row {row}; it must increase "
+                         f"within each recording, and at most {_MOST_RECORDINGS + 1} recordings can be joined")
+    return [slice(int(a), int(b)) for a, b in pairwise((0, *begins, len(t)))]
+
+
+def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Smoothing) -> dict[str, Array]:
+    """Return motion and other values of one recording at even times."""
+    stamps = log.t[rows]
+    t = np.linspace(stamps[0], stamps[-1], len(stamps))
+    if len(t) < 2 or smoothing.cutoff * (t[-1] - t[0]) < 2.0 * SETTLING:
+        raise FitError(f"a recording lasts {t[-1] - t[0]:.2g} s, from row {rows.start}; the filter of the positions needs "
+                       f"{2 * SETTLING / smoothing.cutoff:.2g} s")
+    dt = float(t[1] - t[0])
+
+    def even(column: Array) -> Array:
+        return np.interp(t, stamps, column[rows])
 
     q = low_pass(even(log.signals["q"][:, 0]), smoothing.cutoff * dt)
-    velocity = (low_pass(even(log.signals["dq"][:, 0]), smoothing.cutoff * dt) if has_velocity(log) else np.gradient(q, dt))
-    columns = {"offset": np.ones(len(t)), **({"inertia": np.gradient(velocity, dt)} if rigid else {}),
-               **({"gravity_sin": np.sin(q), "gravity_cos": np.cos(q)} if rigid and smoothing.gravity else {}),
-               **{name: even(column) for name, column in beside.items()}}
-    path = Path.of(q, smoothing.width)
-    data = MemoryData(path, velocity, even(torque), None if load is None else even(load), columns, compared(path, dt))
-    return data.with_difference() if difference else data
+    velocity = low_pass(even(log.signals["dq"][:, 0]), smoothing.cutoff * dt) if has_velocity(log) else np.gradient(q, dt)
+    return {"q": q, "velocity": velocity, "gain": np.gradient(velocity, dt), **{name: even(one) for name, one in values.items()}}
 
 
 def compared(path: Path, dt: float) -> np.ndarray:

@@ -79,7 +79,8 @@ class MemoryResult:
                 columns: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the torque along a motion, with offset, inertia and gravity of the fit, shape (N,) [N·m or N].
 
-        The state begins with friction of the first direction.
+        At the beginning of each recording the state is unknown, and predictions are wrong until the joint has moved by a few
+        presliding distances.
 
         Parameters
         ----------

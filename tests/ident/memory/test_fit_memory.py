@@ -113,3 +113,20 @@ def test_a_result_tells_itself_in_one_line_and_as_table_and_picture():
     axes = found.plot()
     assert "distance since the last reversal" in axes.get_xlabel()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["measured", "lugre"]
+
+
+def test_recordings_that_follow_each_other_are_fitted_together():
+    """Each recording begins at its own time zero and with an unknown state."""
+    logs = [Case(seed, "lugre", seconds=20.0, joint=JOINT).log() for seed in (2, 5)]
+    t, q, torque = (np.concatenate(arrays) for arrays in zip(*logs, strict=True))
+    found = fit_memory(t, q, torque, law="stribeck", memory="lugre", gravity=False)
+    assert len(found.fit.data.path.begins) == 2
+    assert found.values["bristle_stiffness"] == pytest.approx(3000.0, rel=0.05)
+    off = found.predict(t, q) - torque
+    assert np.sqrt(np.mean(off[found.fit.data.used] ** 2)) < 0.33
+
+
+def test_time_stamps_in_disorder_are_refused():
+    t, q, torque = Case(2, "none", seconds=10.0).log()
+    with pytest.raises(InputError, match=r"time goes back, stands still or has a gap in \d+ rows, first in row 1;"):
+        fit_memory(np.repeat(t[::2], 2), q, torque, gravity=False)
