@@ -27,6 +27,7 @@ from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.temperature.joint_temperature import JointTemperature, check_temperature
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -207,6 +208,25 @@ class _MemoryTable(BaseModel):
         return found
 
 
+class _TemperatureTable(BaseModel):
+    model_config = _STRICT
+    reference: float
+    coulomb: str
+    viscous: str
+    range: _Range
+    held_out_rmse: NonNegativeFloat
+    static_rmse: NonNegativeFloat
+    further_error: tuple[tuple[float, NonNegativeFloat], ...] = ()
+    parameters: dict[str, ParameterTable]
+
+    def temperature(self, where: str) -> JointTemperature:
+        """Return the dependence on temperature, after checks of several keys together; `where` begins the messages."""
+        parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
+        found = JointTemperature(**{**{key: getattr(self, key) for key in type(self).model_fields}, "parameters": parameters})
+        check_temperature(found, where)
+        return found
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -230,6 +250,7 @@ class JointCalibrationTable(BaseModel):
     gravity: dict[str, ParameterTable] = {}
     breakaway: _BreakawayTable | None = None
     memory: _MemoryTable | None = None
+    temperature: _TemperatureTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -282,7 +303,9 @@ class JointCalibrationTable(BaseModel):
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
                                 breakaway=None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
-                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"))
+                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
+                                temperature=None if self.temperature is None else self.temperature.temperature(
+                                    f"{where}.temperature"))
 
 
 class MotorTable(BaseModel):

@@ -185,6 +185,9 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
                for name in before.motors.motors if name in after.motors.motors}
     common |= {f"memory of {name}": list(_both(a.memory.parameters, b.memory.parameters)) for name, (a, b) in pairs.items()
                if a.memory is not None and b.memory is not None and _same_memory(a, b)}
+    common |= {f"temperature of {name}": list(_both(a.temperature.parameters, b.temperature.parameters))
+               for name, (a, b) in pairs.items() if a.temperature is not None and b.temperature is not None
+               and _same_temperature(a, b)}
     passive = [one.model.passive.classes for one in (before, after)]
     common |= {name: list(_both(passive[0][name].parameters, passive[1][name].parameters))
                for name in passive[0] if name in passive[1] and passive[0][name].load == passive[1][name].load}
@@ -257,6 +260,12 @@ def _same_memory(a: JointCalibration, b: JointCalibration) -> bool:
     return kinds[0] == kinds[1]
 
 
+def _same_temperature(a: JointCalibration, b: JointCalibration) -> bool:
+    """Return whether both joints have the same temperature laws at the same reference temperature, or none."""
+    kinds = [None if (one := joint.temperature) is None else (one.coulomb, one.viscous, one.reference) for joint in (a, b)]
+    return kinds[0] == kinds[1]
+
+
 def _half_width(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
     """Return the 95 % half width of the difference of two estimates, from the sides of the intervals that face each other."""
     low, high = sorted(tuple(float(end or 0.0) for end in (p.value, p.low, p.high)) for p in (a, b))
@@ -281,7 +290,8 @@ def _curve_change(name: str, a: JointCalibration, b: JointCalibration, runs: tup
         return None
     w = np.tile(np.geomspace(max(low, 1e-3 * high), high, _SPEEDS), len(levels[0]))
     loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
-    before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
+    warm = next((joint.temperature.reference for joint in (a, b) if joint.temperature is not None), None)
+    before, after = (joint.torque(w, load, warm) for joint, load in zip((a, b), loads, strict=True))
     variance = sum(_curve_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
     width = np.sqrt(chdtri(max(1, len(a.names), len(b.names)), level))
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
@@ -358,6 +368,11 @@ def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[Jo
             kinds = ["none" if joint.memory is None else joint.memory.name for joint in (a, b)]
             why = " and ".join(kinds) if kinds[0] != kinds[1] else "elements with different slip distances"
             yield f"{name}: memory of reversals: {why}: these parameters cannot be compared"
+        if not _same_temperature(a, b):
+            kinds = ["no temperature" if (one := joint.temperature) is None else
+                     f"{one.coulomb} and {one.viscous} about {one.reference:g} °C" for joint in (a, b)]
+            yield (f"{name}: dependence on temperature: {kinds[0]}, and {kinds[1]}: parameters at different temperatures differ; "
+                   "the friction curves are compared at one temperature")
         if name not in curves:
             yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
         warm = [joint.temperature_range for joint in (a, b)]

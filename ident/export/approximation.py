@@ -117,6 +117,10 @@ def other_losses(calibration: Calibration, target: str, offset: bool = True, mem
     remembered = [f"{name} {joint.memory.name}" for name, joint in calibration.joints.items() if joint.memory is not None]
     if memory and remembered:
         said.append(f"{target} has friction of steady sliding, without memory of reversals: {', '.join(remembered)}")
+    warm = [f"{name} {joint.temperature.reference:g} °C" for name, joint in calibration.joints.items() if joint.temperature]
+    if warm:
+        said.append(f"{target} has friction at one temperature: {', '.join(warm)}; export Calibration.at_temperature(...) for "
+                    "another")
     tool = calibration.model.unknown_tool.tool
     if tool is not None:
         said.append(f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg with which friction "

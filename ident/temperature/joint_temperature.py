@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.temperature.choose_temperature import TemperatureChoice
 from stribeck.ident.temperature.temperature_fit import TemperatureFit, scaled
-from stribeck.ident.temperature.temperature_laws import TEMPERATURE_LAWS, unit_of
+from stribeck.ident.temperature.temperature_laws import PARTS, TEMPERATURE_LAWS, unit_of
 
 _ROWS = 13              # temperatures of the table of half widths, over three times the measured range
 
@@ -85,6 +86,34 @@ class JointTemperature:
         """The weakest verdict of the parameters."""
         rank = ("identified", "weak", "at bound", "unidentifiable")
         return max((entry.verdict for entry in self.parameters.values()), key=rank.index)
+
+
+def check_temperature(found: JointTemperature, where: str) -> None:
+    """Refuse a dependence on temperature whose keys contradict each other; `where` begins the messages.
+
+    Raises
+    ------
+    InputError
+        If a law is unknown, a parameter is missing, foreign or impossible, or the temperatures do not ascend.
+    """
+    needed: list[str] = []
+    for part in PARTS:
+        name = getattr(found, part)
+        if name not in TEMPERATURE_LAWS:
+            raise InputError(f"{where}.{part}: {unknown_name('temperature law', name, TEMPERATURE_LAWS)}")
+        needed += TEMPERATURE_LAWS[name].parameters(part)
+    for name in needed:
+        value = found.values.get(name)
+        if value is None:
+            raise InputError(f"{where}.parameters.{name} has no value; the temperature laws {found.coulomb} and {found.viscous} "
+                             "need it")
+        if name.endswith("_decay") and value <= 0.0:
+            raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
+    for name in found.parameters:
+        if name not in needed:
+            raise InputError(f"{where}.parameters: {unknown_name('parameter', name, needed)}")
+    if not np.all(np.diff([at for at, _ in found.further_error]) > 0.0):
+        raise InputError(f"{where}.further_error: temperatures must be in ascending order")
 
 
 def joint_temperature(choice: TemperatureChoice, reference: float) -> JointTemperature:
