@@ -60,7 +60,8 @@ def _summary(kind: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"kind": kind, "joints": len(found), "claimed": 100.0 * float(np.mean([one["claimed"] for one in found])),
             **{f"{name}_{at:g}": value for at in _AT for name, value in (
                 ("median", percent(f"error_{at:g}", 0.5)), ("high", percent(f"error_{at:g}", 0.95)),
-                ("band", percent(f"band_{at:g}", 0.5)), ("held", 100.0 * float(np.mean([one[f"held_{at:g}"] for one in found]))))},
+                ("band", percent(f"band_{at:g}", 0.5)),
+                ("held", 100.0 * float(np.mean([one[f"held_{at:g}"] for one in found]))))},
             "ratio": float(np.median([one["ratio"] for one in found])), "worst": float(np.max([one["ratio"] for one in found]))}
 
 
@@ -71,11 +72,11 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
             "temperature along a line, an exponential decay to a floor, or a parabola, while Coulomb friction falls by 0.1 to "
             "0.6 % per K (`benchmarks/temperature_truth.py`, coefficients of our own). `fit_temperature(..., "
             "law=\"stribeck\")`. Errors: rms over 50 speeds, relative to rms friction, median and 95 % quantile of joints. "
-            "Covered: share of the speeds whose true friction is inside the band. Ratio: error over 20 to 40 °C relative to a law "
-            "without temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, ratio at most 0.25.", "",
-            "| truth | joints | claimed % | error at 30 °C % | covered % | error at 50 °C % | covered % | half width at 50 °C % | "
-            "ratio |", "|---|---|---|---|---|---|---|---|---|"]
+            "Covered: share of the speeds whose true friction is inside the band. Ratio: error over 20 to 40 °C relative to a "
+            "law without temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, ratio at most 0.25.", "",
+            "| truth | joints | claimed % | error at 30 °C % | covered % | error at 50 °C % | covered % | half width at 50 °C % "
+            "| ratio |", "|---|---|---|---|---|---|---|---|---|"]
     text += [f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | {row['median_30']:.2f}, {row['high_30']:.2f} | "
-             f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | {row['held_50']:.1f} | {row['band_50']:.1f} | "
-             f"{row['ratio']:.3f}, {row['worst']:.3f} |" for row in rows]
+             f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | {row['held_50']:.1f} | "
+             f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |" for row in rows]
     return "\n".join(text)
