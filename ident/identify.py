@@ -1,7 +1,7 @@
 """Identification: from runs to a calibration.
 
-Stages: choose the runs, reduce them to points, take ripple out, fit every joint, judge the fits, fit memories, make the
-calibration.
+Stages: choose the runs, reduce them to points, take ripple out, fit every joint, fit temperature, judge the fits, fit memories,
+make the calibration.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs, options_for
 from stribeck.ident.identification.fit_joints import fit_joints
 from stribeck.ident.identification.fit_memories import fit_memories
+from stribeck.ident.identification.fit_temperatures import fit_temperatures
 from stribeck.ident.identification.identify_inertia import identify_inertia
 from stribeck.ident.identification.judge_joints import judge_joints
 from stribeck.ident.identification.make_calibration import make_calibration
@@ -102,11 +103,13 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     chosen, reduced, ripple = take_out_ripple(chosen, reduced)
     reduced, inertia = identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
+    temperatures = fit_temperatures(reduced, fitted, inertia)
+    fitted = temperatures.applied(fitted)
     judged = judge_joints(chosen, reduced, fitted)
     memories = fit_memories(chosen, reduced, judged.joints)
     judged = memories.applied(judged)
-    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple)
-    findings = without_moot(memories.without_explained((
-        *chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings, *judged.findings,
-        *memories.findings)))
+    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple, temperatures)
+    found = (*chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings, *judged.findings,
+             *memories.findings, *temperatures.findings)
+    findings = without_moot(memories.without_explained(temperatures.without_explained(found)))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

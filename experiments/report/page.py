@@ -20,6 +20,7 @@ from stribeck.experiments.report.lights import lights
 from stribeck.experiments.report.memory_figure import memory_figure
 from stribeck.experiments.report.memory_words import memory_words
 from stribeck.experiments.report.svg import COLOURS, drawing_style
+from stribeck.experiments.report.temperature_words import temperature_words
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import IDENTIFIED
@@ -86,6 +87,8 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
                                               strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
         memories=memories,
+        temperatures={temperature_words(name, joint): report_tables.parameter_rows(joint.temperature.parameters)
+                      for name, joint in calibration.joints.items() if joint.temperature is not None},
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],
         gravity_sentence=words.gravity_sentence(calibration), repeats=words.repeat_sentence(calibration),

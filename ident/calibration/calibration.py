@@ -66,6 +66,17 @@ class Calibration(CalibrationContent):
         """
         return replace(self, joints={name: joint.with_offset() for name, joint in self.joints.items()})
 
+    def at_temperature(self, temperature: ArrayLike) -> "Calibration":
+        """Return the calibration with the parameters of all joints at a temperature, for exports, feed-forward and C code.
+
+        Parameters
+        ----------
+        temperature : array_like, shape () or (n,)
+            Temperature of the drives [°C], for all joints or for each of `names`; nan stands for the reference temperature.
+        """
+        at = dict(zip(self.names, _temperatures(temperature, (len(self.names),)).tolist(), strict=True))
+        return replace(self, joints={name: joint.at_temperature(at[name]) for name, joint in self.joints.items()})
+
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":
         """Read a calibration file, or the one in a folder.
@@ -212,22 +223,27 @@ class Calibration(CalibrationContent):
         """Joints of the arm, columns of `friction`."""
         return self.mechanism.names
 
-    def friction(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+    def friction(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None,
+                 temperature: ArrayLike | None = None) -> Array:
         """Friction torque of every joint at one sample or along a motion, with the ripple that is claimed.
 
         Parameters
         ----------
         q, dq, ddq : array_like, shape (n,) or (N, n)
             Joint motion, columns as `names`; accelerations default to zero.
+        temperature : array_like, shape (), (n,) or (N, n), optional
+            Temperature of the drives [°C]. None and nan stand for the temperature at which a joint's parameters hold. Friction of
+            joints without a dependence on temperature stays the same.
 
         Returns
         -------
         ndarray, shape (n,) or (N, n)
             Friction [N·m or N], including the friction of shared motors; nan where a joint was not calibrated.
         """
-        return self.friction_on(self.mechanism, q, dq, ddq)
+        return self.friction_on(self.mechanism, q, dq, ddq, temperature)
 
-    def friction_along(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+    def friction_along(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None,
+                       temperature: ArrayLike | None = None) -> Array:
         """Friction torque of every joint along one motion, with the memory of joints that have one.
 
         Samples are in the order of time. At the first sample all states are those of rest.
@@ -236,6 +252,8 @@ class Calibration(CalibrationContent):
         ----------
         q, dq, ddq : array_like, shape (N, n)
             As for `friction`.
+        temperature : array_like, shape (), (n,) or (N, n), optional
+            As for `friction`.
 
         Returns
         -------
@@ -243,29 +261,43 @@ class Calibration(CalibrationContent):
             Friction [N·m or N]. Without memory it equals `friction`.
         """
         q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
-        out, loads = self.friction(q, dq, ddq), joint_loads(self.mechanism, q, dq, ddq)
+        out, loads = self.friction(q, dq, ddq, temperature), joint_loads(self.mechanism, q, dq, ddq)
+        warm = None if temperature is None else _temperatures(temperature, dq.shape)
         for column, name in enumerate(self.names):
             joint = self.joints.get(name)
             if joint is not None and joint.memory is not None:
                 w = dq[:, column]
-                level = joint.dry_level(w, joint.load_of(lambda kind: loads.get(kind)[:, column]))     # noqa: B023  # called at once
+                level = joint.dry_level(w, joint.load_of(lambda kind: loads.get(kind)[:, column]),     # noqa: B023  # called at once
+                                        None if warm is None else warm[:, column])
                 out[:, column] += joint.memory.dry(Displacements.of(q[:, column]), w, level) - level * np.sign(w)
         return out
 
-    def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+    def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None,
+                    temperature: ArrayLike | None = None) -> Array:
         """Friction torque as `friction`, with the loads of another model, such as the arm with another tool."""
         if np.ndim(q) == 1:
-            one = [np.asarray(values, dtype=float)[None] for values in ((q, dq) if ddq is None else (q, dq, ddq))]
-            return np.asarray(self.friction_on(mechanism, *one)[0])
+            one, rate, *more = [np.asarray(values, dtype=float)[None] for values in ((q, dq) if ddq is None else (q, dq, ddq))]
+            return np.asarray(self.friction_on(mechanism, one, rate, more[0] if more else None, temperature)[0])
         loads, coupled = joint_loads(mechanism, q, dq, ddq), mechanism.transmission
         dq = np.asarray(dq, dtype=float)
+        warm = None if temperature is None else _temperatures(temperature, dq.shape)
         out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)
         for column, name in enumerate(self.names):
             if name in self.joints:
                 joint = self.joints[name]
                 load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
-                out[:, column] = joint.torque(dq[:, column], load) + joint.directional_torque(dq[:, column], load,
-                                                                                              loads.tau[:, column])
+                sliding = joint.torque(dq[:, column], load, None if warm is None else warm[:, column])
+                out[:, column] = sliding + joint.directional_torque(dq[:, column], load, loads.tau[:, column])
                 if joint.ripple:
                     out[:, column] += joint.ripple_torque(np.asarray(q, dtype=float)[:, column], dq[:, column])
         return out if coupled is None else out + self.motors.torque(coupled, dq)
+
+
+def _temperatures(temperature: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return the temperature of each joint, shape (n,) or (N, n) [°C]."""
+    given = np.asarray(temperature, dtype=float)
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise InputError(f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or {shape}, is "
+                         "needed") from None

@@ -15,6 +15,7 @@ from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMoto
 from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
+from stribeck.ident.temperature.joint_temperature import JointTemperature
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
@@ -176,6 +177,8 @@ def _joint_table(joint: JointCalibration) -> Any:
             waves.add_line(_inline(vars(wave)))
         waves.add_line(indent="")
         table["ripple"] = waves
+    if joint.temperature is not None:
+        table["temperature"] = _temperature_table(joint.temperature)
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())
@@ -191,6 +194,15 @@ def _memory_table(memory: JointMemory) -> Any:
     if memory.distances:
         table["distances"] = _rounded(list(memory.distances))
     parameters.update(_parameters(memory.parameters))
+    table["parameters"] = parameters
+    return table
+
+
+def _temperature_table(temperature: JointTemperature) -> Any:
+    table, parameters = tomlkit.table(), tomlkit.table()
+    for key in ("reference", "coulomb", "viscous", "range", "held_out_rmse", "static_rmse", "further_error"):
+        table[key] = _rounded(getattr(temperature, key))
+    parameters.update(_parameters(temperature.parameters))
     table["parameters"] = parameters
     return table
 

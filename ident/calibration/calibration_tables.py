@@ -28,6 +28,7 @@ from stribeck.ident.memory.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave
+from stribeck.ident.temperature.joint_temperature import JointTemperature, check_temperature
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -224,6 +225,25 @@ class _WaveTable(BaseModel):
     verdict: Literal["identified", "weak", "unidentifiable"]
 
 
+class _TemperatureTable(BaseModel):
+    model_config = _STRICT
+    reference: float
+    coulomb: str
+    viscous: str
+    range: _Range
+    held_out_rmse: NonNegativeFloat
+    static_rmse: NonNegativeFloat
+    further_error: tuple[tuple[float, NonNegativeFloat], ...] = ()
+    parameters: dict[str, ParameterTable]
+
+    def temperature(self, where: str) -> JointTemperature:
+        """Return the dependence on temperature, after checks of several keys together; `where` begins the messages."""
+        parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
+        found = JointTemperature(**{**{key: getattr(self, key) for key in type(self).model_fields}, "parameters": parameters})
+        check_temperature(found, where)
+        return found
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -248,6 +268,7 @@ class JointCalibrationTable(BaseModel):
     breakaway: _BreakawayTable | None = None
     memory: _MemoryTable | None = None
     ripple: list[_WaveTable] = []
+    temperature: _TemperatureTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -301,7 +322,9 @@ class JointCalibrationTable(BaseModel):
                                 ripple=tuple(Wave(**vars(one)) for one in self.ripple),
                                 breakaway=None if self.breakaway is None else Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
-                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"))
+                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
+                                temperature=None if self.temperature is None else self.temperature.temperature(
+                                    f"{where}.temperature"))
 
 
 class MotorTable(BaseModel):

@@ -19,6 +19,7 @@ from scipy.special import chdtri, ndtri, stdtrit
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.comparison_notes import comparison_notes, same_law, same_memory, same_temperature
 from stribeck.ident.calibration.joint_calibration import JointCalibration, loads_agree
 from stribeck.ident.calibration.pictures import draw_side_by_side
 from stribeck.ident.errors import InputError
@@ -191,7 +192,10 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     common |= {_of_motor(name): list(_alike(before.motors.motors[name], after.motors.motors[name]))
                for name in before.motors.motors if name in after.motors.motors}
     common |= {f"memory of {name}": list(_both(a.memory.parameters, b.memory.parameters)) for name, (a, b) in pairs.items()
-               if a.memory is not None and b.memory is not None and _same_memory(a, b)}
+               if a.memory is not None and b.memory is not None and same_memory(a, b)}
+    common |= {f"temperature of {name}": list(_both(a.temperature.parameters, b.temperature.parameters))
+               for name, (a, b) in pairs.items() if a.temperature is not None and b.temperature is not None
+               and same_temperature(a, b)}
     passive = [one.model.passive.classes for one in (before, after)]
     common |= {name: list(_both(passive[0][name].parameters, passive[1][name].parameters))
                for name in passive[0] if name in passive[1] and passive[0][name].load == passive[1][name].load}
@@ -202,13 +206,13 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     curves = {name: curve for name, (a, b) in pairs.items()
               if (curve := _curve_change(name, a, b, runs, LEVEL / 2.0 / len(joints))) is not None}
     apart = tuple(name for name in pairs if name not in curves)
-    return Comparison(parameters, curves, apart, tuple(_notes(before, after, pairs, curves)), before, after)
+    return Comparison(parameters, curves, apart, tuple(comparison_notes(before, after, pairs, curves)), before, after)
 
 
 def _comparable(a: JointCalibration, b: JointCalibration, sought: bool) -> Iterator[tuple[str, Parameter, Parameter]]:
     """Yield the parameters that have the same meaning in both calibrations and intervals."""
     pairs = {key: found for key in _GRAVITY if (found := _beside_law(a, b, key)) is not None}
-    if _same_law(a, b):
+    if same_law(a, b):
         pairs = {key: (a.parameters[key], b.parameters[key]) for key in a.values if key in b.values} | pairs
     pairs |= _waves(a, b, sought)
     for key, (p, q) in pairs.items():
@@ -231,12 +235,6 @@ def _waves(a: JointCalibration, b: JointCalibration, sought: bool) -> dict[str, 
             pair = own, zero if other is None else other.parameter
             found[wave.label] = pair[::-1] if turned else pair
     return found
-
-
-def _passive_friction(calibration: Calibration) -> dict[str, tuple[tuple[str, ...], str, dict[str, float] | None]]:
-    """Return the passive joints whose friction is identified or stated: joints, load, and stated friction."""
-    return {name: (one.joints, one.load, None if one.parameters else dict(one.friction))
-            for name, one in calibration.model.passive.classes.items()}
 
 
 def _of_motor(name: str) -> str:
@@ -272,16 +270,6 @@ def _beside_law(a: JointCalibration, b: JointCalibration, key: str) -> tuple[Par
     return None if p is None or q is None else (p, q)
 
 
-def _same_law(a: JointCalibration, b: JointCalibration) -> bool:
-    return (a.law, a.load) == (b.law, b.load) and (a.load != "normal" or a.bearing == b.bearing)
-
-
-def _same_memory(a: JointCalibration, b: JointCalibration) -> bool:
-    """Return whether both joints have the same kind of memory, or none."""
-    kinds = [None if joint.memory is None else (joint.memory.name, joint.memory.distances) for joint in (a, b)]
-    return kinds[0] == kinds[1]
-
-
 def _half_width(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
     """Return the 95 % half width of the difference of two estimates, from the sides of the intervals that face each other."""
     low, high = sorted(tuple(float(end or 0.0) for end in (p.value, p.low, p.high)) for p in (a, b))
@@ -306,7 +294,8 @@ def _curve_change(name: str, a: JointCalibration, b: JointCalibration, runs: tup
         return None
     w = np.tile(np.geomspace(max(low, 1e-3 * high), high, _SPEEDS), len(levels[0]))
     loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
-    before, after = (joint.torque(w, load) for joint, load in zip((a, b), loads, strict=True))
+    warm = next((joint.temperature.reference for joint in (a, b) if joint.temperature is not None), None)
+    before, after = (joint.torque(w, load, warm) for joint, load in zip((a, b), loads, strict=True))
     variance = sum(_curve_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
     width = np.sqrt(chdtri(max(1, len(a.names), len(b.names)), level))
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
@@ -324,7 +313,7 @@ def _curve_variance(joint: JointCalibration, other: JointCalibration, w: Array, 
     spread = {}
     for name in joint.names:
         own = joint.parameters[name]
-        rival = other.parameters.get(name, own) if _same_law(joint, other) else own
+        rival = other.parameters.get(name, own) if same_law(joint, other) else own
         between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance for each curve
         spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
@@ -343,58 +332,3 @@ def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Arra
         return None
     levels = np.linspace(low, high, _LOADS)
     return levels, levels
-
-
-def _notes(before: Calibration, after: Calibration, pairs: Mapping[str, tuple[JointCalibration, JointCalibration]],
-           curves: Mapping[str, CurveChange]) -> Iterator[str]:
-    if before.arm != after.arm:
-        yield f"the calibrations are of arms with different names, {before.arm} and {after.arm}"
-    if before.model.sha256 != after.model.sha256:
-        yield "the models of the two calibrations differ, so loads and gravity may differ, too"
-    if before.model.tool != after.model.tool:
-        yield "the stated tools differ"
-    if before.model.inertia != after.model.inertia:
-        yield ("the calibrations use different link inertia (model.inertia), and so different loads: their load coefficients "
-               "cannot be compared")
-    if _passive_friction(before) != _passive_friction(after):
-        yield ("the calibrations treat the friction of passive joints differently (model.passive): where it is neither "
-               "identified nor stated, the friction of the drives includes it")
-    if before.fit.get("ripple", "none") != after.fit.get("ripple", "none"):
-        yield "only one of the fits sought ripple (--ripple auto); waves of one calibration alone are not compared"
-    if before.motors.motors.keys() != after.motors.motors.keys():
-        yield ("the calibrations separate the friction of shared motors differently (motors): in one of them the friction of the "
-               "joints includes it, so the friction of these joints cannot be compared")
-    for name in before.motors.motors.keys() & after.motors.motors.keys():
-        laws = [one.motors.motors[name].law for one in (before, after)]
-        if laws[0] != laws[1]:
-            yield f"motor of {name}: the laws {laws[0]} and {laws[1]} have different parameters; its friction is not compared"
-    if shared := {run["sha256"]: run["path"] for run in before.runs if run["sha256"] in {run["sha256"] for run in after.runs}}:
-        yield (f"both calibrations are fitted to {', '.join(map(str, shared.values()))}: differences come from the fits, not "
-               "from the arm")
-    for name, (a, b) in pairs.items():
-        units = [joint.parameters["coulomb"].unit for joint in (a, b)]
-        if units[0] != units[1]:
-            raise InputError(f"joint {name} has friction in {units[0]} in the first calibration and in {units[1]} in the other; "
-                             "it is not the same joint")
-        if not _same_law(a, b):
-            kinds = [f"{joint.law} with load {joint.load}" for joint in (a, b)]
-            why = " and ".join(kinds) if kinds[0] != kinds[1] else "different bearings"
-            yield f"{name}: {why}: the parameters cannot be compared; the friction curves are compared" + (
-                "" if loads_agree(a, b) else ", at the middle of each load range")
-        if not _same_memory(a, b):
-            kinds = ["none" if joint.memory is None else joint.memory.name for joint in (a, b)]
-            why = " and ".join(kinds) if kinds[0] != kinds[1] else "elements with different slip distances"
-            yield f"{name}: memory of reversals: {why}: these parameters cannot be compared"
-        if name not in curves:
-            yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
-        warm = [joint.temperature_range for joint in (a, b)]
-        if warm[0] and warm[1] and (warm[0][1] < warm[1][0] or warm[1][1] < warm[0][0]):
-            yield (f"{name}: measured at {warm[0][0]:.0f} to {warm[0][1]:.0f} °C and at {warm[1][0]:.0f} to {warm[1][1]:.0f} °C; "
-                   "temperature may explain a change")
-    for here, there, who in ((before, after, "the first"), (after, before, "the other")):
-        if alone := [name for name in here.joints if name not in there.joints]:
-            yield f"{', '.join(alone)}: only in {who} calibration"
-    entries = (entry for joints in pairs.values() for joint in joints for entry in joint.parameters.values())
-    if not any(entry.repeat_deviation is not None for entry in entries):
-        yield ("the deviation between runs is unknown, so a warm-up or a new mounting counts as a change; measure it with "
-               "calibrate --repeats, or fit several runs")

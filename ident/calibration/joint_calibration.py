@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +17,10 @@ from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.memory.joint_memory import JointMemory, dry_level
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave, ripple_torque
+from stribeck.ident.temperature.joint_temperature import JointTemperature
 
 _TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
+_BAND_SPEEDS = 12       # speeds in the table of the wider band at another temperature
 _JITTER = 1e-12         # added to the diagonal of a correlation that is singular by rounding
 
 
@@ -63,6 +66,8 @@ class JointCalibration:
         How dry friction follows the path after a reversal, if it was identified. `torque` is that of steady sliding.
     ripple : tuple of Wave
         Claimed harmonics of the position, which were taken out of the samples; not part of the law.
+    temperature : JointTemperature, optional
+        How friction changes with temperature, if it was identified. The parameters hold at its reference temperature.
     """
 
     law: str
@@ -88,6 +93,7 @@ class JointCalibration:
     breakaway: Breakaway | None = None
     memory: JointMemory | None = None
     ripple: tuple[Wave, ...] = ()
+    temperature: JointTemperature | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
@@ -120,22 +126,35 @@ class JointCalibration:
             return np.column_stack([values(part) for part in self.components])
         return None if self.load == "none" else values(self.load)
 
-    def torque(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+    def torque(self, velocity: ArrayLike, load: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
         """Return the friction torque at velocities and loads, shape (N,) [N·m], as the mean of both directions.
 
-        If `load` is "components", loads have a column for each of `components`.
+        If `load` is "components", loads have a column for each of `components`. Temperatures [°C] have shape () or (N,); None and
+        nan stand for the reference temperature, and without `temperature` dependence they change nothing.
 
         Raises
         ------
         InputError
             If the law needs a load, but no load is given.
         """
-        return law_named(self.law).torque(velocity, self.values, needed_load(self.load, load))
+        own = needed_load(self.load, load)
+        if self.temperature is None or temperature is None:
+            return law_named(self.law).torque(velocity, self.values, own)
+        return self.temperature.friction(law_named(self.law), self.values, np.asarray(velocity, dtype=float),
+                                         None if own is None else np.asarray(own, dtype=float), temperature)
 
-    def dry_level(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
+    def dry_level(self, velocity: ArrayLike, load: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
         """Return the dry part of the friction in steady sliding, shape (N,), positive [N·m]; arguments as for `torque`."""
-        return dry_level(law_named(self.law), self.values, np.asarray(velocity, dtype=float),
-                         None if (own := needed_load(self.load, load)) is None else np.asarray(own, dtype=float))
+        level = dry_level(law_named(self.law), self.values, np.asarray(velocity, dtype=float),
+                          None if (own := needed_load(self.load, load)) is None else np.asarray(own, dtype=float))
+        return level if self.temperature is None or temperature is None else level * self.temperature.factors(temperature)[0]
+
+    def at_temperature(self, temperature: float) -> "JointCalibration":
+        """Return the joint with the parameters and the band of its law at a temperature [°C], without a dependence.
+
+        A joint without `temperature`, and any joint at nan, stays as it is.
+        """
+        return self if self.temperature is None or np.isnan(temperature) else _at_temperature(self, self.temperature, temperature)
 
     def with_offset(self) -> "JointCalibration":
         """Return the joint with the torque offset of the fit, if there is one, added to the friction."""
@@ -168,8 +187,13 @@ class JointCalibration:
         """Return the torque in addition to `torque` that ripples with the position, shape (N,) [N·m]."""
         return ripple_torque(self.ripple, q, velocity)
 
-    def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Return the half width of the simultaneous 95 % band of `torque`, over speeds and loads of the data, (N,) [N·m]."""
+    def band(self, velocity: ArrayLike, load: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
+        """Return the half width of the simultaneous 95 % band of `torque`, over speeds and loads of the data, (N,) [N·m].
+
+        At other temperatures than the reference, the band covers all temperature laws that the data do not tell apart.
+        """
+        if self.temperature is not None and temperature is not None:
+            return self.band(velocity, load) + self.temperature.widening(temperature) * np.abs(self.torque(velocity, load))
         error = np.array([self.parameters[name].std_error or 0.0 for name in self.names])
         covariance = self.correlation * np.outer(error, error)
         own = prediction_band(self.law, self.values, self.names, covariance, velocity, needed_load(self.load, load), self.factor)
@@ -209,3 +233,22 @@ def loads_agree(a: JointCalibration, b: JointCalibration) -> bool:
     """Return whether the same number is the load of both joints."""
     return "none" in (a.load, b.load) or (a.load == b.load and a.components == b.components
                                           and (a.load != "normal" or a.bearing == b.bearing))
+
+
+def _at_temperature(joint: JointCalibration, own: JointTemperature, temperature: float) -> JointCalibration:
+    """Return a joint with its linear parameters multiplied by the factors of a temperature."""
+    dry, viscous = (float(factor) for factor in own.factors(temperature))
+    law = law_named(joint.law)
+
+    def scaled(name: str, entry: Parameter) -> Parameter:
+        factor = 1.0 if name in law.nonlinear else viscous if name.startswith("viscous") else dry
+        ends: dict[str, Any] = {key: None if (end := getattr(entry, key)) is None else factor * end
+                for key in ("value", "std_error", "low", "high", "repeat_deviation")}
+        return replace(entry, **ends)
+
+    speed = np.geomspace(max(joint.velocity_range[0], 1e-3 * joint.velocity_range[1]), joint.velocity_range[1], _BAND_SPEEDS)
+    load = None if joint.load == "none" else np.repeat(np.atleast_1d(joint.middle_load)[None], len(speed), axis=0)
+    reach = np.abs(joint.torque(speed, load if load is None or joint.components else load[:, 0]))
+    further = further_band(joint.further_error, speed) + own.widening(temperature) * reach
+    return replace(joint, parameters={name: scaled(name, entry) for name, entry in joint.parameters.items()}, temperature=None,
+                   further_error=np.column_stack((speed, further)))

@@ -121,6 +121,10 @@ def other_losses(calibration: Calibration, target: str, offset: bool = True, mem
     waves = [name for name, joint in calibration.joints.items() if joint.ripple]
     if ripple and waves:
         said.append(f"{target} leaves out the torque that ripples with position: {', '.join(waves)}")
+    warm = [f"{name} {joint.temperature.reference:g} °C" for name, joint in calibration.joints.items() if joint.temperature]
+    if warm:
+        said.append(f"{target} has friction at one temperature: {', '.join(warm)}; export Calibration.at_temperature(...) for "
+                    "another")
     tool = calibration.model.unknown_tool.tool
     if tool is not None:
         said.append(f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg with which friction "

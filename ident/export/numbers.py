@@ -14,6 +14,7 @@ from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
+from stribeck.ident.temperature.joint_temperature import JointTemperature
 
 _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
 
@@ -38,6 +39,7 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
             del table["ripple"]
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
         table["memory"] = None if joint.memory is None else _memory_table(joint.memory)
+        table["temperature"] = None if joint.temperature is None else _temperature_table(joint.temperature)
         for group in ("parameters", "gravity"):
             table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
@@ -51,6 +53,13 @@ def _memory_table(memory: JointMemory) -> dict[str, Any]:
     """A memory as plain data, with the keys of the calibration file."""
     return {"kind": memory.name, **{key: getattr(memory, key) for key in ("distance", "held_out_rmse", "static_rmse")},
             "distances": list(memory.distances), "parameters": _entries(memory.parameters)}
+
+
+def _temperature_table(temperature: JointTemperature) -> dict[str, Any]:
+    """A dependence on temperature as plain data, with the keys of the calibration file."""
+    return {**{key: getattr(temperature, key) for key in ("reference", "coulomb", "viscous", "held_out_rmse", "static_rmse")},
+            "range": list(temperature.range), "further_error": [list(row) for row in temperature.further_error],
+            "parameters": _entries(temperature.parameters)}
 
 
 def _entries(parameters: Mapping[str, Parameter]) -> dict[str, dict[str, Any]]:
@@ -83,6 +92,8 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
         yield name, joint.law, joint.load, joint.directional, {**joint.parameters, **joint.gravity}
         if joint.memory is not None:
             yield f"memory of {name}", joint.memory.name, "none", "none", joint.memory.parameters
+        if joint.temperature is not None:
+            yield f"temperature of {name}", joint.law, "none", "none", joint.temperature.parameters
     for name, motor in calibration.motors.motors.items():
         yield f"motor of {name}", motor.law, "none", "none", motor.parameters
     for name, one in calibration.model.passive.classes.items():

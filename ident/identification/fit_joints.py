@@ -89,9 +89,14 @@ def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia)
 
 def _of_round_trips(reduced: ReducedRuns, inertia: SoughtInertia) -> dict[str, Fit]:
     """Return, for each joint with points of round trips, the function that fits it."""
-    return {str(name): partial(identify_joint, rows, reduced.mechanism, str(name), reduced.options,
-                               reduced.tool.gravity.get(str(name)), reduced.q[rows.index], inertia.doubts.get(str(name)))
+    return {str(name): partial(fit_round_trips, reduced, inertia, str(name), rows)
             for name, rows in reduced.points.groupby("joint", sort=False)}
+
+
+def fit_round_trips(reduced: ReducedRuns, inertia: SoughtInertia, name: str, rows: pd.DataFrame) -> JointFit:
+    """Fit one joint to rows of its points of round trips."""
+    return identify_joint(rows, reduced.mechanism, name, reduced.options, reduced.tool.gravity.get(name), reduced.q[rows.index],
+                          inertia.doubts.get(name))
 
 
 def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, JointFit], list[Finding]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 NOTES = ("rate", "latency", "drift", "directions", "position", "ripple", "motion", "law", "correlation", "repeats", "stiffness",
-         "agreement", "memory")           # kinds that leave the numbers as they are
+         "agreement", "memory", "warmth")  # kinds that leave the numbers as they are
 
 
 @dataclass(frozen=True)

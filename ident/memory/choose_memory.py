@@ -19,6 +19,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError, unknown_name
+from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.laws.quantity import ELEMENTS
@@ -219,12 +220,7 @@ def reach(fit: MemoryFit) -> float:
 def beats(one: MemoryFit, other: MemoryFit) -> bool:
     """Return whether a fit predicts left-out blocks better than another, beyond chance and in the mean over all.
 
-    Errors of blocks differ by orders of magnitude, as a block may hold one reversal or many. So the signed ranks of the
-    differences of their logarithms are compared (Wilcoxon's test), with ties as half.
+    A block may hold one reversal or many.
     """
-    better = np.log(other.held_out / one.held_out)
-    count = len(better)
-    ranks = np.argsort(np.argsort(np.abs(better))) + 1.0
-    excess = float(np.sum(ranks * np.sign(better))) / 2.0
     margin = _CLAIM if other.memory.name == NONE.name != one.memory.name else _RIVAL
-    return one.held_out_rmse < other.held_out_rmse and excess > margin * np.sqrt(count * (count + 1) * (2 * count + 1) / 24.0)
+    return one.held_out_rmse < other.held_out_rmse and excess_ranks(one.held_out, other.held_out) > margin

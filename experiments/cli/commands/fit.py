@@ -20,6 +20,7 @@ from stribeck.experiments.cli.common import (
     OutOption,
     QuietOption,
     RippleOption,
+    TemperatureOption,
     VerboseOption,
     choice,
     console,
@@ -51,6 +52,7 @@ def fit(
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
+        temperature: TemperatureOption = "auto",
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
@@ -63,7 +65,8 @@ def fit(
     from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
 
     text = console(as_json, verbose, quiet)
-    options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple)
+    options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
+                      temperature=temperature)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return
@@ -198,6 +201,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     from stribeck.experiments.cli.screen.attention import attention
     from stribeck.experiments.cli.screen.text import result_table
     from stribeck.experiments.report.memory_words import memory_lines
+    from stribeck.experiments.report.temperature_words import temperature_lines
     from stribeck.experiments.report.words import breakaway_lines, motor_lines, passive_lines, repeat_sentence
     from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
@@ -205,7 +209,8 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     result, calibration = delivery.result, delivery.calibration
     text.print(result_table(result, text.width))
     for label, lines in (("motor", motor_lines(calibration)), ("passive", passive_lines(calibration)),
-                         ("breakaway", breakaway_lines(calibration)), ("memory", memory_lines(calibration))):
+                         ("breakaway", breakaway_lines(calibration)), ("memory", memory_lines(calibration)),
+                         ("warmth", temperature_lines(calibration))):
         for line in lines:
             text.print(f"{label:<9} {line}")
     if repeats := repeat_sentence(calibration):

@@ -14,6 +14,8 @@ INERTIA = ("auto", "fit", "trust")
 MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip")      # see `ident.memory.memories`
 RIPPLE = ("none", "auto")
 
+TEMPERATURE = ("auto", "any", "none")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -28,6 +30,7 @@ class Options:
     loss: str = "auto"          # "huber": outliers count less, "squares": all count alike, "auto": "huber" with outliers
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
     memory: str = "auto"        # of reversals: a name, "any", "none", or "auto": sought in presliding runs
+    temperature: str = "auto"   # "auto": sought where it rises and falls, "any": wherever it varies, "none": not sought
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
     ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed
 
@@ -46,6 +49,8 @@ class Options:
             raise InputError("loss = \"huber\" weights round trips, which general motion does not have; leave motion out")
         if self.memory not in MEMORY:
             raise unknown_name("memory", self.memory, MEMORY)
+        if self.temperature not in TEMPERATURE:
+            raise unknown_name("temperature option", self.temperature, TEMPERATURE)
         if self.inertia not in INERTIA:
             raise unknown_name("inertia option", self.inertia, INERTIA)
         if self.ripple not in RIPPLE:

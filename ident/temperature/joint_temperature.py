@@ -1,0 +1,159 @@
+"""Temperature dependence of one joint's friction, as a calibration holds it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.temperature.choose_temperature import TemperatureChoice
+from stribeck.ident.temperature.temperature_fit import TemperatureFit, scaled
+from stribeck.ident.temperature.temperature_laws import PARTS, TEMPERATURE_LAWS, unit_of
+
+_ROWS = 13              # temperatures of the table of half widths, over three times the measured range
+
+
+@dataclass(frozen=True)
+class JointTemperature:
+    """How the Coulomb and the viscous part of one joint's friction change with temperature.
+
+    Attributes
+    ----------
+    reference : float
+        Temperature at which the law's own parameters hold [°C].
+    coulomb, viscous : str
+        Temperature law of each part.
+    parameters : dict of str to Parameter
+        Parameters of both temperature laws.
+    range : tuple of float
+        Least and greatest measured temperature [°C].
+    held_out_rmse, static_rmse : float
+        Root mean square error of left-out round trips, with and without temperature [N·m or N].
+    further_error : tuple of (float, float)
+        Temperatures [°C], and the half width of the 95 % interval of the change of friction from the reference temperature to
+        there, as a fraction of friction at the reference temperature. It covers all temperature laws that compete.
+    """
+
+    reference: float
+    coulomb: str
+    viscous: str
+    parameters: Mapping[str, Parameter]
+    range: tuple[float, float]
+    held_out_rmse: float
+    static_rmse: float
+    further_error: tuple[tuple[float, float], ...] = ()
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """Values of the parameters."""
+        return {name: entry.value for name, entry in self.parameters.items() if entry.value is not None}
+
+    def factors(self, temperature: ArrayLike | None) -> tuple[Array, Array]:
+        """Return the factors of the Coulomb and the viscous part at temperatures [°C], shape (N,) each.
+
+        None and nan stand for the reference temperature.
+        """
+        given = np.asarray(np.nan if temperature is None else temperature, dtype=float)
+        theta = np.where(np.isnan(given), 0.0, given - self.reference)
+        return (TEMPERATURE_LAWS[self.coulomb].factor(theta, self.values, "coulomb"),
+                TEMPERATURE_LAWS[self.viscous].factor(theta, self.values, "viscous"))
+
+    def friction(self, law: Law, values: Mapping[str, float], velocity: Array, load: Array | None,
+                 temperature: ArrayLike | None) -> Array:
+        """Return the friction of a law at temperatures, shape (N,) [N·m or N]."""
+        return scaled(law, values, velocity, load, *self.factors(temperature))
+
+    def widening(self, temperature: ArrayLike | None) -> Array:
+        """Return the half width for the change to temperatures, as a fraction of friction at the reference, shape (N,).
+
+        It is 0 at the reference temperature. Beyond the table it grows with the distance as between its last two rows.
+        """
+        given = np.asarray(np.nan if temperature is None else temperature, dtype=float)
+        at = np.where(np.isnan(given), self.reference, given)
+        if len(self.further_error) < 2:
+            return np.zeros(at.shape)
+        t, half = np.array(self.further_error).T
+        below = half[0] + (t[0] - at) * max((half[0] - half[1]) / (t[1] - t[0]), 0.0)
+        above = half[-1] + (at - t[-1]) * max((half[-1] - half[-2]) / (t[-1] - t[-2]), 0.0)
+        return np.asarray(np.where(at < t[0], below, np.where(at > t[-1], above, np.interp(at, t, half))))
+
+    def verdict(self) -> str:
+        """The weakest verdict of the parameters."""
+        rank = ("identified", "weak", "at bound", "unidentifiable")
+        return max((entry.verdict for entry in self.parameters.values()), key=rank.index)
+
+
+def check_temperature(found: JointTemperature, where: str) -> None:
+    """Refuse a dependence on temperature whose keys contradict each other; `where` begins the messages.
+
+    Raises
+    ------
+    InputError
+        If a law is unknown, a parameter is missing, foreign or impossible, or the temperatures do not ascend.
+    """
+    needed: list[str] = []
+    for part in PARTS:
+        name = getattr(found, part)
+        if name not in TEMPERATURE_LAWS:
+            raise InputError(f"{where}.{part}: {unknown_name('temperature law', name, TEMPERATURE_LAWS)}")
+        needed += TEMPERATURE_LAWS[name].parameters(part)
+    for name in needed:
+        value = found.values.get(name)
+        if value is None:
+            raise InputError(f"{where}.parameters.{name} has no value; the temperature laws {found.coulomb} and {found.viscous} "
+                             "need it")
+        if name.endswith("_decay") and value <= 0.0:
+            raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
+    for name in found.parameters:
+        if name not in needed:
+            raise InputError(f"{where}.parameters: {unknown_name('parameter', name, needed)}")
+    if not np.all(np.diff([at for at, _ in found.further_error]) > 0.0):
+        raise InputError(f"{where}.further_error: temperatures must be in ascending order")
+
+
+def joint_temperature(choice: TemperatureChoice, reference: float) -> JointTemperature:
+    """Return the temperature dependence that a choice of temperature laws claims."""
+    fit, measured = choice.fit, choice.fit.data.temperature
+    low, high = float(measured.min()), float(measured.max())
+    least, most = np.round((low - (high - low) + reference, high + (high - low) + reference))
+    theta = np.union1d(np.round(np.linspace(least, most, _ROWS), 1), [reference]) - reference
+    parameters = {name: entry for name, entry in with_intervals(fit).items() if "_temperature_" in name}
+    return JointTemperature(
+        reference, fit.coulomb.name, fit.viscous.name, parameters, (low + reference, high + reference), fit.held_out_rmse,
+        choice.static_rmse, tuple((float(reference + at), _doubt(choice, float(at))) for at in theta))
+
+
+def _doubt(choice: TemperatureChoice, theta: float) -> float:
+    """Return the half width of the change of friction to a temperature, relative to friction at the reference temperature."""
+    data, worst = choice.fit.data, 0.0
+    speed, load = data.speed, data.load
+    at, there = np.zeros(len(speed)), np.full(len(speed), theta)
+    base = choice.fit.predict(speed, at, load)
+    change = choice.fit.predict(speed, there, load) - base
+    for one in (choice.fit, *choice.rivals):
+        j = one.jacobian(speed, there, load) - one.jacobian(speed, at, load)
+        half = one.factor * np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", j, one.covariance, j)))
+        apart = np.abs(one.predict(speed, there, load) - one.predict(speed, at, load) - change)
+        worst = max(worst, float(np.sqrt(np.mean((half + apart) ** 2) / np.mean(base**2))))
+    return worst
+
+
+def with_intervals(fit: TemperatureFit) -> dict[str, Parameter]:
+    """Return all parameters of a fit with 95 % intervals and verdicts; units of the law's own parameters are left empty."""
+    error = np.sqrt(np.maximum(0.0, np.diag(fit.covariance)))
+    at = {name: k for k, name in enumerate(np.array(fit.names)[fit.free].tolist())}
+    found = {}
+    for name, value in fit.values.items():
+        unit = unit_of(name) if "_temperature_" in name else ""
+        if name not in at:
+            found[name] = Parameter(value, None, None, None, unit, "at bound", "at the end of its range")
+            continue
+        half = fit.factor * float(error[at[name]])
+        low, high = value - half, value + half
+        found[name] = Parameter(value, float(error[at[name]]), low, high, unit, verdict(value, low, high))
+    return found
