@@ -88,7 +88,7 @@ def plan_presliding(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
     options = options or SmallTrips()
     steps = resolution or Resolution(*np.zeros((3, len(load_mechanism(arm).names))))
     if options.places < 1:
-        raise InputError(f"{options.places} places; at least 1 is needed")
+        raise InputError(f"--places {options.places}: at least 1 place is needed")
     design = Design.of(arm, joints, ConstantSpeed(postures=options.places), steps.velocity_step)
     found = places_with_room(design, lambda slower, candidates, asked, _: one_joint_ways(slower, candidates, asked), seed)
     design, home, writer = found.design, found.postures[0], Writer(design.mechanism.names)

@@ -207,7 +207,7 @@ class TestGuesses:
         columns = [part for entry in ("q.turn=q.0", "q.lift=q.1", "tau.turn=tau.0", "tau.lift=tau.1")
                    for part in ("--column", entry)]
         refused = cli("import", tmp_path / "log.npz", "--arm", arm.path, *columns, *given)
-        assert (refused.code, refused.err.rstrip().endswith(f"of {guess}")) == (2, True), refused.err
+        assert (refused.code, refused.err.rstrip().endswith(f"columns: {guess}")) == (2, True), refused.err
 
     def test_the_torque_signal_of_the_arm_file_is_not_a_guess(self, cli, make_arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from benchmarks.presliding_truth import Case, Joint
 from stribeck.ident.errors import FitError, InputError
@@ -113,6 +114,7 @@ def test_a_result_tells_itself_in_one_line_and_as_table_and_picture():
     axes = found.plot()
     assert "distance since the last reversal" in axes.get_xlabel()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["measured", "lugre"]
+    pyplot.close(axes.figure)
 
 
 def test_recordings_that_follow_each_other_are_fitted_together():

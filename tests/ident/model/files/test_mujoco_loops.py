@@ -215,7 +215,7 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
 
 @pytest.mark.parametrize(("text", "words"), [
     (four_bar(JOINED.replace('"rocker"', '"rokcer"')),
-     "machine: the connect 'joined' of <equality>: unknown body 'rokcer'; did you mean 'rocker'?"),
+     "the connect 'joined' of <equality>: unknown body 'rokcer'; did you mean 'rocker'?"),
     (four_bar('<connect site1="s" site2="r"/>', **sites()), "the connect 0 of <equality>: unknown site 'r' (valid: s, t)"),
     (four_bar(JOINED, more=""), "nothing says which of its joints have drives (drive, c, r)"),
     (four_bar(JOINED, more='<actuator><motor joint="drive"/><motor joint="r"/></actuator>'), "drive, r cannot move"),
