@@ -161,7 +161,7 @@ class Calibration(CalibrationContent):
         -------
         list of Calibration
             Calibrations with values only, without intervals. Joints are drawn independently; friction of shared motors and
-            passive joints is not varied.
+            passive joints, and the memory of joints that have one, are not varied.
         """
         rng = np.random.default_rng(rng)
         drawn = {name: joint.drawn(n, rng) for name, joint in self.joints.items()}
@@ -241,12 +241,20 @@ class Calibration(CalibrationContent):
         -------
         ndarray, shape (N, n)
             Friction [N·m or N]. Without memory it equals `friction`.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit the mechanism or a value is not finite.
         """
         q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        if q.ndim != 2:
+            raise InputError(f"q has shape {q.shape}; a motion needs (N, {len(self.names)}). For one sample after the other use "
+                             "Feedforward.follow")
         out, loads = self.friction(q, dq, ddq), joint_loads(self.mechanism, q, dq, ddq)
         for column, name in enumerate(self.names):
             joint = self.joints.get(name)
-            if joint is not None and joint.memory is not None:
+            if joint is not None and joint.memory is not None and len(q):
                 w = dq[:, column]
                 level = joint.dry_level(w, joint.load_of(lambda kind: loads.get(kind)[:, column]))     # noqa: B023  # called at once
                 out[:, column] += joint.memory.dry(Displacements.of(q[:, column]), w, level) - level * np.sign(w)
