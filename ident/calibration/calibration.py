@@ -172,7 +172,7 @@ class Calibration(CalibrationContent):
         -------
         list of Calibration
             Calibrations with values only, without intervals. Joints are drawn independently; friction of shared motors and
-            passive joints is not varied.
+            passive joints, and the memory of joints that have one, are not varied.
         """
         rng = np.random.default_rng(rng)
         drawn = {name: joint.drawn(n, rng) for name, joint in self.joints.items()}
@@ -259,13 +259,21 @@ class Calibration(CalibrationContent):
         -------
         ndarray, shape (N, n)
             Friction [N·m or N]. Without memory it equals `friction`.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit the mechanism or a value is not finite.
         """
         q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        if q.ndim != 2:
+            raise InputError(f"q has shape {q.shape}; a motion needs (N, {len(self.names)}). For one sample after the other use "
+                             "Feedforward.follow")
         out, loads = self.friction(q, dq, ddq, temperature), joint_loads(self.mechanism, q, dq, ddq)
         warm = None if temperature is None else _temperatures(temperature, dq.shape)
         for column, name in enumerate(self.names):
             joint = self.joints.get(name)
-            if joint is not None and joint.memory is not None:
+            if joint is not None and joint.memory is not None and len(q):
                 w = dq[:, column]
                 level = joint.dry_level(w, joint.load_of(lambda kind: loads.get(kind)[:, column]),     # noqa: B023  # called at once
                                         None if warm is None else warm[:, column])

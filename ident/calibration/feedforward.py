@@ -156,18 +156,21 @@ class Feedforward:
     def follow(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Friction of every joint at the next sample of a motion, with the memory of joints that have one.
 
-        Call it once per sample, in order; `forget` begins a new motion. Without memory it equals ``feedforward(q, dq, ddq)``.
+        Call it once per sample, in order, or with the next samples together; `forget` begins a new motion. Without memory it
+        equals ``feedforward(q, dq, ddq)``.
 
         Parameters
         ----------
-        q, dq, ddq : array_like, shape (n,)
+        q, dq, ddq : array_like, shape (n,) or (N, n)
             As for the friction.
 
         Returns
         -------
-        ndarray, shape (n,)
+        ndarray, shape (n,) or (N, n)
             Friction [N·m or N].
         """
+        if np.ndim(q) == 2:
+            return self._along(self.follow, q, dq, ddq)
         friction = self(q, dq, ddq)
         for column, joint, memory in self._memories:
             position, w = (float(row[column]) for row in self._state[:2])

@@ -23,7 +23,7 @@ from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.memory.memory_result import with_intervals
 
 LATE = "late torque"
-_OF_LAWS = "lack of fit", "stick-slip", "law", "correlation"     # findings about a law without memory
+_OF_LAWS = "lack of fit", "stick-slip", "law", "correlation", "closed loop"     # findings about a law without memory
 _REVERSALS = 8          # least number of reversals that show a memory
 _LAGS = 0.002 * 1.6 ** np.arange(11)        # s; delays of the torque that compete with a memory
 _NORMAL = 1.96          # half width of a 95 % interval in standard errors
@@ -123,7 +123,7 @@ def _with_law(joint: JointFit, fit: MemoryFit) -> JointFit:
     intervals = with_intervals(fit)
     own = fit.law.parameters(fit.data.load is not None)
     rows = [k for k, name in enumerate(fit.free) if name in own]
-    return replace(joint, fit=replace(
+    return replace(joint, loop=None, fit=replace(         # the test of feedback is one of the law without memory
         joint.fit, law=fit.law.name, parameters={name: intervals[name] for name in own}, names=tuple(fit.free[k] for k in rows),
         covariance=fit.intervals.covariance[np.ix_(rows, rows)], rmse=fit.rmse, held_out_rmse=fit.held_out_rmse, lack_of_fit=(),
         stribeck_share=None, further_error=None, serial=0.0))

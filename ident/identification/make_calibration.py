@@ -72,8 +72,8 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))
                                                        for name, joint in joints.items() if joint.fit.lack_of_fit}) else {}),
-           **({"closed_loop": {name: joint.loop.record for name, joint in joints.items() if joint.loop is not None}}
-              if general else {}),
+           **({"closed_loop": loops} if (loops := {name: joint.loop.record for name, joint in joints.items()
+                                                   if joint.loop is not None}) else {}),
            "versions": versions_of("stribeck", "numpy", "scipy", "lmfit", "mujoco")}
     return Calibration(
         arm.name, created.replace(microsecond=0), "general motion" if general else str(runs[0].record.get("experiment", "")),

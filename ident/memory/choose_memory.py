@@ -9,7 +9,8 @@ A difference of viscous friction between the directions competes, too. Laws that
 best are not fitted closely. Long logs compete with fewer samples; the winner is fitted to all.
 
 The simplest candidate wins that no other beats: the errors of the blocks must differ by two standard errors of their signed
-ranks. A memory whose distance the position signal cannot resolve does not win.
+ranks. A memory does not win if the position signal cannot resolve its distance (the shorter one of two), or if its distance is
+beyond the motion.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,8 @@ from stribeck.ident.memory.memory_fit import MemoryFit, Start, elements, fit_mem
 _RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
 _CLAIM = 2.6            # and by which a memory must win against none
 _DISTANCES = 12         # distances in the global search
-_LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions
+_LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions,
+_BEYOND = 0.5           # and of a memory that may win
 _FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
 _ROWS = 20_000          # most samples of the contest
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
@@ -188,9 +190,11 @@ class _Contest:
         """Return why a fit cannot be chosen, or ""."""
         if fit.memory.name == NONE.name:
             return ""
-        far = reach(fit)
-        if far < self._resolution:
-            return (f"its presliding distance of {far:.2g} is below {self._resolution:.2g}, which the position signal resolves")
+        near, far, longest = least_reach(fit), reach(fit), _BEYOND * float(np.ptp(np.cumsum(self._data.path.step)))
+        if near < self._resolution:
+            return f"its presliding distance of {near:.2g} is below {self._resolution:.2g}, which the position signal resolves"
+        if far > longest:
+            return f"its presliding distance of {far:.2g} is beyond {longest:.2g}, which this motion shows"
         return ""
 
     @property
@@ -204,6 +208,12 @@ def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
     """Return whether a memory predicts better than the same law without memory does for a torque that is shifted in time."""
     few = shifted.thinned(_ROWS)
     return beats(refitted(fit.data.thinned(_ROWS), fit), fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))))
+
+
+def least_reach(fit: MemoryFit) -> float:
+    """Return the shorter distance of two-states, for other memories the distance over which friction reverses [rad or m]."""
+    values = fit.values
+    return min(values[DISTANCE.name], values[SECOND_DISTANCE.name]) if SECOND_DISTANCE.name in values else reach(fit)
 
 
 def reach(fit: MemoryFit) -> float:

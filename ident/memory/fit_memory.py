@@ -5,9 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stribeck.ident.errors import InputError
+from stribeck.ident.laws.law_table import quantities
+from stribeck.ident.laws.quantity import BESIDE
 from stribeck.ident.memory.choose_memory import choose_memory
 from stribeck.ident.memory.joint_samples import JointLog, check_shapes, joint_samples, smoothing_of
+from stribeck.ident.memory.memory_data import DIFFERENCE
 from stribeck.ident.memory.memory_result import MemoryResult, with_intervals
+
+_OF_THE_FIT = ("offset", "inertia", "gravity_sin", "gravity_cos", DIFFERENCE)      # columns that the fit adds itself
 
 
 def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity: ArrayLike | None = None,
@@ -45,7 +51,8 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     Raises
     ------
     InputError
-        If arrays differ in length or hold values that are not finite, or a name is unknown.
+        If arrays differ in length or hold values that are not finite, a name is unknown, or a column has the name of a
+        parameter.
     FitError
         If the motion is too short, or the position signal too coarse.
 
@@ -68,6 +75,7 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     w, pressed = (None if values is None else np.asarray(values, dtype=float) for values in (velocity, load))
     further = {name: np.asarray(column, dtype=float) for name, column in (columns or {}).items()}
     check_shapes(time=t, position=q, torque=tau, velocity=w, load=pressed, **further)
+    check_names(further)
     log = JointLog(t, {"q": q[:, None], **({} if w is None else {"dq": w[:, None]})})
     smoothing = smoothing_of(log, gravity)
     data = joint_samples(log, tau, pressed, further, smoothing, rigid)
@@ -76,3 +84,17 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     beside = {name: found.pop(name) for name in fit.data.beside}
     return MemoryResult(fit.law.name, fit.memory.name, found, beside, fit.rmse, fit.held_out_rmse, candidates, fit, smoothing,
                         rigid)
+
+
+def check_names(columns: Mapping[str, object]) -> None:
+    """Refuse columns with the name of a parameter of the fit.
+
+    Raises
+    ------
+    InputError
+        Names the column.
+    """
+    taken = {*_OF_THE_FIT, *(quantities().keys() - {quantity.name for quantity in BESIDE})}
+    for name in columns:
+        if name in taken:
+            raise InputError(f"the column {name} has the name of a parameter of the fit; choose another name")

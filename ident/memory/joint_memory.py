@@ -9,7 +9,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.memory.memories import MAXWELL_SLIP, MEMORIES, Drive, Memory, maxwell_slip
+from stribeck.ident.memory.memories import Drive, Memory, memory_named
 from stribeck.ident.memory.memory_data import STILL
 from stribeck.ident.memory.path import Path
 from stribeck.ident.memory.stepping import advanced, dry_friction, state_count
@@ -43,7 +43,7 @@ class JointMemory:
     @cached_property
     def memory(self) -> Memory:
         """The law of presliding."""
-        return maxwell_slip(self.distances) if self.name == MAXWELL_SLIP else MEMORIES[self.name]
+        return memory_named(self.name, self.distances)
 
     @cached_property
     def values(self) -> dict[str, float]:

@@ -64,11 +64,22 @@ class Smoothing:
         return 2.0 * self.width
 
 
-def smoothing_of(log: Recorded, gravity: bool | None = None) -> Smoothing:
-    """Return the smoothing that the noise of a log needs."""
-    q = log.signals["q"][:, 0]
-    return Smoothing(cutoff := position_cutoff([log]), play_width(log, 0, cutoff),
-                     bool(np.ptp(q) > _GRAVITY) if gravity is None else gravity)
+def smoothing_of(log: JointLog, gravity: bool | None = None) -> Smoothing:
+    """Return the smoothing that the noise of a log needs; it is the same for all its recordings.
+
+    Raises
+    ------
+    InputError
+        If time is not that of a few recordings.
+    FitError
+        If there are too few samples.
+    """
+    if len(log.t) < _LEAST:
+        raise FitError(f"{len(log.t)} samples are too few for friction with memory; at least {_LEAST} are needed")
+    parts = [JointLog(log.t[rows], {name: values[rows] for name, values in log.signals.items()}) for rows in recordings(log.t)]
+    cutoff = position_cutoff(parts)
+    return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in parts if len(part.t) > 1),
+                     bool(np.ptp(log.signals["q"]) > _GRAVITY) if gravity is None else gravity)
 
 
 def play_width(log: Recorded, joint: int, cutoff: float) -> float:
@@ -101,11 +112,9 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     InputError
         If time is not that of a few recordings.
     FitError
-        If there are too few samples.
+        If a recording is too short for the filter.
     """
     rows = recordings(log.t)
-    if len(log.t) < _LEAST:
-        raise FitError(f"{len(log.t)} samples are too few for friction with memory; at least {_LEAST} are needed")
     parts = [_part(log, one, {"torque": torque, **({} if load is None else {"load": load}), **beside}, smoothing) for one in rows]
     q, velocity, gain = (np.concatenate([part[key] for part in parts]) for key in ("q", "velocity", "gain"))
     columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),

@@ -101,6 +101,10 @@ class Memory:
         """Names of the parameters."""
         return tuple(quantity.name for quantity in self.quantities)
 
+    def __reduce__(self) -> tuple[Callable[..., "Memory"], tuple[str, tuple[float, ...]]]:
+        """Pickle by name, as functions of laws cannot be pickled."""
+        return memory_named, (self.name, self.distances)
+
 
 def relaxed(path: Path, distance: float) -> tuple[Array, Array]:
     """Return the relaxing state and its derivative by the distance, shape (M,) each."""
@@ -246,3 +250,8 @@ LUGRE = Memory("lugre", (STIFFNESS, DAMPING), _lugre,
 MEMORIES = {memory.name: memory for memory in (NONE, RELAXING, DAHL, LUGRE, TWO_STATES)}
 MAXWELL_SLIP = "maxwell-slip"
 NAMES = (*MEMORIES, MAXWELL_SLIP)
+
+
+def memory_named(name: str, distances: Sequence[float] = ()) -> Memory:
+    """Return a law of presliding by name; `distances` are those of the elements of maxwell-slip [rad or m]."""
+    return maxwell_slip(distances) if name == MAXWELL_SLIP else MEMORIES[name]

@@ -213,7 +213,7 @@ def elements(data: MemoryData, law: Law, start: Mapping[str, float], distances: 
         Slip distances on offer [rad or m].
     """
     shares = _shares(data, law, distances, start)
-    used = [k for k in np.argsort(shares, kind="stable") if shares[k] > _LEAST_SHARE]
+    used = [k for k in np.argsort(shares, kind="stable") if shares[k] > _LEAST_SHARE] or [0]       # or there is no friction
     rest = sorted(used[:-1]) if len(used) > 1 else [k for k in range(2) if k not in used]
     return maxwell_slip([distances[k] for k in (*rest, used[-1])])
 

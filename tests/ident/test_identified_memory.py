@@ -55,7 +55,10 @@ def test_a_delay_of_the_torque_is_allowed_for_in_the_damping(small, trips):
 
 
 def test_law_and_memory_of_a_presliding_run_are_fitted_together(small):
-    joint = identify([small]).calibration.joints["turn"]
+    found = identify([small])
+    joint = found.calibration.joints["turn"]
+    assert not [one for one in found.findings if one.kind == "closed loop"]     # it tests the law without memory
+    assert "turn" not in found.calibration.fit.get("closed_loop", {})
     assert joint.memory is not None
     assert joint.memory.parameters["bristle_stiffness"].value == pytest.approx(STIFFNESS, rel=0.05)
     assert joint.parameters["coulomb"].value == pytest.approx(3.0, rel=0.1)

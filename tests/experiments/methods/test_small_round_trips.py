@@ -175,7 +175,7 @@ class TestResolution:
         assert not (tmp_path / "out.toml").exists()
 
     def test_places_below_one_are_refused(self, make_arm):
-        with pytest.raises(InputError, match="0 places"):
+        with pytest.raises(InputError, match="--places 0: at least 1 place"):
             plan_presliding(make_arm(), options=SmallTrips(places=0))
 
 

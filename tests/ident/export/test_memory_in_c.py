@@ -61,12 +61,21 @@ def test_feed_forward_follows_the_friction_along_a_motion(kind):
     np.testing.assert_allclose([feedforward.follow(*state) for state in zip(Q, DQ, DDQ, strict=True)], along, atol=1e-9)
     feedforward.forget()
     np.testing.assert_allclose(feedforward.follow(Q[0], DQ[0], DDQ[0]), along[0], atol=1e-9)
+    feedforward.forget()
+    np.testing.assert_allclose(feedforward.follow(Q, DQ, DDQ), along, atol=1e-9)
     assert np.abs(along - made.friction(Q, DQ, DDQ)).max() > 1.0          # just after reversals
     settled = (np.abs(DQ[:, 0]) > 0.3) & (T > 0.2)
     np.testing.assert_allclose(along[settled], made.friction(Q, DQ, DDQ)[settled], rtol=0.03)
 
 
 @pytest.mark.skipif(CC is None, reason="there is no C compiler")
+def test_friction_along_a_motion_needs_samples_in_order():
+    made = remembering("lugre")
+    assert made.friction_along(Q[:0], DQ[:0], DDQ[:0]).shape == (0, Q.shape[1])
+    with pytest.raises(InputError, match=r"q has shape \(1,\); a motion needs \(N, 1\)"):
+        made.friction_along(Q[0], DQ[0], DDQ[0])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     made = remembering(kind)

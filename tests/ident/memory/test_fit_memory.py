@@ -9,6 +9,7 @@ from matplotlib import pyplot
 from benchmarks.presliding_truth import Case, Joint
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.memory.fit_memory import fit_memory
+from stribeck.ident.memory.joint_samples import JointLog, smoothing_of
 
 JOINT = Joint(coulomb=6.0, static=8.0, velocity=0.03, viscous=4.0, stiffness=3000.0, damping=20.0, inertia=0.5)
 
@@ -128,7 +129,54 @@ def test_recordings_that_follow_each_other_are_fitted_together():
     assert np.sqrt(np.mean(off[found.fit.data.used] ** 2)) < 0.33
 
 
+def test_joined_recordings_are_smoothed_like_each_of_them():
+    """The jump of the position from one recording to the next is no motion that the filter must keep."""
+    t, q, _ = Case(2, "lugre", seconds=20.0, joint=JOINT).log()
+    noise = 2e-5 * np.random.default_rng(0).standard_normal((2, len(t)))
+    one, other = (JointLog(t, {"q": (q + own)[:, None]}) for own in noise)
+    both = JointLog(np.tile(t, 2), {"q": np.concatenate((one.signals["q"], other.signals["q"] + 0.5))})
+    assert smoothing_of(one).cutoff < 50.0
+    assert smoothing_of(both).cutoff == smoothing_of(one).cutoff
+    assert smoothing_of(both).width == pytest.approx(smoothing_of(one).width, rel=0.1)
+
+
 def test_time_stamps_in_disorder_are_refused():
     t, q, torque = Case(2, "none", seconds=10.0).log()
     with pytest.raises(InputError, match=r"time goes back, stands still or has a gap in \d+ rows, first in row 1;"):
         fit_memory(np.repeat(t[::2], 2), q, torque, gravity=False)
+
+
+def test_columns_with_the_name_of_a_parameter_are_refused():
+    t, q, torque = Case(2, "none", seconds=10.0).log()
+    for name in ("coulomb", "offset", "share_1", "viscous_difference"):
+        with pytest.raises(InputError, match=f"the column {name} has the name of a parameter"):
+            fit_memory(t, q, torque, columns={name: torque})
+
+
+def test_empty_arrays_are_too_few_samples():
+    with pytest.raises(FitError, match="0 samples are too few"):
+        fit_memory([], [], [])
+
+
+def test_a_torque_of_zeros_shows_no_friction():
+    t, q, _ = Case(2, "none", seconds=10.0).log()
+    assert fit_memory(t, q, np.zeros(len(t)), law="coulomb-viscous", gravity=False).values["coulomb"] < 1e-6
+
+
+def test_a_state_that_the_positions_cannot_resolve_is_not_claimed():
+    """Position noise delays the path after reversals, which a second, immediate state would make up for."""
+    case = Case(2, "lugre", seconds=40.0, joint=JOINT)
+    t, q, torque = case.log()
+    noisy = q + 3e-5 * np.random.default_rng(0).standard_normal(len(q))
+    found = fit_memory(t, noisy, torque, law="stribeck", gravity=False)
+    dismissed = [one.memory for one in found.candidates if one.dismissed]
+    assert set(dismissed) <= {"two-states"}
+    assert found.memory not in dismissed
+
+
+def test_no_distance_beyond_the_motion_is_claimed():
+    """Four samples of each pass show nothing of a reversal within 2 mrad."""
+    t = np.arange(0.0, 20.0, 0.004)
+    q = 0.3 * np.sin(2.0 * np.pi * 15.0 * t)
+    torque = 5.0 * np.sign(np.cos(2.0 * np.pi * 15.0 * t)) + 0.1 * np.random.default_rng(0).standard_normal(len(t))
+    assert fit_memory(t, q, torque, law="coulomb-viscous").distance < 0.3

@@ -1,5 +1,7 @@
 """Laws of presliding: known curves after a reversal, derivatives, and agreement of whole motions with single steps."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -100,3 +102,11 @@ def test_a_copy_of_a_state_goes_on_by_itself():
     state.follow(0.001, 0.1, 5.0)
     copy = state.copied()
     assert copy.follow(0.003, 0.1, 5.0) == state.follow(0.003, 0.1, 5.0)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_laws_can_be_pickled(law):
+    """Workers of other processes take calibrations."""
+    copy = pickle.loads(pickle.dumps(law))
+    assert (copy.name, copy.distances) == (law.name, law.distances)
+    np.testing.assert_array_equal(answered(copy, VALUES[law.name])[0], answered(law, VALUES[law.name])[0])
