@@ -24,7 +24,7 @@ from stribeck.drivers.wire.drive_link import DriveLink
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.transport import all_tried, can_bits, open_can, readable
 
-_GONE = 1.0                 # s without a reply after which `close` sends a node no more SDO
+_GONE = 1.0                 # s; a node that sent no reply for so long gets no more SDO from `close`
 
 
 class CanopenLink(DriveLink):

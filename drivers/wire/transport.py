@@ -75,11 +75,16 @@ def opening(what: str) -> Iterator[None]:
     except StribeckError:
         raise
     except can.CanInterfaceNotImplementedError as error:
-        raise InputError(f"{what} cannot be opened: {error}") from error
+        raise InputError(f"{what} cannot be opened: {error}{_remedy(error)}") from error
     except (can.CanError, OSError) as error:
         raise DriverError(f"{what} cannot be opened: {error}") from error
     except Exception as error:              # wrong keys or missing software: interfaces raise exceptions of any class
-        raise InputError(f"{what} cannot be opened: {error}") from error
+        raise InputError(f"{what} cannot be opened: {error}{_remedy(error)}") from error
+
+
+def _remedy(error: Exception) -> str:
+    """Return the command that installs what the bus of emulated drives lacks."""
+    return "; run pip install 'stribeck[emulators]'" if "msgpack" in str(error) else ""
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from stribeck.ident.toml_tables import key_of
 
 WRONG_MASSES = 0.3      # relative error of masses that the design allows for
 _INSIDE = 0.01          # of a limit: additional margin of the design
-_DEEP, _WIDE = 0.01, 0.1        # required depth inside the box [m], and shortfall of depth with a cost of 1 [m]
+_DEEP, _WIDE = 0.01, 0.1        # required depth inside the box [m], and the lack of depth [m] that costs 1
 _STEP = 1e-6            # rad or m; step of finite differences
 _PLACES = 200           # random reachable postures of a closed chain, which give the principal directions of its motion
 

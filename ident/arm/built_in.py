@@ -65,5 +65,5 @@ def _unknown(name: str, names: Collection[str]) -> InputError:
     mechanisms = [one for one in names if one not in arms]
     if set(get_close_matches(name, names, n=1)) & set(mechanisms):
         return unknown_name("mechanism", name, mechanisms)
-    return InputError(f"{unknown_name('arm', name, arms)}; or give the path of a file. Mechanisms, which only stribeck loads and "
-                      f"simulate take: {', '.join(mechanisms)}")
+    return InputError(f"{unknown_name('arm', name, arms)}; or give the path of a file. Only stribeck loads and "
+                      f"stribeck simulate accept these mechanisms: {', '.join(mechanisms)}")

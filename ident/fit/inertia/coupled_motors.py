@@ -32,7 +32,7 @@ _MOVES = 0.01           # of its greatest speed, above which a joint counts as m
 _KNEES = 6              # number of Stribeck velocities that are tried,
 _LOWEST, _HIGHEST = 0.02, 0.25      # between these quantiles of the motor's speeds
 _EXPONENTS = 0.4, 0.6, 0.8          # viscous exponents that are tried
-_STEP = 1e-4            # step of a logarithm for finite differences
+_STEP = 1e-4            # step of finite differences, in the logarithm of a parameter
 _OTHER, _SPEEDS = 1.3, 30           # factor on the nonlinear parameter, and number of speeds, that show a bend of the curve
 _NOTHING = 1e-3         # of friction: a smaller change counts as zero
 

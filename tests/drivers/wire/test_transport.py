@@ -93,6 +93,15 @@ def test_any_exception_of_an_interface_becomes_an_input_error(monkeypatch):
         open_can({"interface": "kvaser", "channel": 0}, 1e6)
 
 
+def test_a_bus_without_msgpack_names_the_command_that_installs_it(monkeypatch):
+    def missing(**_):
+        raise can.CanInterfaceNotImplementedError("msgpack not installed")
+
+    monkeypatch.setattr(can, "Bus", missing)
+    with pytest.raises(InputError, match=r"msgpack not installed; run pip install 'stribeck\[emulators\]'$"):
+        open_can({"interface": "udp_multicast", "channel": "239.74.163.2"}, 1e6)
+
+
 def test_the_place_of_a_bus_does_not_depend_on_transmission_settings():
     def place(**more):
         return PolledKeys(kind="damiao", rate=200.0, bus={"interface": "kvaser", "channel": 0, **more}).place
