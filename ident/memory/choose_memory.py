@@ -46,8 +46,8 @@ _BEYOND = 0.5           # and of a memory that may win
 _FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
 _ROWS = 20_000          # most samples of the contest
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
-_ROUGHLY = 1.1         # rms error of the rough search, relative to the best, up to which laws are fitted closely
-_SPREAD = 0.12, 6.0     # their least and greatest slip distance, as parts of the distance of the relaxing state
+_ROUGHLY = 1.1          # rms error of the rough search, relative to the best, up to which laws are fitted closely
+_SPREAD = 0.12, 6.0     # least and greatest slip distance of elements, as parts of the distance of the relaxing state
 
 
 @dataclass(frozen=True)
