@@ -20,7 +20,7 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
         fitted = "; it has the results of a fit: give the folder that was fitted" if (path / "calibration.toml").is_file() else ""
-        hint = f"; give a folder with {RECORD}, or one whose folder runs/ holds such folders"
+        hint = f"; give a folder with {RECORD}, or a campaign folder, whose folder runs/ holds run folders"
         raise InputError(f"{path}: " + (f"neither a run folder nor a campaign with runs/{fitted or hint}" if path.is_dir() else
                                         "a file, not a run folder; stribeck import converts logs to runs" if path.exists() else
                                         "no such folder; check the path"))

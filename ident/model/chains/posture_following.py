@@ -207,8 +207,8 @@ class Branch:
         more = " at least" if back >= turn else ""
         asked = ", ".join(f"{name} = {wanted[k]:.4f}" for k, name in names.items())
         return PostureError(f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes to a singular "
-                            "posture (condition number infinite), where its loops stop closing or branches meet; on this path "
-                            f"the reachable range is{more} {said}", np.inf, far)
+                            "posture (condition number infinite): beyond it the loops do not close, or they close in several "
+                            f"ways; on this path the reachable range is{more} {said}", np.inf, far)
 
     def jacobian(self, q: Array) -> Array:
         """Return the Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""

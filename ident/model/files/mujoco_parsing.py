@@ -108,7 +108,7 @@ def why_not_xml(text: str) -> str | None:
     try:
         expat.ParserCreate().Parse(text.encode(), True)
     except expat.ExpatError as error:
-        return f"not well-formed XML: {error}"
+        return f"not well-formed XML: {error}; an arm is a .toml, .urdf or .xml file"
     return None
 
 
