@@ -55,11 +55,6 @@ class JointMemory:
         none = np.zeros((0, len(level)))
         return self.memory.answer(Drive(path, velocity, np.maximum(level, 1e-12), none), self.values)[0]
 
-    def verdict(self) -> str:
-        """The weakest verdict of the parameters."""
-        rank = ("identified", "weak", "at bound", "unidentifiable")
-        return max((entry.verdict for entry in self.parameters.values()), key=rank.index)
-
 
 class MemoryState:
     """States of one joint's memory, advanced sample by sample.
@@ -90,12 +85,6 @@ class MemoryState:
         self._position, self._level = position, level
         self._states = advanced(own.memory, own.values, self._states, step, along)
         return dry_friction(own.memory, own.values, self._states, velocity, level)
-
-    def copied(self) -> "MemoryState":
-        """Return a copy with the same states."""
-        other = MemoryState(self._of)
-        other._position, other._level, other._states = self._position, self._level, list(self._states)
-        return other
 
 
 def dry_level(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None) -> Array:

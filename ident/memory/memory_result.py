@@ -41,6 +41,8 @@ class MemoryResult:
         The fit, with residuals and samples.
     smoothing : Smoothing
         Treatment of positions.
+    rigid : bool
+        Whether inertia and gravity of the joint were fitted, too.
     """
 
     law: str
@@ -102,6 +104,8 @@ class MemoryResult:
 
         Torque is drawn in the direction of motion, from the first reversal on.
         """
+        from matplotlib.ticker import MaxNLocator
+
         from stribeck.ident.views.panels import PLAIN, shown_figure
 
         ax = shown_figure(("presliding",))["presliding"] if ax is None else ax
@@ -113,6 +117,7 @@ class MemoryResult:
         ax.plot(far[shown], (way * friction)[shown], ".", ms=1.5, color="0.7", label="measured", rasterized=True)
         ax.plot(far[shown], (way * (friction - self.fit.residual))[shown], ".", ms=1.5, color=PLAIN, label=f"{self.memory}",
                 rasterized=True)
+        ax.xaxis.set_major_locator(MaxNLocator(4))
         slides = "m" if data.prismatic else "rad"
         ax.set(xlabel=f"distance since the last reversal, {slides}", ylabel=f"friction, {'N' if data.prismatic else 'N·m'}")
         ax.legend(frameon=False, fontsize=7)

@@ -94,16 +94,6 @@ def test_single_steps_give_the_same_force_as_the_whole_motion(law):
     np.testing.assert_allclose(stepped, answered(law, VALUES[law.name])[0], rtol=0.0, atol=1e-9)
 
 
-def test_a_copy_of_a_state_goes_on_by_itself():
-    memory = JointMemory("relaxing", {}, 2e-3, 0.1, 0.2)
-    memory.__dict__["values"] = VALUES["relaxing"]
-    state = MemoryState(memory)
-    state.follow(0.0, 0.1, 5.0)
-    state.follow(0.001, 0.1, 5.0)
-    copy = state.copied()
-    assert copy.follow(0.003, 0.1, 5.0) == state.follow(0.003, 0.1, 5.0)
-
-
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_laws_can_be_pickled(law):
     """Workers of other processes take calibrations."""
