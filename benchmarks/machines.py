@@ -33,7 +33,7 @@ from stribeck.ident.model.chains.closed_chain import branch_of
 MACHINES = ("planar-3-prr", "three-loop-chain", "gough-stewart")
 EXPERIMENTS = ("round-trips", "validation", "breakaway")
 _PLACES = 25            # number of judged positions of each path
-_EVERY = 0.02           # s; sampling interval of a periodic motion
+_EVERY = 0.02           # s; sampling interval of a motion that is not straight
 _SPEEDS, _LOADS = 50, 20
 
 
@@ -100,9 +100,10 @@ class Judge:
 
     def _places(self, plan: Plan) -> Iterator[np.ndarray]:
         for start, segment in plan.legs():
-            if segment.wave is not None:
+            if segment.wave is not None or segment.kind == "swing":
                 motion = motion_profile(start, segment, plan.names, self._limits)
-                yield from course(motion, np.arange(0.0, segment.wave.period, _EVERY), start, segment)[0]
+                lasts = motion.duration if segment.wave is None else segment.wave.period
+                yield from course(motion, np.arange(0.0, lasts, _EVERY), start, segment)[0]
                 continue
             for part in np.linspace(0.0, 1.0, _PLACES):
                 yield start + part * (np.array(segment.target) - start)

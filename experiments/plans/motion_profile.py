@@ -13,7 +13,8 @@ ACCELERATION_SHARE = 0.6        # fraction of the acceleration limit used by spe
 MOVE_SHARE = 0.5                # fraction of the velocity limit used by moves between postures
 RAMP_TORQUE_SHARE = 0.9         # fraction of the torque limit at which a torque ramp ends
 DWELL = 0.15                    # s of rest after every segment
-_CORNERS = 16                   # points per pass at which the path of a swing is checked
+_CORNERS = 16                   # points per pass at which the speed of a wave is found,
+_WAY = 2 * _CORNERS             # and at which the path of a swing or wave is checked
 _KNOTS = 16                     # set-points per pass of a swing
 _WAVE_KNOTS = 32                # set-points per period of the highest harmonic of a wave
 
@@ -171,11 +172,11 @@ def corner_points(start: Array, segment: Segment) -> Array:
     target = np.array(segment.target)
     if segment.wave is not None:
         wave = Wave(np.array(segment.wave.sines), np.array(segment.wave.cosines), segment.wave.period, segment.wave.period)
-        return np.asarray(start + wave(wave.close(_CORNERS))[0])
+        return np.asarray(start + wave(wave.close(_WAY))[0])
     if segment.kind != "swing":
         return np.array([start, target])
     passes = np.array(segment.swings, dtype=float)
-    s, _ = Swing(passes, 1.0)(np.linspace(0.0, 1.0, _CORNERS * int(passes.max()) + 1))
+    s, _ = Swing(passes, 1.0)(np.linspace(0.0, 1.0, _WAY * int(passes.max()) + 1))
     return np.asarray(start + s * (target - start))
 
 

@@ -32,7 +32,8 @@ from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 _WORST, _LEAST = 1e4, 1e-3      # condition number and shortest step that end a first search along a path; `posture` searches on
 _RECENT = 8             # number of cached batches of postures: callers ask for loads and torques of one motion
 _KEPT = 2               # number of cached blocks of motion: the derivative of loads by masses needs one motion many times
-_PLACES = 9             # number of postures along a path at which the condition number is computed
+_PLACES = 9             # number of postures along a path at which the condition number is computed,
+_PEAK, _CLOSER = 0.7, 3     # part of the greatest value from which a peak among them is searched on, and halvings of its width
 
 
 def driven_joints(whole: Mechanism) -> Mechanism:
@@ -173,15 +174,35 @@ class DrivenChain:
 
     def condition(self, start: Array, target: Array) -> Array:
         """Return the greatest condition number on straight paths, shape (K,), see `mechanism.Chain`."""
-        part = np.linspace(0.0, 1.0, _PLACES)[:, None]
-        q = (start[:, None] + part * (target - start)[:, None]).reshape(-1, start.shape[1])
+        part = np.linspace(0.0, 1.0, _PLACES)
+        place = start[:, None] + part[:, None] * (target - start)[:, None]
+        found = self._condition_at(place.reshape(-1, start.shape[1])).reshape(-1, _PLACES)
+        greatest = np.asarray(found.max(axis=1))
+        beside = np.pad(found, ((0, 0), (1, 1)), constant_values=-np.inf)
+        peaks = (found > beside[:, :-2]) & (found >= beside[:, 2:]) & (found > _PEAK * greatest[:, None])
+        row, k = np.nonzero(peaks & (np.isfinite(greatest) & np.any(start != target, axis=1))[:, None])
+        middle, top, width = part[k], found[row, k], part[1]
+        for _ in range(_CLOSER):
+            width *= 0.5
+            tried = np.clip(middle[:, None] + [-width, width], 0.0, 1.0)
+            values = self._condition_at((start[row, None] + tried[..., None] * (target - start)[row, None]).reshape(
+                -1, start.shape[1])).reshape(-1, 2)
+            side = np.argmax(values, axis=1)[:, None]
+            higher = np.take_along_axis(values, side, axis=1)[:, 0]
+            middle = np.where(higher > top, np.take_along_axis(tried, side, axis=1)[:, 0], middle)
+            top = np.maximum(top, higher)
+        np.maximum.at(greatest, row, top)
+        return greatest
+
+    def _condition_at(self, q: Array) -> Array:
+        """Return the condition number at positions of the drives, (N, n), shape (N,); infinite out of reach."""
         posture, reached = self._reach(q)
         condition = np.full(len(q), np.inf)
         there = reached >= 1.0
         for rows in blocks(len(q)):
             some = rows.start + np.flatnonzero(there[rows])
             condition[some] = self._branch.condition(posture[some])
-        return np.asarray(condition.reshape(-1, _PLACES).max(axis=1))
+        return condition
 
     def farthest(self, q: Array) -> tuple[Array, Array]:
         """See `mechanism.Chain`."""
