@@ -98,6 +98,9 @@ DriftOption = Annotated[str, choice(
 RippleOption = Annotated[str, choice(
     "none", "auto", help="Torque that ripples with position, as harmonics of motor turn and gear. auto: found, and taken out of "
     "the samples where it is claimed; none: left in them.")]
+BandwidthOption = Annotated[float | None, typer.Option(
+    metavar="HZ", help="Bandwidth of the filter for general motion. Default: 20, or less if positions are coarse. A log with "
+    "little noise and short strokes shows more with a higher bandwidth.")]
 LossOption = Annotated[str, choice(
     "auto", "huber", "squares", help="Weight of outlying round trips. huber: reduced; squares: full; auto: reduced where some "
     "round trips lie far from all others.")]

@@ -157,7 +157,7 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
         raise InputError(f"{run.path}: this calibration was fitted to this run; record another run (stribeck run ARM "
                          "--experiment validation)")
     mechanism = _as_recorded(run, calibration)
-    log, found, reasons = filtered([run], [mechanism]), {}, {}
+    log, found, reasons = filtered([run], [mechanism], calibration.fit.get("bandwidth")), {}, {}
     alone = calibration.motors.left_out_of(log)
     without = unrecorded_torques(run)
     for name, joint in calibration.joints.items():

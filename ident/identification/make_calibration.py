@@ -64,6 +64,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"motion": options.motion} if general else {}),
            **({"drift": options.drift} if options.drift != "auto" else {}),
            **({"loss": options.loss} if options.loss != "auto" else {}),
+           **({"bandwidth": options.bandwidth} if options.bandwidth is not None else {}),
            **({"ripple": options.ripple} if options.ripple != "none" else {}),
            **({"inertia": options.inertia} if options.inertia != "auto" else {}),
            **({"memory": options.memory} if options.memory != "auto" else {}),

@@ -10,6 +10,7 @@ import pandas as pd
 from stribeck.ident.arm.arm_file import ArmFile, Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
 from stribeck.ident.fit.arm.between_runs import with_deviation
 from stribeck.ident.fit.arm.unknown_tool import ToolFit, seek_tool
 from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
@@ -22,6 +23,8 @@ from stribeck.ident.log.motion.filtered_motion import Log, filtered
 from stribeck.ident.log.reduction.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
+
+_HIGHEST = 0.2          # largest bandwidth of general motion that a user may ask for, as a part of the sampling rate
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,14 @@ class ReducedRuns:
         return replace(self, reductions=tuple(reductions), motors=motors)
 
     def log(self, runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> Log:
-        """Return the general motion of some of the runs."""
-        return self.motors.left_out_of(filtered(runs, mechanisms))
+        """Return the general motion of some of the runs; refuses a stated bandwidth that their sampling rate cannot show."""
+        if (asked := self.options.bandwidth) is not None:
+            for run in runs:
+                highest = _HIGHEST / float(np.median(np.diff(run.t)))
+                if asked > highest:
+                    raise InputError(f"{run.path}: bandwidth = {asked:g} Hz is too high for this sampling rate; it must be at "
+                                     f"most {highest:.3g} Hz")
+        return self.motors.left_out_of(filtered(runs, mechanisms, asked))
 
     def models_of(self, runs: Sequence[Run]) -> tuple[Mechanism, ...]:
         """Return the model of each of some runs, which may not be those of the reductions."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stribeck.experiments.cli.common import (
+    BandwidthOption,
     BasisOption,
     DirectionalOption,
     DriftOption,
@@ -52,7 +53,7 @@ def fit(
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
-        temperature: TemperatureOption = "auto",
+        temperature: TemperatureOption = "auto", bandwidth: BandwidthOption = None,
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
@@ -66,7 +67,7 @@ def fit(
 
     text = console(as_json, verbose, quiet)
     options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
-                      temperature=temperature)
+                      temperature=temperature, bandwidth=bandwidth)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return

@@ -75,7 +75,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)
-        repeated = "law", "load", "motion", "directional", "drift", "loss", "ripple"
+        repeated = "law", "load", "motion", "directional", "drift", "loss", "ripple", "bandwidth"
         chosen = {key: loaded.fit[key] for key in repeated if key in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
     target = out or folder

@@ -32,6 +32,7 @@ class Options:
     memory: str = "auto"        # of reversals: a name, "any", "none", or "auto": sought in presliding runs
     temperature: str = "auto"   # "auto": sought where it rises and falls, "any": wherever it varies, "none": not sought
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
+    bandwidth: float | None = None      # Hz, of the filter for general motion; by default 20, or less if positions are coarse
     ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed
 
     def __post_init__(self) -> None:
@@ -53,6 +54,8 @@ class Options:
             raise unknown_name("temperature option", self.temperature, TEMPERATURE)
         if self.inertia not in INERTIA:
             raise unknown_name("inertia option", self.inertia, INERTIA)
+        if self.bandwidth is not None and not 0.0 < self.bandwidth < float("inf"):
+            raise InputError(f"bandwidth = {self.bandwidth:g} Hz is not a positive number; leave it out for 20 Hz")
         if self.ripple not in RIPPLE:
             raise unknown_name("ripple option", self.ripple, RIPPLE)
         if self.inertia == "fit" and self.motion == "joint":

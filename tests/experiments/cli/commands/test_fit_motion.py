@@ -82,6 +82,18 @@ def test_any_motion_gives_a_calibration_points_and_a_report(imported, tmp_path, 
     assert (tmp_path / "fit" / "report.html").stat().st_size > 10_000
 
 
+def test_a_stated_bandwidth_is_used_and_kept(imported, tmp_path):
+    campaign, found = imported(multi_sine()), {}
+    for width in ("5", "60"):
+        assert run(["fit", str(campaign), "--motion", "joint", "--law", "coulomb-viscous", "--bandwidth", width, "-o",
+                    str(tmp_path / width)]) == 0
+        found[width] = Calibration.load(tmp_path / width)
+        assert found[width].fit["bandwidth"] == float(width)
+        assert found[width].joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.02)
+    counts = {width: len(pd.read_csv(tmp_path / width / "points.csv")) for width in found}
+    assert counts["60"] > 5 * counts["5"]
+
+
 def test_log_without_round_trips_refers_to_general_motion(imported, tmp_path, capsys):
     campaign = imported(one_sided())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "fit")]) == 2
@@ -115,6 +127,8 @@ def test_torque_with_wrong_sign_is_refused(imported, tmp_path, capsys):
 @pytest.mark.parametrize(("options", "words"), [
     (["--motion", "rigid"], "valid: none, model, joint"),
     (["--motion", "joint", "--load", "torque"], "needs the model"),
+    (["--motion", "joint", "--bandwidth", "-3"], "bandwidth = -3 Hz is not a positive number"),
+    (["--motion", "joint", "--bandwidth", "120"], "it must be at most 100 Hz"),
 ])
 def test_incompatible_options_are_refused(imported, tmp_path, capsys, options, words):
     assert run(["fit", str(imported(multi_sine())), *options, "-o", str(tmp_path / "fit")]) == 2
