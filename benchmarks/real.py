@@ -40,6 +40,7 @@ TX40_MOTOR = {"coulomb": 1.95, "viscous": 0.616, "inertia": 0.00964}       # of 
 # simple-robot-identification-isaaclab at 5b3aa99; joint 2's damping is the upper bound of its authors' search
 Z1 = {f"joint{k}": Published(*figures) for k, figures in enumerate((
     (2.158, 4.684), (4.487, 7.000), (2.699, 3.493), (2.735, 5.005), (2.673, 4.458), (2.107, 4.292)), 1)}
+_BANDWIDTHS = 40.0, 100.0, 150.0           # Hz, beside the default of 20 Hz
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,17 +85,29 @@ def _tx40_by_least_squares() -> Iterator[str]:
     log = tx40_run()
     alone, delayed = Regressor.of(log), Regressor.of(log, delays=True)
     made = _plain(log, "model").joints
+    wide = {width: identify([log], Options(motion="model", law="coulomb-viscous", load="none", inertia="fit", bandwidth=width))
+            .calibration for width in _BANDWIDTHS}
     rows = {"published": [(one.coulomb, one.viscous) for one in TX40.values()],
             "least squares, rows faster than 1 % of the greatest speed": friction(alone.fitted()),
             **{f"rows faster than {100.0 * least:g} %": friction(alone.fitted(least)) for least in (0.0, 0.02, 0.05, 0.1)},
             "1 %, links of the URDF": friction(alone.fitted(trusted=True)),
             "1 %, links of the URDF, a delay of each joint": friction(delayed.fitted(trusted=True)),
-            "stribeck, Coulomb-viscous": [(made[name].values["coulomb"], made[name].values["viscous"]) for name in TX40]}
+            "stribeck, Coulomb-viscous": _straight(made),
+            **{f"stribeck, Coulomb-viscous, links fitted, {width:g} Hz": _straight(fit.joints) for width, fit in wide.items()}}
     yield ("Plain least squares over rows faster than a hundredth of a joint's greatest speed nearly reproduces the "
            "published values (weights by joint, free base parameters of the links, Pinocchio's regressor). Friction grows "
            "less than in proportion to speed, so the Coulomb friction of a straight line depends on the rows in the fit "
            "(N·m, N·m·s/rad):")
     yield _by_joint({name: [f"{coulomb:.3g}, {viscous:.3g}" for coulomb, viscous in row] for name, row in rows.items()})
+    yield ("With a higher bandwidth, the fit sees the speeds beside reversals better (`--bandwidth`, links fitted): "
+           + "; ".join(f"{width:g} Hz: Coulomb friction of joint_1 {_figure(fit.joints['joint_1'].parameters['coulomb'])} N·m, "
+                       "motor 6 " + ", ".join(f"{name} {_figure(fit.motors.motors['joint_6'].parameters[name])}"
+                                              for name in TX40_MOTOR) for width, fit in wide.items()) + ".")
+
+
+def _straight(joints: Mapping[str, JointCalibration]) -> list[tuple[float, float]]:
+    """Coulomb and viscous friction of six joints."""
+    return [(joints[name].values["coulomb"], joints[name].values["viscous"]) for name in TX40]
 
 
 def _tx40_halves() -> Iterator[str]:

@@ -15,20 +15,20 @@ from stribeck.ident.identify import identify
 pytestmark = pytest.mark.skipif(not (LOGS / "tx40").is_dir(),
                                 reason="the measured TX40 log is no part of the project and missing beside it")
 STRAIGHT = Options(motion="model", law="coulomb-viscous", load="none", inertia="trust")
+WIDE = replace(STRAIGHT, inertia="fit", bandwidth=150.0)        # free links and fast rows, as in the published fit
 ERRORS = (2.5, 2.5, 1.6, 0.65, 1.2, 0.65)          # N·m; plain least squares over base parameters reaches about that
 
 
 @pytest.fixture(scope="module")
 def made() -> Calibration:
-    return identify([tx40_run()], STRAIGHT).calibration
+    return identify([tx40_run()], WIDE).calibration
 
 
-@pytest.mark.parametrize(("joint", "within", "width"), [("joint_1", 0.07, 0.125), ("joint_2", 0.05, 0.1), ("joint_3", 0.05, 0.1),
-                                                        ("joint_4", 0.05, 0.115), ("joint_5", 0.05, 0.16)])
-def test_coulomb_friction_is_as_published(made: Calibration, joint: str, within: float, width: float) -> None:
-    """A straight line through friction that bends over speed: that of joint 1 rises by 2 to 3 % with each choice of weights."""
+@pytest.mark.parametrize(("joint", "width"), [("joint_1", 0.11), ("joint_2", 0.1), ("joint_3", 0.115), ("joint_4", 0.085),
+                                              ("joint_5", 0.15)])
+def test_coulomb_friction_is_as_published(made: Calibration, joint: str, width: float) -> None:
     found = made.joints[joint].parameters["coulomb"]
-    assert found.value == pytest.approx(TX40[joint].coulomb, rel=within)
+    assert found.value == pytest.approx(TX40[joint].coulomb, rel=0.05)
     assert found.low <= TX40[joint].coulomb <= found.high
     assert found.half_width <= width * found.value
 
@@ -43,8 +43,8 @@ def test_viscous_friction_is_as_published(made: Calibration) -> None:
 
 def test_the_coupled_motor_is_as_published(made: Calibration) -> None:
     motor = made.motors.motors["joint_6"].parameters
-    for name, within in (("coulomb", 0.07), ("viscous", 0.05), ("inertia", 0.05)):
-        assert motor[name].value == pytest.approx(TX40_MOTOR[name], rel=within)
+    for name, published in TX40_MOTOR.items():
+        assert motor[name].value == pytest.approx(published, rel=0.05)
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["first", "second"])
