@@ -8,7 +8,9 @@ References
 Gautier, J. Robotic Systems 8 (1991) 485 (numerical computation by QR).
 """
 
-from dataclasses import dataclass
+import pickle
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +56,29 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
     still : bool
         True for the combinations that gravity torques alone identify, as in slow motion at constant speed.
     """
+    return _of_geometry(_Geometry.of(mechanism), still)
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """A mechanism that equals all mechanisms of the same geometry, which have the same base parameters."""
+
+    key: bytes
+    mechanism: Mechanism = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "_Geometry":
+        """Return the geometry of a mechanism."""
+        whole = mechanism if mechanism.chain is None else mechanism.chain.whole
+        parts = [(m.names, m.parent, m.prismatic, m.axis, m.origin, m.gravity, m.closures, m.passive, m.followers)
+                 for m in (mechanism, whole)]
+        return cls(pickle.dumps((parts, of_bodies(mechanism))), mechanism)
+
+
+@lru_cache(maxsize=8)
+def _of_geometry(geometry: _Geometry, still: bool) -> BaseParameters:
+    """As `base_parameters`; a search for postures of a closed chain takes seconds, and a fit needs the result several times."""
+    mechanism = geometry.mechanism
     Y = _random_rows(mechanism, still)
     length = np.linalg.norm(Y, axis=0)
     seen = np.flatnonzero((length > _SMALL * length.max()) & of_bodies(mechanism))
