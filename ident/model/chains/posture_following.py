@@ -192,7 +192,7 @@ class Branch:
             rows = rows[np.abs(open_by[rows]).max(axis=1, initial=0.0) > 0.01 * tolerance]
             if not self.solved or not len(rows):
                 break
-            step = apply(pseudoinverse(G[rows][:, :, self.solved]), open_by[rows] / self.row_unit)
+            step = least_squares(G[rows][:, :, self.solved], open_by[rows] / self.row_unit)
             q[np.ix_(rows, self.solved)] -= np.clip(step, -0.5, 0.5) * self.unit[list(self.solved)]
         return np.asarray(np.abs(open_by).max(axis=1, initial=0.0) < tolerance, dtype=bool), G
 
@@ -308,10 +308,18 @@ def _condition(singular: Array) -> Array:
 
 def pseudoinverse(G: Array) -> Array:
     """Return pseudoinverses of matrices with full column rank, (N, columns, rows), accurate enough for Newton steps."""
-    Gt = G.transpose(0, 2, 1)
-    gram = Gt @ G
+    return np.asarray(np.linalg.solve(_gram(G), G.transpose(0, 2, 1)))
+
+
+def least_squares(G: Array, right: Array) -> Array:
+    """Return the products of `pseudoinverse` and vectors, shape (N, columns)."""
+    return np.asarray(np.linalg.solve(_gram(G), G.transpose(0, 2, 1) @ right[..., None])[..., 0])
+
+
+def _gram(G: Array) -> Array:
+    gram = G.transpose(0, 2, 1) @ G
     gram += 1e-16 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(gram.shape[1])
-    return np.asarray(np.linalg.solve(gram, Gt))
+    return np.asarray(gram)
 
 
 def apply(matrix: Array, vector: Array) -> Array:
