@@ -31,6 +31,8 @@ from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 from tests.true_friction import friction_errors
 
+RATE = 125.0            # Hz; enough for strokes at constant speed
+
 
 def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
     """Copy of a built-in machine with changed keys in its arm file and in its mechanism's joints."""
@@ -56,18 +58,24 @@ def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mech
 
 @pytest.fixture(scope="module")
 def planar(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> tuple[ArmFile, Path]:
-    """A small calibration of the planar machine, sampled at 250 Hz."""
-    arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", {"driver/rate": 250.0})
+    """A small calibration of the planar machine, sampled at a low rate."""
+    arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", {"driver/rate": RATE})
     out = tmp_path_factory.mktemp("job") / "calibration"
     calibrate(arm, out, CampaignOptions(seed=1))
     return arm, out
 
 
 @pytest.fixture(scope="module")
-def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
+def crank_arm(tmp_path_factory: pytest.TempPathFactory) -> ArmFile:
+    """The machine with one drive, sampled at a low rate."""
+    return machine(tmp_path_factory.mktemp("crank"), "three-loop-chain", {"driver/rate": 2.0 * RATE})
+
+
+@pytest.fixture(scope="module")
+def crank(tmp_path_factory: pytest.TempPathFactory, crank_arm: ArmFile, small_plans: None) -> Path:
     """Folder of a calibration of the machine with one drive."""
     out = tmp_path_factory.mktemp("job") / "calibration"
-    assert run(["calibrate", "three-loop-chain", "--out", str(out), "--seed", "1"]) == 0
+    assert run(["calibrate", str(crank_arm.path), "--out", str(out), "--seed", "1"]) == 0
     return out
 
 
@@ -86,8 +94,8 @@ def test_friction_of_all_sliders_within_three_percent(planar: tuple[ArmFile, Pat
     assert max(errors.values()) < 0.03, errors
 
 
-def test_friction_of_the_crank_within_three_percent(crank: Path) -> None:
-    errors = friction_errors(load_arm("three-loop-chain"), crank)
+def test_friction_of_the_crank_within_three_percent(crank: Path, crank_arm: ArmFile) -> None:
+    errors = friction_errors(crank_arm, crank)
     assert max(errors.values()) < 0.03, errors
 
 
@@ -132,8 +140,8 @@ def test_a_run_contains_the_drives_only_and_a_second_fit_is_identical(crank: Pat
         assert after.joints["1''"].values == before.joints["1''"].values
 
 
-def test_validation_report_and_feed_forward(crank: Path, cli: Callable[..., Any]) -> None:
-    assert cli("run", "three-loop-chain", "--experiment", "validation", "--out", "checked", "--seed", "5").code == 0
+def test_validation_report_and_feed_forward(crank: Path, crank_arm: ArmFile, cli: Callable[..., Any]) -> None:
+    assert cli("run", crank_arm.path, "--experiment", "validation", "--out", "checked", "--seed", "5").code == 0
     assert cli("validate", "checked", crank / "calibration.toml").code == 0
     assert cli("report", crank, "--out", "page").code == 0
     calibration = Calibration.load(crank)
@@ -196,21 +204,21 @@ def test_mistakes_are_refused(cli: Callable[..., Any], tmp_path: Path, arguments
     assert not Path("out").exists()
 
 
-def test_round_trips_identify_links_of_a_closed_chain(crank: Path, cli: Callable[..., Any]) -> None:
+def test_round_trips_identify_links_of_a_closed_chain(crank: Path, crank_arm: ArmFile, cli: Callable[..., Any]) -> None:
     outcome = cli("fit", crank, "--inertia", "fit", "--out", "heavy")
     assert outcome.code == 0, outcome
     found = Calibration.load("heavy").model.inertia
     assert found is not None
     assert found.told >= 1
     assert "first moments were fitted to the even parts" in outcome.out
-    assert max(friction_errors(load_arm("three-loop-chain"), Path("heavy")).values()) < 0.03
+    assert max(friction_errors(crank_arm, Path("heavy")).values()) < 0.03
 
 
 def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plans: None, cli: Callable[..., Any]) -> None:
     """The pins of the simulated machine have a radius of 10 mm and a friction coefficient of 0.2."""
     rubs = {"load": "normal", "bearing": {"pin_radius": 0.01, "friction_arm": 0.01, "bending_arm": 0.02},
             "coulomb_coefficient": 0.2}
-    arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": 250.0, "simulation/passive": {"pins": rubs}, "passive": {
+    arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": RATE, "simulation/passive": {"pins": rubs}, "passive": {
         "pins": {"joints": ["link1", "link2", "link3"]}}})
     outcome = cli("calibrate", arm.path, "--out", "out", "--seed", "1")
     assert outcome.code == 0, outcome
@@ -226,7 +234,7 @@ def test_viscous_friction_of_pins_is_separated_from_that_of_sliders(tmp_path: Pa
     """The drives' loads include the pins' friction, so loads and friction are solved together."""
     pins = {"joints": ["link1", "link2", "link3"], "load": "none"}
     arm = machine(tmp_path / "arm", "planar-3-prr", {
-        "driver/rate": 250.0, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0})
+        "driver/rate": RATE, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0})
     calibrate(arm, tmp_path / "calibration", CampaignOptions(seed=1))
     found = Calibration.load(tmp_path / "calibration").model.passive.classes["pins"].parameters
     assert found["viscous"].value == pytest.approx(1.0, abs=0.03)

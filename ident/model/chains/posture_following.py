@@ -225,7 +225,7 @@ class Branch:
             return np.ones(len(q))
         if G.shape[1] < G.shape[2]:
             return np.full(len(q), np.inf)
-        return _condition(np.linalg.svd(G, compute_uv=False))
+        return _condition(np.asarray(np.linalg.svd(G, compute_uv=False), dtype=np.float64))
 
     @cached_property
     def length(self) -> float:
@@ -276,7 +276,7 @@ class Linearised:
 
     @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
-        """Singular value decomposition of the solved joints' Jacobian; left vectors (N, rows, rows), of which the last are idle."""
+        """Singular value decomposition of the solved joints' Jacobian; of left vectors (N, rows, rows) the last are idle."""
         left, values, right = np.linalg.svd(self.jacobian[:, :, self.branch.solved])
         return left, values, right
 

@@ -138,7 +138,8 @@ class DrivenChain:
         out = np.zeros((driven.n, PER_LINK * m.n, len(posture)))
         for rows in blocks(len(posture)):
             motion = closed_rates(self._branch, posture[rows], *rates[:, rows])
-            out[:, :, rows] = self._moved(motion.linearised, torque_regressor(m, motion.q, motion.dq, motion.ddq)).transpose(1, 2, 0)
+            of_tree = torque_regressor(m, motion.q, motion.dq, motion.ddq)
+            out[:, :, rows] = self._moved(motion.linearised, of_tree).transpose(1, 2, 0)
         return out.transpose(2, 0, 1)
 
     def rubbing_rates(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike) -> Array:
