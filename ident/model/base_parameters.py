@@ -8,7 +8,6 @@ References
 Gautier, J. Robotic Systems 8 (1991) 485 (numerical computation by QR).
 """
 
-import pickle
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -63,16 +62,18 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
 class _Geometry:
     """A mechanism that equals all mechanisms of the same geometry, which have the same base parameters."""
 
-    key: bytes
+    key: tuple[object, ...]
     mechanism: Mechanism = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "_Geometry":
         """Return the geometry of a mechanism."""
-        whole = mechanism if mechanism.chain is None else mechanism.chain.whole
-        parts = [(m.names, m.parent, m.prismatic, m.axis, m.origin, m.gravity, m.closures, m.passive, m.followers)
-                 for m in (mechanism, whole)]
-        return cls(pickle.dumps((parts, of_bodies(mechanism))), mechanism)
+        parts = [(m.names, m.parent, *(values.tobytes() for values in (m.prismatic, m.axis, m.origin, m.gravity)))
+                 for m in (mechanism, mechanism.link_tree)]
+        followers = [(one.leader, one.ratio, one.shift) for one in mechanism.followers]
+        closures = () if mechanism.chain is None else mechanism.chain.whole.closures
+        loops = [(one.kind, one.links, one.points.tobytes(), one.axis.tobytes()) for one in closures]
+        return cls((*parts, *followers, *loops, of_bodies(mechanism).tobytes()), mechanism)
 
 
 @lru_cache(maxsize=8)

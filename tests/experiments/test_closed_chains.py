@@ -66,16 +66,10 @@ def planar(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> tuple
 
 
 @pytest.fixture(scope="module")
-def crank_arm(tmp_path_factory: pytest.TempPathFactory) -> ArmFile:
-    """The machine with one drive, sampled at a low rate."""
-    return machine(tmp_path_factory.mktemp("crank"), "three-loop-chain", {"driver/rate": 2.0 * RATE})
-
-
-@pytest.fixture(scope="module")
-def crank(tmp_path_factory: pytest.TempPathFactory, crank_arm: ArmFile, small_plans: None) -> Path:
+def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
     """Folder of a calibration of the machine with one drive."""
     out = tmp_path_factory.mktemp("job") / "calibration"
-    assert run(["calibrate", str(crank_arm.path), "--out", str(out), "--seed", "1"]) == 0
+    assert run(["calibrate", "three-loop-chain", "--out", str(out), "--seed", "1"]) == 0
     return out
 
 
@@ -94,8 +88,8 @@ def test_friction_of_all_sliders_within_three_percent(planar: tuple[ArmFile, Pat
     assert max(errors.values()) < 0.03, errors
 
 
-def test_friction_of_the_crank_within_three_percent(crank: Path, crank_arm: ArmFile) -> None:
-    errors = friction_errors(crank_arm, crank)
+def test_friction_of_the_crank_within_three_percent(crank: Path) -> None:
+    errors = friction_errors(load_arm("three-loop-chain"), crank)
     assert max(errors.values()) < 0.03, errors
 
 
@@ -140,8 +134,8 @@ def test_a_run_contains_the_drives_only_and_a_second_fit_is_identical(crank: Pat
         assert after.joints["1''"].values == before.joints["1''"].values
 
 
-def test_validation_report_and_feed_forward(crank: Path, crank_arm: ArmFile, cli: Callable[..., Any]) -> None:
-    assert cli("run", crank_arm.path, "--experiment", "validation", "--out", "checked", "--seed", "5").code == 0
+def test_validation_report_and_feed_forward(crank: Path, cli: Callable[..., Any]) -> None:
+    assert cli("run", "three-loop-chain", "--experiment", "validation", "--out", "checked", "--seed", "5").code == 0
     assert cli("validate", "checked", crank / "calibration.toml").code == 0
     assert cli("report", crank, "--out", "page").code == 0
     calibration = Calibration.load(crank)
@@ -204,14 +198,14 @@ def test_mistakes_are_refused(cli: Callable[..., Any], tmp_path: Path, arguments
     assert not Path("out").exists()
 
 
-def test_round_trips_identify_links_of_a_closed_chain(crank: Path, crank_arm: ArmFile, cli: Callable[..., Any]) -> None:
+def test_round_trips_identify_links_of_a_closed_chain(crank: Path, cli: Callable[..., Any]) -> None:
     outcome = cli("fit", crank, "--inertia", "fit", "--out", "heavy")
     assert outcome.code == 0, outcome
     found = Calibration.load("heavy").model.inertia
     assert found is not None
     assert found.told >= 1
     assert "first moments were fitted to the even parts" in outcome.out
-    assert max(friction_errors(crank_arm, Path("heavy")).values()) < 0.03
+    assert max(friction_errors(load_arm("three-loop-chain"), Path("heavy")).values()) < 0.03
 
 
 def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plans: None, cli: Callable[..., Any]) -> None:
