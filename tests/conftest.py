@@ -34,8 +34,8 @@ TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Use two workers more than cores: tests of drives over a wire mostly wait."""
-    return (os.cpu_count() or 1) + 2
+    """Use three workers more than cores: tests of drives over a wire mostly wait."""
+    return (os.cpu_count() or 1) + 3
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:

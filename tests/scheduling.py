@@ -4,20 +4,26 @@ Tests of drives meet emulated drives in real time, and a virtual machine whose c
 second now and then. So these tests go first, with nothing beside them; all other files wait until they are done.
 """
 
-from pathlib import PurePath
+import os
+from pathlib import Path, PurePath
 from typing import Any
 
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+OVER = "STRIBECK_DRIVES_OVER"       # environment variable with the path of a file that is made once tests of drives are over
 REAL_TIME = ("tests/drivers/", "tests/test_reliability", "tests/experiments/cli/commands/test_emulate")
 SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor")
-HEAVY = ("test_reliability", "test_resumed", "test_minute")      # one after the other: each takes a core or more
-LONGEST = ("test_company", "test_arm_contract", "test_broken_off",
-           "test_main_job", "test_campaign", "test_excitation_motion", "test_general_motion", "test_selection", "test_clearance",
-           "test_forecast", "test_gravity", "test_fit_friction", "test_manual", "test_assumed_arm", "test_spoiled_runs",
-           "test_packaging", "test_claims", "test_agreement", "test_unknown_tool", "test_mutations", "test_closed_chain",
-           "test_foreign", "test_lowest_speed_search")
+HEAVY = ("test_reliability", "test_minute")      # one after the other: each takes a core or more
+BY_DRIVE = ("test_company", "test_arm_contract")        # long, and independent of each other: each kind of drive by itself
+KINDS = ("canopen", "dynamixel", "damiao", "cubemars", "odrive")
+LONGEST = ("test_resumed", "test_broken_off", "test_emulate", "test_company", "test_arm_contract", "test_closed_chains",
+           "test_passive_joints", "test_campaign", "test_main_job", "test_inertial_fit", "test_other_causes",
+           "test_identified_memory", "test_excitation_motion", "test_general_motion", "test_spoiled_runs", "test_forecast",
+           "test_selection", "test_fit_friction", "test_places", "test_manual", "test_gravity", "test_links_in_loop",
+           "test_packaging", "test_assumed_arm", "test_friction_memory", "test_clearance", "test_agreement",
+           "test_refused_values", "test_foreign", "test_claims", "test_public_arms", "test_unknown_tool", "test_mutations",
+           "test_lowest_speed_search")
 
 
 def in_real_time(nodeid: str) -> bool:
@@ -32,12 +38,22 @@ def place(nodeid: str) -> tuple[bool, int]:
     return not in_real_time(nodeid), order.index(stem) if stem in order else len(order)
 
 
+def drive_of(nodeid: str) -> str:
+    """Return the kind of drive among the parameters of a test; empty if there is none."""
+    parameters = nodeid.partition("[")[2].rstrip("]").split("-")
+    return next((kind for kind in KINDS if kind in parameters), "")
+
+
 class DrivesFirst(LoadFileScheduling):
     """Files one by one to whichever process is free: first those with drives, of which heavy ones stay together, then others."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        return "drives, one after the other" if in_real_time(nodeid) and PurePath(file).stem in HEAVY else file
+        if not in_real_time(nodeid):
+            return file
+        if PurePath(file).stem in HEAVY:
+            return "drives, one after the other"
+        return f"{file} {drive_of(nodeid)}" if PurePath(file).stem in BY_DRIVE else file
 
     def _reschedule(self, node: WorkerController) -> None:
         """More work for a process that has little left, unless that has to wait for drives.
@@ -45,6 +61,8 @@ class DrivesFirst(LoadFileScheduling):
         A process keeps its last test until it knows what comes after it, so one test each is as good as none.
         """
         if not self._next_waits():
+            if OVER in os.environ and not any(map(in_real_time, next(iter(self.workqueue.values()), ()))):
+                Path(os.environ[OVER]).touch()
             for one in self.nodes:          # of whom some may have waited
                 super()._reschedule(one)
 

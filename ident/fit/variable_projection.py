@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from stribeck.ident.arrays import Array
@@ -214,15 +215,43 @@ def least_squares(total: Array, free: int) -> Optimum:
     right = total[:, :p, p] / scale
     inverse = symmetric_inverse(gram, 1e-13)
     beta = np.einsum("kij,kj->ki", inverse, right)          # normal equations, one solution a grid point k
-    for k in np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1)):      # some are fixed at zero
-        beta[k] = _nonnegative(gram[k], right[k], free)
-        held = np.append(beta[k, : p - free] <= 0.0, np.zeros(free, dtype=bool))
-        inverse[k] = 0.0
-        inverse[k][np.ix_(~held, ~held)] = symmetric_inverse(gram[k][np.ix_(~held, ~held)], 1e-13)
+    if (k := np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1))).size:      # some are fixed at zero
+        beta[k], inverse[k] = _bounded(gram[k], right[k], beta[k], free)
     # |y - A beta|^2 of each grid point, expanded: y'y - 2 beta' A'y + beta' A'A beta, of scaled columns
     misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
     variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2
     return Optimum(beta / scale, misfit, variance)
+
+
+def _bounded(gram: Array, right: Array, beta: Array, free: int) -> tuple[Array, Array]:
+    """Return the minima of x' gram x - 2 right' x, (K, p), with x >= 0 except for the last `free`, and the inverses there.
+
+    Negative parameters of the unbounded minima `beta` are fixed at zero, until none is negative. That is the minimum if the slope
+    of no fixed parameter is negative; the few others are solved one by one.
+    """
+    bounded = np.arange(right.shape[1]) < right.shape[1] - free
+    held = bounded & (beta < 0.0)
+    while True:
+        beta, inverse = _with_held(gram, right, held)
+        negative = bounded & (beta < 0.0)
+        if not negative.any():
+            break
+        held |= negative
+    slope = np.einsum("kij,kj->ki", gram, beta) - right
+    wrong = np.flatnonzero((held & (slope < -_FLAT * np.abs(right).max(axis=1, keepdims=True))).any(axis=1))
+    for k in wrong:
+        beta[k] = _nonnegative(gram[k], right[k], free)
+    held[wrong] = bounded & (beta[wrong] <= 0.0)
+    inverse[wrong] = _with_held(gram[wrong], right[wrong], held[wrong])[1]
+    return beta, inverse
+
+
+def _with_held(gram: Array, right: Array, held: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return minima with the parameters `held`, (K, p), at zero, and the inverses for the others."""
+    left = ~held
+    others = left[:, :, None] & left[:, None, :]
+    inverse = symmetric_inverse(np.where(others, gram, np.eye(right.shape[1])), 1e-13) * others
+    return np.einsum("kij,kj->ki", inverse, right), inverse
 
 
 def _nonnegative(gram: Array, right: Array, free: int) -> Array:
@@ -235,6 +264,7 @@ def _nonnegative(gram: Array, right: Array, free: int) -> Array:
     return np.append(split[:bounded], split[bounded:len(right)] - split[len(right):])
 
 
+_FLAT = 1e-12           # slope, in parts of the greatest gradient, that counts as none
 _MOST_SWAPS = 100        # most iterations of nonnegative least squares, per column
 _STEPS, _HALVINGS = 20, 6       # most steps of the refinement, and most halvings of a step
 _FINE = 1e-7            # least step, in the logarithm

@@ -8,7 +8,8 @@ References
 Gautier, J. Robotic Systems 8 (1991) 485 (numerical computation by QR).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,31 @@ def base_parameters(mechanism: Mechanism, still: bool = False) -> BaseParameters
     still : bool
         True for the combinations that gravity torques alone identify, as in slow motion at constant speed.
     """
+    return _of_geometry(_Geometry.of(mechanism), still)
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """A mechanism that equals all mechanisms of the same geometry, which have the same base parameters."""
+
+    key: tuple[object, ...]
+    mechanism: Mechanism = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "_Geometry":
+        """Return the geometry of a mechanism."""
+        parts = [(m.names, m.parent, *(values.tobytes() for values in (m.prismatic, m.axis, m.origin, m.gravity)))
+                 for m in (mechanism, mechanism.link_tree)]
+        followers = [(one.leader, one.ratio, one.shift) for one in mechanism.followers]
+        closures = () if mechanism.chain is None else mechanism.chain.whole.closures
+        loops = [(one.kind, one.links, one.points.tobytes(), one.axis.tobytes()) for one in closures]
+        return cls((*parts, *followers, *loops, of_bodies(mechanism).tobytes()), mechanism)
+
+
+@lru_cache(maxsize=8)
+def _of_geometry(geometry: _Geometry, still: bool) -> BaseParameters:
+    """As `base_parameters`; a search for postures of a closed chain takes seconds, and a fit needs the result several times."""
+    mechanism = geometry.mechanism
     Y = _random_rows(mechanism, still)
     length = np.linalg.norm(Y, axis=0)
     seen = np.flatnonzero((length > _SMALL * length.max()) & of_bodies(mechanism))

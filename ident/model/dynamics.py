@@ -207,31 +207,40 @@ def kinematics(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, 
 
 
 def _kinematics(m: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, ...]:
-    """Return the fields of `Kinematics`: rotations are multiplied joint by joint, all other fields are sums over joints."""
+    """Return the fields of `Kinematics`: rotations are multiplied joint by joint, all other fields are sums over joints.
+
+    In memory, joints come before samples, so that products of all samples are few and large.
+    """
     before, carried = np.array(m.parent) + 1, m.carries.T.astype(float)
-    angle = np.where(m.prismatic, 0.0, q)
-    turn = np.sin(angle)[..., None, None] * m.axis_cross + (1.0 - np.cos(angle))[..., None, None] * (m.axis_cross @ m.axis_cross)
+    n, samples, slides = m.n, len(q), np.where(m.prismatic, 1.0, 0.0)[:, None]
+    q, dq, ddq = q.T, dq.T, ddq.T
+    angle, about = ((1.0 - slides) * q)[..., None, None], m.axis_cross[:, None]
+    turn = np.sin(angle) * about + (1.0 - np.cos(angle)) * (about @ about)
     turn += np.eye(3)
-    base = np.empty((len(q), m.n + 1, 3, 3))                    # the ground comes before all links
-    base[:, 0] = np.eye(3)
+    base = np.empty((n + 1, samples, 3, 3))                     # the ground comes before all links
+    base[0] = np.eye(3)
     for j, p in enumerate(before):
-        np.matmul(base[:, p], turn[:, j], out=base[:, j + 1])
-    parent = base[:, before]
-    axis, reach = (np.asarray((parent @ vectors[:, :, None])[..., 0]) for vectors in (m.axis, m.origin))
-    slides = np.where(m.prismatic, 1.0, 0.0)
+        np.matmul(base[p], turn[j], out=base[j + 1])
+    parent = base[before].reshape(n, 3 * samples, 3)
+    axis, reach = ((parent @ vectors[:, :, None]).reshape(n, samples, 3) for vectors in (m.axis, m.origin))
+
+    def summed(each: Array) -> Array:
+        """Sum over the joints that carry each link."""
+        return np.asarray((carried @ each.reshape(n, -1)).reshape(each.shape))
+
     step = reach + axis * (slides * q)[..., None]
     if not (dq.any() or ddq.any()):                             # as in all searches for postures
-        w, dw, v, a = np.zeros((4, *axis.shape))
-        return base[:, 1:], carried @ step, axis, w, dw, v, a
+        fields = base[1:], summed(step), axis, *np.zeros((4, *axis.shape))
+        return tuple(values.swapaxes(0, 1) for values in fields)
     along, turning = axis * (slides * dq)[..., None], axis * ((1.0 - slides) * dq)[..., None]
-    w = carried @ turning
+    w = summed(turning)
     around = w - turning                                        # angular velocity of the parent link
-    dw = carried @ (axis * ((1.0 - slides) * ddq)[..., None] + cross(around, turning))
+    dw = summed(axis * ((1.0 - slides) * ddq)[..., None] + cross(around, turning))
     change = dw - axis * ((1.0 - slides) * ddq)[..., None] - cross(around, turning)
     past = cross(around, step)
-    v = carried @ (past + along)
-    a = carried @ (cross(change, step) + cross(around, past + 2.0 * along) + axis * (slides * ddq)[..., None])
-    return base[:, 1:], carried @ step, axis, w, dw, v, a
+    v = summed(past + along)
+    a = summed(cross(change, step) + cross(around, past + 2.0 * along) + axis * (slides * ddq)[..., None])
+    return tuple(values.swapaxes(0, 1) for values in (base[1:], summed(step), axis, w, dw, v, a))
 
 
 def joint_origins(mechanism: Mechanism, q: ArrayLike) -> Array:

@@ -31,6 +31,8 @@ from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 from tests.true_friction import friction_errors
 
+RATE = 125.0            # Hz; enough for strokes at constant speed
+
 
 def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
     """Copy of a built-in machine with changed keys in its arm file and in its mechanism's joints."""
@@ -56,8 +58,8 @@ def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mech
 
 @pytest.fixture(scope="module")
 def planar(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> tuple[ArmFile, Path]:
-    """A small calibration of the planar machine, sampled at 250 Hz."""
-    arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", {"driver/rate": 250.0})
+    """A small calibration of the planar machine, sampled at a low rate."""
+    arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", {"driver/rate": RATE})
     out = tmp_path_factory.mktemp("job") / "calibration"
     calibrate(arm, out, CampaignOptions(seed=1))
     return arm, out
@@ -210,7 +212,7 @@ def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plan
     """The pins of the simulated machine have a radius of 10 mm and a friction coefficient of 0.2."""
     rubs = {"load": "normal", "bearing": {"pin_radius": 0.01, "friction_arm": 0.01, "bending_arm": 0.02},
             "coulomb_coefficient": 0.2}
-    arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": 250.0, "simulation/passive": {"pins": rubs}, "passive": {
+    arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": RATE, "simulation/passive": {"pins": rubs}, "passive": {
         "pins": {"joints": ["link1", "link2", "link3"]}}})
     outcome = cli("calibrate", arm.path, "--out", "out", "--seed", "1")
     assert outcome.code == 0, outcome
@@ -226,7 +228,7 @@ def test_viscous_friction_of_pins_is_separated_from_that_of_sliders(tmp_path: Pa
     """The drives' loads include the pins' friction, so loads and friction are solved together."""
     pins = {"joints": ["link1", "link2", "link3"], "load": "none"}
     arm = machine(tmp_path / "arm", "planar-3-prr", {
-        "driver/rate": 250.0, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0})
+        "driver/rate": RATE, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0})
     calibrate(arm, tmp_path / "calibration", CampaignOptions(seed=1))
     found = Calibration.load(tmp_path / "calibration").model.passive.classes["pins"].parameters
     assert found["viscous"].value == pytest.approx(1.0, abs=0.03)

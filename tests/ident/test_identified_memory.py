@@ -34,11 +34,22 @@ def trips(make_arm, tmp_path_factory):
     return recorded(make_arm, tmp_path_factory.mktemp("trips"), TRUTH | BRISTLES, "round-trips")
 
 
-def test_memory_comes_from_the_presliding_run_and_the_law_from_the_round_trips(small, trips):
-    found = identify([trips, small])
-    joint = found.calibration.joints["turn"]
+@pytest.fixture(scope="module")
+def both(small, trips):
+    """What both runs together identify."""
+    return identify([trips, small])
+
+
+@pytest.fixture(scope="module")
+def alone(trips):
+    """What the round trips alone identify."""
+    return identify([trips])
+
+
+def test_memory_comes_from_the_presliding_run_and_the_law_from_the_round_trips(both, alone):
+    found, joint = both, both.calibration.joints["turn"]
     assert found.calibration.runs[1]["purpose"] == PRESLIDING
-    assert len(found.points) == len(identify([trips]).points)
+    assert len(found.points) == len(alone.points)
     assert joint.memory is not None
     assert joint.memory.name == "lugre"
     stiffness = joint.memory.parameters["bristle_stiffness"]
@@ -48,8 +59,8 @@ def test_memory_comes_from_the_presliding_run_and_the_law_from_the_round_trips(s
     assert joint.parameters["coulomb"].value == pytest.approx(3.0, rel=0.05)
 
 
-def test_a_delay_of_the_torque_is_allowed_for_in_the_damping(small, trips):
-    damping = identify([trips, small]).calibration.joints["turn"].memory.parameters["bristle_damping"]
+def test_a_delay_of_the_torque_is_allowed_for_in_the_damping(both):
+    damping = both.calibration.joints["turn"].memory.parameters["bristle_damping"]
     assert damping.low <= DAMPING <= damping.high
     assert damping.half_width >= 1.9 * 0.005 * STIFFNESS or not damping.note
 
@@ -72,12 +83,11 @@ def test_memory_can_be_left_out_and_another_kind_can_be_asked_for(small, trips):
     assert identify([trips, small], Options(memory="relaxing")).calibration.joints["turn"].memory.name == "relaxing"
 
 
-def test_memory_explains_torque_that_seems_late(trips):
+def test_memory_explains_torque_that_seems_late(trips, alone):
     without = identify([trips], Options(memory="none"))
     if any(finding.kind == "late torque" for finding in without.findings):
-        found = identify([trips])
-        assert found.calibration.joints["turn"].memory is not None
-        assert not any(finding.kind == "late torque" for finding in found.findings)
+        assert alone.calibration.joints["turn"].memory is not None
+        assert not any(finding.kind == "late torque" for finding in alone.findings)
     found = identify([trips], Options(memory="any"))
     assert found.calibration.joints["turn"].memory.parameters["bristle_stiffness"].value == pytest.approx(STIFFNESS, rel=0.1)
 

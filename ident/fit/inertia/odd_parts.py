@@ -9,7 +9,7 @@ Inertia does not contribute to the odd part.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -56,6 +56,7 @@ class OddParts:
     q: Mapping[str, Array]
     dq: Mapping[str, Array]
     mechanism: Mechanism
+    _of_passive: dict[tuple[str, tuple[tuple[str, str], ...]], Array] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> "OddParts":
@@ -97,7 +98,9 @@ class OddParts:
         if shared.passive is None:
             assert shared.motors is not None
             return shared.motors.slopes(dq, np.zeros_like(dq))[:, j]
-        slopes = shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
+        if (key := (name, shared.passive.names)) not in self._of_passive:       # the same for any friction of the joint
+            self._of_passive[key] = shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
+        slopes = self._of_passive[key]
         if friction is None or friction.load == "none":
             return slopes
         speed, load = (self.points[name][key].to_numpy(dtype=float) for key in ("speed", friction.load))

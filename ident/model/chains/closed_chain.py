@@ -7,7 +7,7 @@ the closures. The cut-joint forces :math:`\lambda` are such that passive joints 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.internal_forces import InternalForces
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, gap_acceleration, on_links
-from stribeck.ident.model.chains.posture_following import RANK, SINGULAR, Branch, PostureError, apply
+from stribeck.ident.model.chains.posture_following import RANK, SINGULAR, Branch, Linearised, PostureError, apply
 from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics, rotor_torque
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
@@ -36,12 +36,15 @@ class ClosedMotion:
         Positions, velocities and accelerations.
     condition : ndarray, shape (N,)
         Condition number of the Jacobian of the solved joints, in characteristic lengths and rad.
+    linearised : Linearised, optional
+        The closures at these postures, as far as they are known already.
     """
 
     q: Array
     dq: Array
     ddq: Array
     condition: Array
+    linearised: Linearised | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -113,17 +116,16 @@ def closed_rates(branch: Branch, posture: Array, dq: Array, ddq: Array) -> Close
         If a posture is singular.
     """
     mechanism, given, solved = branch.mechanism, list(branch.known), list(branch.solved)
-    condition = branch.condition(posture)
-    _refuse_singular(mechanism, condition, posture[:, given], given)
+    here = branch.at(posture)
+    _refuse_singular(mechanism, here.condition, posture[:, given], given)
     velocity, acceleration = np.zeros_like(posture), np.zeros_like(posture)
     velocity[:, given], acceleration[:, given] = dq, ddq
     if solved and (dq.any() or ddq.any()):
-        G, unit = branch.jacobian(posture), branch.unit
-        inverse: Array = np.asarray(np.linalg.pinv(G[:, :, solved]), dtype=np.float64)
-        velocity[:, solved] = -unit[solved] * apply(inverse, apply(G, velocity / unit))
+        unit = branch.unit
+        velocity[:, solved] = -unit[solved] * apply(here.inverse, apply(here.jacobian, velocity / unit))
         runaway = gap_acceleration(mechanism, kinematics(mechanism, posture, velocity, acceleration))
-        acceleration[:, solved] = -unit[solved] * apply(inverse, runaway / branch.row_unit)
-    return ClosedMotion(posture, velocity, acceleration, condition)
+        acceleration[:, solved] = -unit[solved] * apply(here.inverse, runaway / branch.row_unit)
+    return ClosedMotion(posture, velocity, acceleration, here.condition, here)
 
 
 def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike | None = None,
@@ -159,7 +161,9 @@ class LoopsInMotion:
     def __init__(self, mechanism: Mechanism, motion: ClosedMotion) -> None:
         self.tree, self.motion = replace(mechanism, closures=()), motion
         self.branch = branch_of(mechanism, telling_joints(mechanism))
-        self.condition = self.branch.condition(motion.q)
+        known = motion.linearised
+        self.linearised = known if known and known.branch.known == self.branch.known else self.branch.at(motion.q)
+        self.condition = self.linearised.condition
         _refuse_singular(mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active)
 
     @cached_property
@@ -170,17 +174,17 @@ class LoopsInMotion:
     @cached_property
     def jacobian(self) -> Array:
         """Scaled Jacobian of the closures, shape (N, rows, n)."""
-        return self.branch.jacobian(self.motion.q)
+        return self.linearised.jacobian
 
     @cached_property
     def inverse(self) -> Array:
         """Pseudoinverse of the transposed Jacobian of the solved joints, shape (N, rows, solved)."""
-        return np.asarray(np.linalg.pinv(self.jacobian[:, :, self.branch.solved]).transpose(0, 2, 1))
+        return self.linearised.inverse.transpose(0, 2, 1)
 
     @cached_property
     def internal(self) -> InternalForces:
         """Internal forces that the torques of the joints leave open."""
-        return InternalForces.of(self.branch, self.pose, self.jacobian)
+        return InternalForces.of(self.linearised, self.pose)
 
 
 @dataclass(frozen=True)

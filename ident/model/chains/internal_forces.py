@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, on_links
-from stribeck.ident.model.chains.posture_following import Branch
+from stribeck.ident.model.chains.posture_following import Linearised
 from stribeck.ident.model.dynamics import Kinematics
 from stribeck.ident.model.loads import JointLoads, normal_load
 from stribeck.ident.model.mechanism import Mechanism
@@ -42,10 +42,11 @@ class InternalForces:
     units: Array
 
     @classmethod
-    def of(cls, branch: Branch, pose: Kinematics, jacobian: Array) -> "InternalForces":
-        """Return the basis from the scaled Jacobian of the closures: multipliers that cause no torque in a passive joint."""
-        m, solved = branch.mechanism, len(branch.solved)
-        idle = np.linalg.svd(jacobian[:, :, branch.solved])[0][:, :, solved:] / branch.row_unit[:, None]
+    def of(cls, linearised: Linearised, pose: Kinematics) -> "InternalForces":
+        """Return the basis from the linearised closures: multipliers that cause no torque in a passive joint."""
+        branch = linearised.branch
+        m = branch.mechanism
+        idle = linearised.singular[0][:, :, len(branch.solved):] / branch.row_unit[:, None]
         units = np.zeros((len(pose.axis), idle.shape[2], m.n + len(m.closures), 2, 3))
         for k in range(idle.shape[2]):
             force, moment = cut_wrenches(m, pose, idle[:, :, k])

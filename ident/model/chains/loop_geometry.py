@@ -35,17 +35,21 @@ def gap_jacobian(m: Mechanism, pose: Kinematics) -> Array:
     for closure in m.closures:
         across = closure.across
         block = np.zeros((len(pose.origin), 3 + len(across), m.n))
-        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
+        directions = _directions(pose, closure)
         for side, sign in ((0, 1.0), (1, -1.0)):
-            point, joint = _point(pose, closure, side), closure.links[side]
+            path, joint = list[int](), closure.links[side]
             while joint >= 0:
-                n = pose.axis[:, joint]
-                if m.prismatic[joint]:
-                    block[:, :3, joint] += sign * n
-                else:
-                    block[:, :3, joint] += sign * cross(n, point - pose.origin[:, joint])
-                    block[:, 3:, joint] += sign * np.einsum("nki,ni->nk", directions, n)
+                path.append(joint)
                 joint = m.parent[joint]
+            slide, turn = ([j for j in path if m.prismatic[j] == slides] for slides in (True, False))
+            if slide:
+                block[:, :3, slide] += sign * pose.axis[:, slide].swapaxes(1, 2)
+            if turn:
+                axis = pose.axis[:, turn]
+                arm = _point(pose, closure, side)[:, None] - pose.origin[:, turn]
+                block[:, :3, turn] += sign * cross(axis, arm).swapaxes(1, 2)
+                if len(across):
+                    block[:, 3:, turn] += sign * (directions @ axis.swapaxes(1, 2))
         blocks.append(block)
     return np.concatenate(blocks, axis=1)
 
@@ -64,7 +68,7 @@ def gap_acceleration(m: Mechanism, motion: Kinematics) -> Array:
             parts.append(np.array([motion.a[:, link] + cross(dw, r) + cross(w, cross(w, r)), w, dw]))
         a, b = parts
         rows.append(a[0] - b[0])
-        t = np.einsum("nij,kj->nki", _rotation(motion, closure.links[0]), closure.across)
+        t = _directions(motion, closure)
         rows.append(np.einsum("nki,ni->nk", t, a[2] - b[2])
                     + np.einsum("nki,ni->nk", cross(a[1][:, None], t), a[1] - b[1]))
     return np.concatenate(rows, axis=1)
@@ -76,7 +80,7 @@ def cut_wrenches(m: Mechanism, pose: Kinematics, lam: Array) -> tuple[Array, Arr
     for k, closure in enumerate(m.closures):
         across = closure.across
         force[:, k] = lam[:, row: row + 3]
-        directions = np.einsum("nij,kj->nki", _rotation(pose, closure.links[0]), across)
+        directions = _directions(pose, closure)
         moment[:, k] = np.einsum("nki,nk->ni", directions, lam[:, row + 3: row + 3 + len(across)])
         row += 3 + len(across)
     return force, moment
@@ -104,6 +108,11 @@ def _point(pose: Kinematics, closure: Closure, side: int) -> Array:
     if link < 0:
         return np.broadcast_to(closure.points[side], (len(pose.origin), 3))
     return np.asarray(pose.origin[:, link] + pose.rotation[:, link] @ closure.points[side])
+
+
+def _directions(pose: Kinematics, closure: Closure) -> Array:
+    """Return the directions about which a closure allows no turning, in base axes, shape (N, k, 3)."""
+    return np.asarray((_rotation(pose, closure.links[0]) @ closure.across.T).swapaxes(1, 2))
 
 
 def _rotation(pose: Kinematics, link: int) -> Array:

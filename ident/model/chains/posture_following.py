@@ -192,7 +192,7 @@ class Branch:
             rows = rows[np.abs(open_by[rows]).max(axis=1, initial=0.0) > 0.01 * tolerance]
             if not self.solved or not len(rows):
                 break
-            step = apply(pseudoinverse(G[rows][:, :, self.solved]), open_by[rows] / self.row_unit)
+            step = least_squares(G[rows][:, :, self.solved], open_by[rows] / self.row_unit)
             q[np.ix_(rows, self.solved)] -= np.clip(step, -0.5, 0.5) * self.unit[list(self.solved)]
         return np.asarray(np.abs(open_by).max(axis=1, initial=0.0) < tolerance, dtype=bool), G
 
@@ -214,10 +214,9 @@ class Branch:
         """Return the Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
         return self._scaled(gap_jacobian(self.mechanism, kinematics(self.mechanism, q)))
 
-    def ratio(self, q: Array) -> Array:
-        """Return velocities of the solved joints per velocity of the known joints, scaled units, (N, solved, known)."""
-        G = self.jacobian(q)
-        return np.asarray(-pseudoinverse(G[:, :, self.solved]) @ G[:, :, self.known])
+    def at(self, q: Array) -> "Linearised":
+        """Return the closures linearised at closed postures q, shape (N, n)."""
+        return Linearised(self, q)
 
     def condition(self, q: Array) -> Array:
         """Return the condition number of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
@@ -226,8 +225,7 @@ class Branch:
             return np.ones(len(q))
         if G.shape[1] < G.shape[2]:
             return np.full(len(q), np.inf)
-        values = np.linalg.svd(G, compute_uv=False)
-        return np.asarray(values[:, 0] / np.maximum(values[:, -1], 1e-300))
+        return _condition(np.asarray(np.linalg.svd(G, compute_uv=False), dtype=np.float64))
 
     @cached_property
     def length(self) -> float:
@@ -256,12 +254,72 @@ class Branch:
         return self.mechanism.position_unit(self.known[k])
 
 
+@dataclass(frozen=True)
+class Linearised:
+    """The closures of a branch, linearised at closed postures; each part is computed once, when it is needed.
+
+    Attributes
+    ----------
+    branch : Branch
+        The branch.
+    q : ndarray, shape (N, n)
+        Closed postures.
+    """
+
+    branch: Branch
+    q: Array
+
+    @cached_property
+    def jacobian(self) -> Array:
+        """Scaled Jacobian of the closures, shape (N, rows, n)."""
+        return self.branch.jacobian(self.q)
+
+    @cached_property
+    def singular(self) -> tuple[Array, Array, Array]:
+        """Singular value decomposition of the solved joints' Jacobian; of left vectors (N, rows, rows) the last are idle."""
+        left, values, right = np.linalg.svd(self.jacobian[:, :, self.branch.solved])
+        return left, values, right
+
+    @cached_property
+    def condition(self) -> Array:
+        """Condition number of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
+        if not self.branch.solved:
+            return np.ones(len(self.q))
+        if len(self.branch.row_unit) < len(self.branch.solved):
+            return np.full(len(self.q), np.inf)
+        return _condition(self.singular[1])
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Pseudoinverse of the solved joints' Jacobian, of full rank, shape (N, solved, rows)."""
+        left, values, right = self.singular
+        return np.asarray(right.swapaxes(1, 2) @ (left[:, :, :values.shape[1]].swapaxes(1, 2) / values[..., None]))
+
+    @cached_property
+    def ratio(self) -> Array:
+        """Velocities of the solved joints per velocity of the known joints, scaled units, (N, solved, known)."""
+        return np.asarray(-self.inverse @ self.jacobian[:, :, self.branch.known])
+
+
+def _condition(singular: Array) -> Array:
+    """Return condition numbers from singular values (N, k), the greatest first."""
+    return np.asarray(singular[:, 0] / np.maximum(singular[:, -1], 1e-300))
+
+
 def pseudoinverse(G: Array) -> Array:
     """Return pseudoinverses of matrices with full column rank, (N, columns, rows), accurate enough for Newton steps."""
-    Gt = G.transpose(0, 2, 1)
-    gram = Gt @ G
+    return np.asarray(np.linalg.solve(_gram(G), G.transpose(0, 2, 1)))
+
+
+def least_squares(G: Array, right: Array) -> Array:
+    """Return the products of `pseudoinverse` and vectors, shape (N, columns)."""
+    return np.asarray(np.linalg.solve(_gram(G), G.transpose(0, 2, 1) @ right[..., None])[..., 0])
+
+
+def _gram(G: Array) -> Array:
+    gram = G.transpose(0, 2, 1) @ G
     gram += 1e-16 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(gram.shape[1])
-    return np.asarray(np.linalg.solve(gram, Gt))
+    return np.asarray(gram)
 
 
 def apply(matrix: Array, vector: Array) -> Array:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.closed_chain import ForceBalance, LoopsInMotion, branch_of, closed_rates, swinging_joints
-from stribeck.ident.model.chains.posture_following import Branch
+from stribeck.ident.model.chains.posture_following import Branch, Linearised
 from stribeck.ident.model.driven.driving_torques import balanced_torque
 from stribeck.ident.model.driven.passive_joints import rubs, with_friction, without_friction
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -121,7 +121,7 @@ class DrivenChain:
         rest = inverse_dynamics(replace(m, closures=()), motion.q, motion.dq, motion.ddq, external)
         if m.springs:
             rest += spring_torque(m, motion.q, motion.dq)
-        return self._moved(motion.q, rest)
+        return self._moved(balance.loops.linearised, rest)
 
     def loads(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
               external: ArrayLike | None) -> JointLoads:
@@ -139,7 +139,8 @@ class DrivenChain:
         out = np.zeros((driven.n, PER_LINK * m.n, len(posture)))
         for rows in blocks(len(posture)):
             motion = closed_rates(self._branch, posture[rows], *rates[:, rows])
-            out[:, :, rows] = self._moved(motion.q, torque_regressor(m, motion.q, motion.dq, motion.ddq)).transpose(1, 2, 0)
+            of_tree = torque_regressor(m, motion.q, motion.dq, motion.ddq)
+            out[:, :, rows] = self._moved(motion.linearised, of_tree).transpose(1, 2, 0)
         return out.transpose(2, 0, 1)
 
     def rubbing_rates(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike) -> Array:
@@ -165,11 +166,12 @@ class DrivenChain:
         """See `mechanism.Chain`; the cached postures and motions stay valid."""
         return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
 
-    def _moved(self, posture: Array, rest: Array) -> Array:
+    def _moved(self, linearised: Linearised | None, rest: Array) -> Array:
         """Convert torques of all joints, (N, whole.n) or (N, whole.n, k), to torques of the drives by virtual work."""
-        branch, columns = self._branch, rest.reshape(*rest.shape[:2], -1)
+        assert linearised is not None
+        branch, columns = linearised.branch, rest.reshape(*rest.shape[:2], -1)
         known, solved, unit = list(branch.known), list(branch.solved), branch.unit[:, None]
-        carried = branch.ratio(posture).transpose(0, 2, 1) @ (columns[:, solved] * unit[solved])
+        carried = linearised.ratio.transpose(0, 2, 1) @ (columns[:, solved] * unit[solved])
         return np.asarray((columns[:, known] + carried / unit[known]).reshape(len(rest), len(known), *rest.shape[2:]))
 
     def condition(self, start: Array, target: Array) -> Array:

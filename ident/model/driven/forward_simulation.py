@@ -187,10 +187,10 @@ def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
     """Return torques, friction, loads and cut-joint forces along a motion."""
     if not mechanism.closures:
         return Driving(motion.tau, motion.friction, motion.loads)
-    branch = branch_of(mechanism, telling_joints(mechanism))
-    internal = InternalForces.of(branch, kinematics(mechanism, motion.q, motion.dq), branch.jacobian(motion.q))
+    loops = branch_of(mechanism, telling_joints(mechanism)).at(motion.q)
+    internal = InternalForces.of(loops, kinematics(mechanism, motion.q, motion.dq))
     told = internal.hide(motion.loads, motion.force, motion.moment)
-    return Driving(motion.tau, motion.friction, told[0], ClosedLoads(motion.tau, *told, branch.condition(motion.q)))
+    return Driving(motion.tau, motion.friction, told[0], ClosedLoads(motion.tau, *told, loops.condition))
 
 
 def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:

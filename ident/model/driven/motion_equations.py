@@ -253,7 +253,7 @@ class MotionEquations:
         G = place.jacobian(pose)
         solved = tuple(int(j) for j in np.sort(qr(G[0], mode="r", pivoting=True)[1][:np.linalg.matrix_rank(G[0], tol=1e-9)]))
         branch = Branch(self.m, tuple(j for j in range(self.m.n) if j not in solved), solved)
-        loads, force, _ = InternalForces.of(branch, pose, G).hide(forces.loads, forces.force, forces.moment)
+        loads, force, _ = InternalForces.of(branch.at(forces.q), pose).hide(forces.loads, forces.force, forces.moment)
         friction = self.rubbing.friction(forces.dq, np.ones(self.m.n), loads) + tree_balls(self.m, pose, loads.force)
         refuse_undetermined(self.m, friction, cut_balls(self.m, pose, force)[0])
 

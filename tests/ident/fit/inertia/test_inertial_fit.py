@@ -13,6 +13,7 @@ from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.fit_inertia import contradicted, fit_inertia
 from stribeck.ident.fit.inertia.identified_inertia import identified
+from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
@@ -27,9 +28,15 @@ LAB6 = RIGHT.path
 
 
 @cache
-def recorded(case: WrongModel, seed: int = 0, seconds: float = 40.0) -> Run:
+def recorded(case: WrongModel, seed: int = 0, seconds: float = 25.0) -> Run:
     pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
     return case.recorded(seconds, seed)
+
+
+@cache
+def fitted(case: WrongModel) -> InertialFit:
+    model = load_mechanism("lab6")
+    return fit_inertia(filtered([recorded(case, case.seed)], [model]), model, model.names)[0]
 
 
 @cache
@@ -48,7 +55,7 @@ def test_intervals_cover_the_base_parameters() -> None:
     model, errors = load_mechanism("lab6"), []
     base = base_parameters(model)
     for case in CASES:
-        fit, _ = fit_inertia(filtered([recorded(case, case.seed)], [model]), model, model.names)
+        fit = fitted(case)
         error = base.combination @ (fit.change + inertial_parameters(model) - inertial_parameters(case.truth))
         errors.append(error / np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T)))
         assert 0.03 < fit.scatter.of_masses < 0.4
@@ -57,8 +64,7 @@ def test_intervals_cover_the_base_parameters() -> None:
 
 
 def test_untested_closed_loop_bias_makes_carried_links_weak() -> None:
-    model = load_mechanism("lab6")
-    fit, _ = fit_inertia(filtered([recorded(CASES[0])], [model]), model, model.names)
+    model, fit = load_mechanism("lab6"), fitted(CASES[0])
     sure = identified(fit)
     unsure = sure.doubted(fit.base, model, ["j5"])
     changed = {name for name, one in sure.parameters.items() if unsure.parameters[name] != one}

@@ -21,8 +21,13 @@ STIFF = ArmLoop(WrongModel("lab6", 0, noise=0.02))
 NOISY = replace(STIFF, encoder=3e-4, jitter=1e-4)
 
 
+@cache
+def simulated(loop: ArmLoop) -> Run:
+    return loop.recorded()
+
+
 def recorded(loop: ArmLoop, **signals: np.ndarray | None) -> Run:
-    run = loop.recorded()
+    run = simulated(loop)
     changed = {name: values for name, values in {**run.signals, **signals}.items() if values is not None}
     return replace(run, signals=changed)
 
@@ -32,8 +37,8 @@ def fitted(run: Run) -> InertialFit:
 
 
 @cache
-def of(loop: ArmLoop) -> InertialFit:
-    return fitted(recorded(loop))
+def of(loop: ArmLoop, references: bool = True) -> InertialFit:
+    return fitted(recorded(loop) if references else recorded(loop, q_cmd=None))
 
 
 @cache
@@ -49,7 +54,7 @@ def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
 
 
 def test_clean_log_keeps_the_least_squares_estimate() -> None:
-    loop, without = of(STIFF).loop, fitted(recorded(STIFF, q_cmd=None))
+    loop, without = of(STIFF).loop, of(STIFF, False)
     assert (loop.verdict, loop.named) == ("clean", ())
     assert set(loop.asked) == set(of(STIFF).base.names)
     assert without.loop.verdict == "not tested"
@@ -57,7 +62,7 @@ def test_clean_log_keeps_the_least_squares_estimate() -> None:
 
 
 def test_bias_by_noise_in_the_loop_is_detected_and_removed() -> None:
-    now, before = of(NOISY), fitted(recorded(NOISY, q_cmd=None))
+    now, before = of(NOISY), of(NOISY, False)
     assert now.loop.verdict == "biased"
     assert now.loop.named
     assert np.mean(np.abs(errors(now, NOISY)) < 1.96) >= 0.94
@@ -66,7 +71,7 @@ def test_bias_by_noise_in_the_loop_is_detected_and_removed() -> None:
 
 
 def test_contrasts_state_the_estimates_of_both_fits() -> None:
-    now, before = of(NOISY), fitted(recorded(NOISY, q_cmd=None))
+    now, before = of(NOISY), of(NOISY, False)
     for fit, key in ((now, "instruments"), (before, "least_squares")):
         values = fit.base.combination @ (fit.change + inertial_parameters(LAB6))
         said = [getattr(now.loop.contrasts[name], key) for name in fit.base.names]

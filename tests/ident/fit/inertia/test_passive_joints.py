@@ -65,7 +65,7 @@ def test_pin_friction_equals_the_equations_of_p2() -> None:
 
 
 def test_friction_of_sliders_and_pins_is_separated() -> None:
-    found = identified(pin=0.002, rate=1000.0)
+    found = identified(pin=0.002, rate=500.0)
     pins = found.calibration.model.passive.classes["pins"].parameters
     assert pins["coulomb_coefficient"].verdict == "identified"
     assert abs(pins["coulomb_coefficient"].value - 0.002) < min(2e-4, 1.5 * pins["coulomb_coefficient"].half_width)
@@ -91,7 +91,7 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
 
 def test_load_and_coefficient_are_right_together() -> None:
     """A friction constant must not replace the mean of the load: then the load was 12 % too large, friction 7 % wrong."""
-    case = WrongMachine(2)
+    case = WrongMachine(2, rate=250.0)
     found = identify([case.recorded()], Options(law="tustin", load="normal", motion="model", inertia="fit"))
     assert max(friction_errors(found, case).values()) < 0.02
 
