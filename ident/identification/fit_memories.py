@@ -99,7 +99,8 @@ def _fitted(log: Log, name: str, joint: JointFit, option: str, free: bool) -> tu
     data, resolution = arm_samples(log, name, load)
     if len(data.path.reversals) < _REVERSALS:
         raise FitError(f"it reverses {len(data.path.reversals)} times in these runs; at least {_REVERSALS} reversals are needed")
-    fit, candidates = choose_memory(data, "auto" if free else joint.fit.law, option, resolution)
+    chosen = choose_memory(data, "auto" if free else joint.fit.law, option, resolution)
+    fit, candidates = chosen.fit, chosen.candidates
     without = min(one.held_out_rmse for one in candidates if one.memory == NONE.name)
     if fit.memory.name == NONE.name:
         best = min((one for one in candidates if one.memory != NONE.name), key=lambda one: one.held_out_rmse)

@@ -24,6 +24,8 @@ from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.laws.quantity import ELEMENTS
+from stribeck.ident.memory.compose import Offers, grown, pruned
+from stribeck.ident.memory.composition import PLAIN, Composition
 from stribeck.ident.memory.memories import (
     DISTANCE,
     MAXWELL_SLIP,
@@ -72,9 +74,18 @@ class MemoryCandidate:
     dismissed: str = ""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The best fit, all candidates, and what was fitted beside law and memory."""
+
+    fit: MemoryFit
+    candidates: tuple[MemoryCandidate, ...]
+    composition: Composition
+
+
 def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", resolution: float = 0.0,
-                  elements: int = ELEMENTS) -> tuple[MemoryFit, tuple[MemoryCandidate, ...]]:
-    """Fit the competing laws and memories; return the best fit and all candidates.
+                  offers: Offers = Offers()) -> Chosen:
+    """Fit the competing laws, memories and further parts.
 
     Parameters
     ----------
@@ -83,8 +94,8 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         Names, or "auto" to let all compete.
     resolution : float
         Displacement that the position signal cannot resolve [rad or m].
-    elements : int
-        Greatest number of elements of Maxwell slip, at most 8.
+    offers : Offers
+        Further parts that compete.
 
     Raises
     ------
@@ -102,22 +113,21 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     distances = _distances(data, resolution)
     data = data.from_distance(_FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name])
     few = data.thinned(_ROWS)
-    contest = _Contest(few, distances, resolution, elements)
+    contest = _Contest(few, distances, resolution)
     first = RELAXING if memory == "auto" else contest.named(memory, laws[0])
-    near = contest.near(laws, first)
-    apart = _Contest(few.with_difference(), contest.distances, resolution, elements)
-    if differs := beats(apart.fit(near[0], first), contest.fit(near[0], first)):
-        contest, near = apart, apart.near(laws, first)
-    best = contest.best([(one, first) for one in near])
-    if memory == "auto":
-        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law]
-        best = contest.best([(one, contest.named(name, one)) for name in NAMES for one in (*simple, best.law)])
-        if best.memory.name != RELAXING.name:
-            best = contest.best([(one, best.memory) for one in near])
-    else:
-        contest.fit(best.law, NONE)         # for comparison
-    whole = data.with_difference() if differs else data
-    return (best if few is data else refitted(whole, best)), contest.table
+    begin = contest.best([(contest.likely(laws, first), one) for one in {first.name: first, NONE.name: NONE}.values()
+                          if memory in ("auto", one.name)])
+    _, composition = grown(few, begin, PLAIN, offers, beats)
+    contest = _Contest(composition.applied(few), distances, resolution)
+    best = contest.winner(laws, memory)
+    best, more = grown(few, best, composition, offers, beats)
+    best, more = pruned(few, best, more, beats)
+    if more != composition:
+        contest = _Contest(more.applied(few), distances, resolution)
+        best = contest.winner(laws, memory)
+    if few is not data:
+        best = refitted(more.applied(data), best)
+    return Chosen(best, contest.table, more)
 
 
 def _dry(law: Law) -> bool:
@@ -141,8 +151,8 @@ def _distances(data: MemoryData, resolution: float) -> Array:
 class _Contest:
     """Fits of laws and memories to the same samples, each made once."""
 
-    def __init__(self, data: MemoryData, distances: Array, resolution: float, elements: int) -> None:
-        self._data, self.distances, self._resolution, self._elements = data, distances, resolution, elements
+    def __init__(self, data: MemoryData, distances: Array, resolution: float) -> None:
+        self._data, self.distances, self._resolution = data, distances, resolution
         self._starts: dict[tuple[str, bool], list[Start]] = {}
         self._fits: dict[tuple[str, str], MemoryFit] = {}
         self._slip: Memory | None = None
@@ -153,7 +163,7 @@ class _Contest:
             return MEMORIES[name]
         if self._slip is None:
             start = self._start(law, RELAXING)[0][1]
-            far = start[DISTANCE.name] * np.geomspace(*_SPREAD, self._elements)
+            far = start[DISTANCE.name] * np.geomspace(*_SPREAD, ELEMENTS)
             self._slip = elements(self._data, law, start, far.tolist())
         return self._slip
 
@@ -163,6 +173,22 @@ class _Contest:
         if (law.name, lasts) not in self._starts:
             self._starts[law.name, lasts] = search(self._data, law, self.distances[1:] if lasts else self.distances[:1])
         return self._starts[law.name, lasts]
+
+    def winner(self, laws: Sequence[Law], memory: str) -> MemoryFit:
+        """Return the best fit of all laws with one or all memories."""
+        first = RELAXING if memory == "auto" else self.named(memory, laws[0])
+        near = self.near(laws, first)
+        best = self.best([(one, first) for one in near])
+        if memory != "auto":
+            self.fit(best.law, NONE)        # for comparison
+            return best
+        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law]
+        best = self.best([(one, self.named(name, one)) for name in NAMES for one in (*simple, best.law)])
+        return best if best.memory.name == RELAXING.name else self.best([(one, best.memory) for one in near])
+
+    def likely(self, laws: Sequence[Law], memory: Memory) -> Law:
+        """Return the law with the least error in the rough search."""
+        return min(laws, key=lambda law: self._start(law, memory)[0][0])
 
     def near(self, laws: Sequence[Law], memory: Memory) -> list[Law]:
         """Return the laws that fit roughly as well as the best, the simplest first; simple laws get the benefit of the doubt."""
@@ -230,7 +256,9 @@ def reach(fit: MemoryFit) -> float:
 def beats(one: MemoryFit, other: MemoryFit) -> bool:
     """Return whether a fit predicts left-out blocks better than another, beyond chance and in the mean over all.
 
-    A block may hold one reversal or many.
+    A block may hold one reversal or many. In the mean over left-out quarters of the log it must be better, too: there the motion
+    may be faster or wider than in the rest.
     """
     margin = _CLAIM if other.memory.name == NONE.name != one.memory.name else _RIVAL
-    return one.held_out_rmse < other.held_out_rmse and excess_ranks(one.held_out, other.held_out) > margin
+    return (one.held_out_rmse < other.held_out_rmse and excess_ranks(one.held_out, other.held_out) > margin
+            and np.mean(one.held_out_quarters) < np.mean(other.held_out_quarters))

@@ -109,7 +109,9 @@ class Memory:
 def relaxed(path: Path, distance: float) -> tuple[Array, Array]:
     """Return the relaxing state and its derivative by the distance, shape (M,) each."""
     kept = np.exp(-path.length / distance)
+    kept[path.begins] = 0.0
     push = (1.0 - kept) * path.direction
+    push[path.begins] = path.sliding
     state = recursion(kept, push)
     before = _before(state, path)
     return state, recursion(kept, kept * path.length / distance**2 * (before - path.direction))
@@ -168,8 +170,9 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
         return np.asarray(np.maximum(base, 0.0 if power > 0.0 else 1e-300) ** (1.0 / power))
 
     first, direction, length = _runs(path)
-    begin, state = np.empty(len(first)), 0.0
-    for k, (s, far) in enumerate(zip(direction.tolist(), length.tolist(), strict=True)):
+    begin, state, at = np.empty(len(first)), 0.0, dict(zip(path.begins.tolist(), path.sliding.tolist(), strict=True))
+    for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
+        state = at.get(row, state)
         begin[k] = max(1.0 - s * state, 1e-12)
         state = s * (1.0 - float(left(begin[k], far)))
     run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1
@@ -183,10 +186,13 @@ def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
     along, rise = _of_steps(level), _of_steps(drive.slopes)         # level of a step: the mean of its ends
     part, s = stiffness * path.length / along, path.direction
     kept = np.exp(-part)
-    bent = recursion(kept, (1.0 - kept) * s * along)
+    kept[path.begins] = 0.0
+    push = (1.0 - kept) * s
+    push[path.begins] = path.sliding
+    bent = recursion(kept, push * along)
     apart = _before(bent, path) - s * along
     of_bent = recursion(kept, np.concatenate(((-part / stiffness * kept * apart)[None],
-                                              (part / along * kept * apart + (1.0 - kept) * s) * rise)))
+                                              (part / along * kept * apart + push) * rise)))
     w = drive.velocity
     free = w - np.abs(w) * bent / level                             # rate of the bristles
     slower = 1.0 - damping * np.abs(w) / level                      # derivative of the friction by the force of the bristles
@@ -205,7 +211,10 @@ def slips(path: Path, distances: Array) -> Array:
     """Return the states of elements that slip at their distances, shape (N, M)."""
     first, direction, length = _runs(path)
     begin, state = np.empty((len(first), len(distances))), np.zeros(len(distances))
-    for k, (s, far) in enumerate(zip(direction.tolist(), length.tolist(), strict=True)):
+    at = dict(zip(path.begins.tolist(), path.sliding.tolist(), strict=True))
+    for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
+        if row in at:
+            state = np.full(len(distances), at[row])
         begin[k] = state
         state = np.clip(state + s * far / distances, -1.0, 1.0)
     run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1

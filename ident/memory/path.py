@@ -17,6 +17,7 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 
 _BLOCKS, _LEAST_BLOCKS = 48, 12     # most and least blocks of a path
+_SLIDES = 0.02                      # part of the greatest speed from which a joint counts as sliding
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,31 @@ class Path:
         Displacement since the previous sample; 0 in the first sample of a section [rad or m].
     begins : ndarray of int, shape (B,)
         First sample of each section of the log, the first of which is 0.
+    sliding : ndarray, shape (B,)
+        Direction in which the joint slides at the beginning of each section, -1 or 1; 0 if it rests. States begin as if it had
+        slid so for long.
     """
 
     step: Array
     begins: np.ndarray
+    sliding: Array
 
     @classmethod
-    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None) -> "Path":
-        """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m]."""
+    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None, velocity: Array | None = None) -> "Path":
+        """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m].
+
+        With velocities, shape (M,), the joint slides at the beginning of a section if it is faster than `_SLIDES` of its greatest
+        speed there.
+        """
         begins = np.array([0]) if begins is None else np.asarray(begins)
         ends = [*begins[1:].tolist(), len(position)]
         smooth = np.concatenate([played(position[a:b], width) for a, b in zip(begins.tolist(), ends, strict=True)])
         step = np.diff(smooth, prepend=smooth[:1])
         step[begins] = 0.0
-        return cls(step, begins)
+        if velocity is None:
+            return cls(step, begins, np.zeros(len(begins)))
+        fast = _SLIDES * float(np.abs(velocity).max(initial=0.0))
+        return cls(step, begins, np.sign(velocity[begins]) * (np.abs(velocity[begins]) > fast))
 
     @cached_property
     def length(self) -> Array:

@@ -1,0 +1,84 @@
+"""Logs of single joints through `fit_memory` as a stranger calls it: the first half is fitted, the second half predicted."""
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.kept import judged_cases
+from benchmarks.one_joint_truth import KINDS, SPEEDS, WristLog
+from benchmarks.real_logs import LOGS, emps_run, tx40_run, z1_run
+from stribeck.ident.memory.fit_memory import fit_memory
+
+Array = np.ndarray
+_PLAIN = {"law": "coulomb-viscous", "memory": "none"}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--seeds", type=int, default=3, help="number of joints of each kind and speed")
+    parser.add_argument("--only", default="", help="part of the names of the logs to judge")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Fit and judge all logs."""
+    names = [f"wrist {kind}, {speed}, {seed}" for kind in KINDS for speed in SPEEDS for seed in range(options.seeds)]
+    names += [name for folder, own in REAL.items() if (LOGS / folder).is_dir() for name in own]
+    rows = judged_cases([name for name in names if options.only in name], judge, options.jobs, options.kept)
+    return {"logs": rows}, _table(rows)
+
+
+REAL = {"emps": ("emps carriage",), "tx40": tuple(f"tx40 joint_{k}" for k in range(1, 7)),
+        "z1": tuple(f"z1 joint{k}" for k in range(1, 7))}
+
+
+def signals(name: str) -> Mapping[str, Array]:
+    """Return time, position, torque, and for synthetic logs velocity and noise-free torque."""
+    kind, _, rest = name.partition(" ")
+    if kind == "wrist":
+        truth, speed, seed = rest.split(", ")
+        return WristLog(int(seed), truth, speed).made()
+    log = {"emps": emps_run, "tx40": tx40_run, "z1": z1_run}[kind]()
+    joint = log.names.index(rest)
+    every = 5 if kind == "tx40" else 1
+    return {"time": log.t[::every], "position": log.signals["q"][::every, joint], "torque": log.signals["tau"][::every, joint]}
+
+
+def judge(name: str) -> dict[str, Any]:
+    """Fit the first half of a log, and predict the second half."""
+    log = signals(name)
+    half = len(log["time"]) // 2
+    first, second = ({key: values[rows] for key, values in log.items()} for rows in (slice(0, half), slice(half, None)))
+
+    def error(**options: Any) -> tuple[float, str, float]:
+        began = time.perf_counter()
+        given = {key: first[key] for key in ("time", "position", "torque", "velocity") if key in first}
+        fit = fit_memory(**given, **options)
+        took = time.perf_counter() - began
+        told = fit.predict(second["time"], second["position"], second.get("velocity"))
+        return float(np.sqrt(np.mean((second["torque"] - told) ** 2))), repr(fit), took
+
+    plain, _, _ = error(**_PLAIN)
+    sliding, _, _ = error(memory="none")
+    found, made, took = error()
+    floor = float(np.sqrt(np.mean((second["torque"] - second["clean"]) ** 2))) if "clean" in second else None
+    return {"log": name, "plain": plain, "sliding": sliding, "found": found, "floor": floor, "made": made, "seconds": took}
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    """Return the page."""
+    text = ["| log | Coulomb and viscous | no memory | `fit_memory` | noise | seconds | made |", "|---|---|---|---|---|---|---|"]
+    text += list(_rows(rows))
+    return "\n".join(text)
+
+
+def _rows(rows: list[dict[str, Any]]) -> Iterator[str]:
+    for one in rows:
+        noise = "-" if one["floor"] is None else f"{one['floor']:.3f}"
+        yield (f"| {one['log']} | {one['plain']:.4g} | {one['sliding']:.4g} | {one['found']:.4g} | {noise} | {one['seconds']:.1f} | "
+               f"{one['made']} |")
