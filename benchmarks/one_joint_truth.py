@@ -1,9 +1,9 @@
 """Logs of one joint with hard effects that no estimator made, integrated in fine steps of time.
 
-A wrist joint with a gear: bristles (LuGre) or elastic-slip elements whose dry friction grows with the transmitted torque, differs
-between the directions and waves with the position; viscous friction that grows less than in proportion to speed; gravity of a
-pendulum; cogging. The drive reports the torque late, with correlated noise, and a velocity that is filtered slowly. Independent of
-`stribeck.ident.memory`.
+A wrist joint with a gear: bristles (LuGre) or elastic-slip elements, viscous friction that grows less than in proportion to
+speed, gravity of a pendulum, correlated noise, and a reported velocity that is filtered slowly. With all effects, dry friction
+grows with the transmitted torque, drifts, differs between the directions and waves with the position; there is cogging, and the
+torque is reported late. Independent of `stribeck.ident.memory`.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class WristLog:
         viscous, power = float(rng.uniform(0.2, 0.6)), float(rng.uniform(0.6, 1.0))
         inertia, gravity, angle = float(rng.uniform(0.02, 0.1)), float(rng.uniform(0.2, 1.0)), float(rng.uniform(-3.0, 3.0))
         load, apart, more = float(rng.uniform(0.1, 0.3)), float(rng.uniform(0.05, 0.2)), float(rng.uniform(-0.15, 0.15))
-        ratio, cogging, wave = float(rng.choice([50.0, 80.0, 100.0])), *rng.uniform(0.02, 0.06, 2).tolist()
+        ratio, (cogging, wave) = float(rng.choice([50.0, 80.0, 100.0])), rng.uniform(0.02, 0.06, 2)
         drift, late, turn = float(rng.uniform(-0.06, 0.06)), float(rng.uniform(0.001, 0.01)), rng.uniform(0.0, 6.28, 3)
         t = np.arange(round(self.seconds * self.rate)) / self.rate
         at = np.linspace(t[0], t[-1], (len(t) - 1) * _FINE + 1)

@@ -24,7 +24,7 @@ from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.laws.quantity import ELEMENTS
-from stribeck.ident.memory.compose import Offers, grown, pruned
+from stribeck.ident.memory.compose import DIFFERENCES, Offers, grown, pruned
 from stribeck.ident.memory.composition import PLAIN, Composition
 from stribeck.ident.memory.memories import (
     DISTANCE,
@@ -38,7 +38,7 @@ from stribeck.ident.memory.memories import (
     Memory,
 )
 from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import MemoryFit, Start, elements, fit_memory_law, refitted, search
+from stribeck.ident.memory.memory_fit import CLOSE, MemoryFit, Start, elements, fit_memory_law, refitted, search
 
 _RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
 _CLAIM = 2.6            # and by which a memory must win against none
@@ -46,8 +46,10 @@ _DISTANCES = 12         # distances in the global search
 _LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions,
 _BEYOND = 0.5           # and of a memory that may win
 _FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
-_ROWS = 20_000          # most samples of the contest
+_ROWS, _FEWER = 20_000, 6000        # most samples of the contest; fewer if they lie closer
+_FINE = 0.003           # s; than this
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
+_NEAR = 1.2             # held-out error with the relaxing state, relative to the best, up to which laws meet all memories
 _ROUGHLY = 1.1          # rms error of the rough search, relative to the best, up to which laws are fitted closely
 _SPREAD = 0.12, 6.0     # least and greatest slip distance of elements, as parts of the distance of the relaxing state
 
@@ -84,7 +86,7 @@ class Chosen:
 
 
 def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", resolution: float = 0.0,
-                  offers: Offers = Offers()) -> Chosen:
+                  offers: Offers = DIFFERENCES) -> Chosen:
     """Fit the competing laws, memories and further parts.
 
     Parameters
@@ -112,7 +114,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
                        "choose another law, for example stribeck")
     distances = _distances(data, resolution)
     data = data.from_distance(_FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name])
-    few = data.thinned(_ROWS)
+    few = data.thinned(_ROWS if data.period > _FINE else _FEWER)
     contest = _Contest(few, distances, resolution)
     first = RELAXING if memory == "auto" else contest.named(memory, laws[0])
     begin = contest.best([(contest.likely(laws, first), one) for one in {first.name: first, NONE.name: NONE}.values()
@@ -124,10 +126,8 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     best, more = pruned(few, best, more, beats)
     if more != composition:
         contest = _Contest(more.applied(few), distances, resolution)
-        best = contest.winner(laws, memory)
-    if few is not data:
-        best = refitted(more.applied(data), best)
-    return Chosen(best, contest.table, more)
+        best = contest.winner([best.law], memory)
+    return Chosen(refitted(more.applied(data), best, ftol=CLOSE), contest.table, more)
 
 
 def _dry(law: Law) -> bool:
@@ -182,7 +182,8 @@ class _Contest:
         if memory != "auto":
             self.fit(best.law, NONE)        # for comparison
             return best
-        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law]
+        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law
+                  and self.fit(one, first).held_out_rmse < _NEAR * best.held_out_rmse]
         best = self.best([(one, self.named(name, one)) for name in NAMES for one in (*simple, best.law)])
         return best if best.memory.name == RELAXING.name else self.best([(one, best.memory) for one in near])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stribeck.ident.memory.composition import GRAVITY, PLACES, Composition, Order
+from stribeck.ident.memory.composition import GRAVITY, PLACES, Composition, Order, names_of
 from stribeck.ident.memory.memory_data import MemoryData
 from stribeck.ident.memory.memory_fit import MemoryFit, refitted
 from stribeck.ident.memory.torque_signal import DELAY, LAG
@@ -18,8 +18,8 @@ from stribeck.ident.ripple.passages import of_samples
 from stribeck.ident.ripple.wave import KINDS
 
 _ROUNDS = 8             # most rounds
-_STARTS = 0.0, 0.003, 0.01, 0.03        # s; starts of delay and lag
-_TURNS = 0.5            # rad; least range of positions for waves once and twice a turn
+_STARTS = 0.003, 0.02   # s; starts of delay and lag
+_WAVE = 4.0             # rad; least part of a wave that the motion must show
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Offers:
     orders: tuple[float, ...] = ()
 
 
+DIFFERENCES = Offers()
+
 Grown = tuple[MemoryFit, Composition]
 Judge = Callable[[MemoryFit, MemoryFit], bool]
 
@@ -68,10 +70,14 @@ def grown(base: MemoryData, fit: MemoryFit, composition: Composition, offers: Of
     beats : callable
         Whether one fit predicts better than another one.
     """
-    sought = False
+    sought, hopeless = False, set[str]()
+    if not np.ptp(base.torque) > 0.0:
+        return fit, composition
     for _ in range(_ROUNDS):
-        better = [(one, more) for more in _more(base, fit, composition, offers)
-                  if beats(one := _refit(base, fit, more), fit)]
+        tried = [(name, _refit(base, fit, more), more) for name, more in _more(base, fit, composition, offers)
+                 if name not in hopeless]
+        hopeless |= {name for name, one, _ in tried if one.held_out_rmse >= fit.held_out_rmse}
+        better = [(one, more) for _, one, more in tried if beats(one, fit)]
         if better:
             fit, composition = min(better, key=lambda pair: pair[0].held_out_rmse)
         elif sought or not (offers.search or offers.orders):
@@ -95,16 +101,17 @@ def pruned(base: MemoryData, fit: MemoryFit, composition: Composition, beats: Ju
     return fit, composition
 
 
-def _more(base: MemoryData, fit: MemoryFit, composition: Composition, offers: Offers) -> Iterator[Composition]:
-    """Compositions with one more part."""
+def _more(base: MemoryData, fit: MemoryFit, composition: Composition, offers: Offers) -> Iterator[tuple[str, Composition]]:
+    """Names of parts, and compositions with this part."""
     if offers.difference and not composition.difference:
-        yield replace(composition, difference=True)
-    if offers.signal and fit.law.linear and not composition.signal:
-        yield from (replace(composition, signal=(name,)) for name in (DELAY, LAG))
-    if offers.places and np.ptp(base.position) > _TURNS:
-        yield from (composition.with_waves(place) for place in PLACES if place not in composition.waves)
+        yield "difference", replace(composition, difference=True)
+    if offers.signal and not composition.signal:
+        yield from ((name, replace(composition, signal=(name,))) for name in (DELAY, LAG))
+    if offers.places:
+        yield from (("_".join(names_of(*place)), composition.with_waves(place)) for place in PLACES
+                    if place not in composition.waves and place[0] * np.ptp(base.position) > _WAVE)
     if offers.load and base.load is None and not composition.load and fit.law.with_load and set(GRAVITY) <= set(base.beside):
-        yield composition.with_load_of(fit.values)
+        yield "load", composition.with_load_of(fit.values)
 
 
 def _less(composition: Composition) -> Iterator[Callable[[Composition], Composition]]:

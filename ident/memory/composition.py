@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.laws.parameter import verdict
 from stribeck.ident.memory.memory_data import DIFFERENCE, MemoryData
 from stribeck.ident.ripple.wave import COGGING, FOUND, FRICTION, KNOWN, Wave
 

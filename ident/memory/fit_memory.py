@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.errors import InputError, unknown_name
@@ -95,7 +94,8 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     chosen = choose_memory(data, law, memory, smoothing.resolution, offers)
     fit, composition = chosen.fit, chosen.composition
     found = with_intervals(fit)
-    waves = as_waves(composition.waves, offers.orders, fit.values, fit.free, fit.intervals.covariance, "N" if prismatic else "N·m")
+    waves = as_waves(composition.waves, offers.orders, fit.values, fit.free, fit.intervals.covariance,
+                     "N" if prismatic else "N·m")
     beside = {name: found.pop(name) for name in (*fit.data.beside, *fit.data.signal) if name not in composition.columns}
     parameters = {name: entry for name, entry in found.items() if name not in composition.columns}
     return MemoryResult(fit.law.name, fit.memory.name, parameters, beside, fit.rmse, fit.held_out_rmse, chosen.candidates, fit,

@@ -22,7 +22,7 @@ _REST = 0.05            # s; a joint that does not leave the play for longer res
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
 _GAP = 5.0              # periods; a longer gap begins another recording
-_SMOOTHER = 0.5         # part of the mean square of the third differences of the position with which even time stamps count as true
+_SMOOTHER = 0.5         # part of the roughness of the motion with which even time stamps count as true
 _MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
 
 
@@ -84,7 +84,7 @@ def smoothing_of(log: JointLog, gravity: bool | None = None) -> Smoothing:
         raise FitError(f"{len(log.t)} samples are too few for friction with memory; at least {_LEAST} are needed")
     parts = [JointLog(log.t[rows], {name: values[rows] for name, values in log.signals.items()}) for rows in recordings(log.t)]
     recorded = has_velocity(log) and not any(
-        [filtered_velocity(part.t, part.signals["q"][:, 0], part.signals["dq"][:, 0]) for part in parts])
+        filtered_velocity(part.t, part.signals["q"][:, 0], part.signals["dq"][:, 0]) for part in parts)
     if has_velocity(log) and not recorded:
         parts = [JointLog(part.t, {"q": part.signals["q"]}) for part in parts]
     cutoff = position_cutoff(parts)
@@ -173,13 +173,16 @@ def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Sm
     def even(column: Array) -> Array:
         return np.interp(t, stamps, column[rows])
 
-    q, recorded = low_pass(even(log.signals["q"][:, 0]), smoothing.cutoff * dt), smoothing.recorded and has_velocity(log)
-    velocity = low_pass(even(log.signals["dq"][:, 0]), smoothing.cutoff * dt) if recorded else np.gradient(q, dt)
+    def smooth(column: Array) -> Array:
+        return low_pass(even(column), smoothing.cutoff * dt)
+
+    q = smooth(log.signals["q"][:, 0])
+    velocity = smooth(log.signals["dq"][:, 0]) if smoothing.recorded and has_velocity(log) else np.gradient(q, dt)
     return {"time": t, "q": q, "velocity": velocity, "gain": np.gradient(velocity, dt), **{name: even(one) for name, one in values.items()}}
 
 
 def _stamps(t: Array, q: Array) -> Array:
-    """Return the time stamps, or even ones if they make the motion smoother: a clock of the computer jitters, a drive does not."""
+    """Return the time stamps, or even ones if they make the motion smoother: the clock of a computer jitters."""
     if len(t) < 4:
         return t
     even = np.linspace(t[0], t[-1], len(t))
@@ -197,8 +200,9 @@ def compared(path: Path, dt: float) -> np.ndarray:
 
 def joined(values: ArrayLike) -> Array:
     """Return an array, or the arrays of several recordings one after the other."""
-    several = isinstance(values, list | tuple) and len(values) > 0 and all(np.ndim(one) == 1 for one in values)
-    return np.concatenate([np.asarray(one, dtype=float) for one in values]) if several else np.asarray(values, dtype=float)
+    if isinstance(values, list | tuple) and values and all(np.ndim(one) == 1 for one in values):
+        return np.concatenate([np.asarray(one, dtype=float) for one in values])
+    return np.asarray(values, dtype=float)
 
 
 def check_shapes(**arrays: Array | None) -> None:

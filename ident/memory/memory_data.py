@@ -61,6 +61,11 @@ class MemoryData:
         """Names of the parameters that may be negative: coefficients of the columns."""
         return (*self.beside, *self.along)
 
+    @property
+    def period(self) -> float:
+        """Time between samples [s]."""
+        return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+
     def at(self, rows: np.ndarray, path: Path | None = None, used: np.ndarray | None = None) -> "MemoryData":
         """Return some samples, with their path if it is that of these samples only."""
         def own(columns: Mapping[str, Array]) -> dict[str, Array]:

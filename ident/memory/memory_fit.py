@@ -34,6 +34,7 @@ _LEAST_SHARE = 0.01     # of an element of Maxwell slip
 _RIDGE = 1e-10          # on the scaled normal equations
 _AT_ONCE = 512          # samples in a product of matrices: small ones need no threads, which only wait for each other
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
+_ROUGH, CLOSE = 1e-6, 1e-10       # relative change of the squares with which a competing fit, and the final one, end
 _SOON = 1e-3            # s; delay and lag of the torque signal at the start
 _BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
 
@@ -157,8 +158,8 @@ def search(data: MemoryData, law: Law, distances: Array) -> list[Start]:
             beside = np.stack([*few.beside.values(), *waves]) if few.signed else friction[:0]
             left, linear = _signed(friction, beside, few.torque)
             if left < best[0]:
-                best = left, {**dict.fromkeys(data.signal, _SOON), **dict(zip((*names, *few.signed), linear.tolist(), strict=True)),
-                              **at, DISTANCE.name: h}
+                values = dict(zip((*names, *few.signed), linear.tolist(), strict=True))
+                best = left, {**dict.fromkeys(data.signal, _SOON), **values, **at, DISTANCE.name: h}
         starts.append((best[0] / float(np.sqrt(len(rows))), best[1]))
     return _unlike(sorted(starts, key=lambda one: one[0]), law)
 
@@ -207,10 +208,10 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
     return min(fits, key=lambda fit: float(fit.residual @ fit.residual))
 
 
-def refitted(data: MemoryData, fit: MemoryFit, start: Mapping[str, float] | None = None) -> MemoryFit:
+def refitted(data: MemoryData, fit: MemoryFit, start: Mapping[str, float] | None = None, ftol: float = _ROUGH) -> MemoryFit:
     """Return a fit of the same laws to other samples, from its values; `start`: of other parameters, else from zero."""
     names = parameters_of(data, fit.law, fit.memory)
-    return _polished(data, fit.law, fit.memory, names, {**dict.fromkeys(names, 0.0), **fit.values, **(start or {})})
+    return _polished(data, fit.law, fit.memory, names, {**dict.fromkeys(names, 0.0), **fit.values, **(start or {})}, ftol)
 
 
 def _starts(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float],
@@ -247,7 +248,8 @@ def _shares(data: MemoryData, law: Law, distances: Sequence[float], start: Mappi
     return np.asarray(found[:len(states)] / max(float(found[:len(states)].sum()), 1e-12))
 
 
-def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float]) -> MemoryFit:
+def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float],
+              ftol: float = _ROUGH) -> MemoryFit:
     low, high = _limits(data, law, memory, names)
     x0 = np.clip([start[name] for name in names], low, high)
     inner = x0 + 1e-9 * np.maximum(1e-3, np.abs(x0)) * (x0 <= low)
@@ -269,7 +271,7 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
     def jacobian(x: Array) -> Array:
         return rows(x)[1]
 
-    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=1e-10,
+    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol,
                           xtol=1e-8, gtol=1e-10, max_nfev=60)
     values = dict(zip(names, found.x.tolist(), strict=True))
     torque, slopes = predicted(data, law, memory, values)
