@@ -127,6 +127,7 @@ BESIDE = (      # fitted together with a law
     Quantity("scale", "1", "torque / gravity"),
     Quantity("offset", "{tau}", "torque offset"),
     Quantity("delay", "s", "torque delay"),
+    Quantity("lag", "s", "time constant of the torque signal"),
     Quantity("drift", "1", "drift"),
     Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward minus backward"),
     Quantity("driving_difference", "1", "friction per load, half of driving minus back-driving"),

@@ -217,6 +217,8 @@ class _Contest:
         """Return why a fit cannot be chosen, or ""."""
         if fit.memory.name == NONE.name:
             return ""
+        if fit.memory.distances and (last := 1.0 - sum(fit.values[name] for name in fit.memory.parameters)) < 0.0:
+            return f"the share of its last element is {last:.2g}, below 0"
         near, far, longest = least_reach(fit), reach(fit), _BEYOND * float(np.ptp(np.cumsum(self._data.path.step)))
         if near < self._resolution:
             return f"its presliding distance of {near:.2g} is below {self._resolution:.2g}, which the position signal resolves"
@@ -240,7 +242,7 @@ def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
 def least_reach(fit: MemoryFit) -> float:
     """Return the shorter distance of two-states, for other memories the distance over which friction reverses [rad or m]."""
     values = fit.values
-    return min(values[DISTANCE.name], values[SECOND_DISTANCE.name]) if SECOND_DISTANCE.name in values else reach(fit)
+    return values[DISTANCE.name] if SECOND_DISTANCE.name in values else reach(fit)
 
 
 def reach(fit: MemoryFit) -> float:

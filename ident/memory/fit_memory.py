@@ -14,8 +14,9 @@ from stribeck.ident.memory.composition import as_waves
 from stribeck.ident.memory.joint_samples import JointLog, check_shapes, joined, joint_samples, smoothing_of
 from stribeck.ident.memory.memory_data import DIFFERENCE
 from stribeck.ident.memory.memory_result import MemoryResult, with_intervals
+from stribeck.ident.memory.torque_signal import DELAY, LAG
 
-_OF_THE_FIT = ("offset", "inertia", "gravity_sin", "gravity_cos", DIFFERENCE)      # columns that the fit adds itself
+_OF_THE_FIT = ("offset", "inertia", "gravity_sin", "gravity_cos", DIFFERENCE, DELAY, LAG)      # columns that the fit adds itself
 
 
 def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity: ArrayLike | None = None,

@@ -178,7 +178,8 @@ def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Sm
 
     q = smooth(log.signals["q"][:, 0])
     velocity = smooth(log.signals["dq"][:, 0]) if smoothing.recorded and has_velocity(log) else np.gradient(q, dt)
-    return {"time": t, "q": q, "velocity": velocity, "gain": np.gradient(velocity, dt), **{name: even(one) for name, one in values.items()}}
+    return {"time": t, "q": q, "velocity": velocity, "gain": np.gradient(velocity, dt),
+            **{name: even(one) for name, one in values.items()}}
 
 
 def _stamps(t: Array, q: Array) -> Array:

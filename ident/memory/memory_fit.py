@@ -19,7 +19,17 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, Drive, Memory, maxwell_slip, relaxed, slips
+from stribeck.ident.memory.memories import (
+    DISTANCE,
+    MAXWELL_SLIP,
+    SECOND_DISTANCE,
+    SHARE,
+    Drive,
+    Memory,
+    maxwell_slip,
+    relaxed,
+    slips,
+)
 from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
 from stribeck.ident.memory.torque_signal import LIMITS, as_reported
 
@@ -273,12 +283,25 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
 
     found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol,
                           xtol=1e-8, gtol=1e-10, max_nfev=60)
-    values = dict(zip(names, found.x.tolist(), strict=True))
+    x = _in_order(found.x, names)
+    values = dict(zip(names, x.tolist(), strict=True))
     torque, slopes = predicted(data, law, memory, values)
     room = _AT_BOUND * size
-    free = (found.x > low + room) & (found.x < high - room)
+    free = (x > low + room) & (x < high - room)
     return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
                      tuple(name for name, inside in zip(names, free, strict=True) if inside), data)
+
+
+def _in_order(x: Array, names: tuple[str, ...]) -> Array:
+    """Return values with the shorter one of two distances first."""
+    if SECOND_DISTANCE.name not in names:
+        return x
+    first, second, share = (names.index(key.name) for key in (DISTANCE, SECOND_DISTANCE, SHARE))
+    if x[first] <= x[second]:
+        return x
+    turned = x.copy()
+    turned[first], turned[second], turned[share] = x[second], x[first], 1.0 - x[share]
+    return turned
 
 
 def _compressed(slopes: Array, residual: Array) -> tuple[Array, Array]:

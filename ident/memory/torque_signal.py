@@ -63,10 +63,10 @@ def _lagged(rows: Array, dt: float, constant: float) -> tuple[Array, Array]:
     from scipy.signal import lfilter  # loads slowly
 
     kept = float(np.exp(-dt / constant))
+    now = 1.0 - (1.0 - kept) * constant / dt            # exact for straight lines between the samples
 
     def filtered(values: Array) -> Array:
-        half = 0.5 * (1.0 - kept)
-        return np.asarray(lfilter([half, half], [1.0, -kept], values, axis=1, zi=(half + kept) * values[:, :1])[0])
+        return np.asarray(lfilter([now, 1.0 - kept - now], [1.0, -kept], values, axis=1, zi=(1.0 - now) * values[:, :1])[0])
 
     out = filtered(rows)
     change = (out[:1] - rows[:1]) / constant
