@@ -111,10 +111,17 @@ def relaxed(path: Path, distance: float) -> tuple[Array, Array]:
     kept = np.exp(-path.length / distance)
     kept[path.begins] = 0.0
     push = (1.0 - kept) * path.direction
-    push[path.begins] = path.sliding
+    left = 2.0 * np.exp(-path.since / distance)
+    push[path.begins] = path.sliding * (1.0 - left)
     state = recursion(kept, push)
-    before = _before(state, path)
-    return state, recursion(kept, kept * path.length / distance**2 * (before - path.direction))
+    change = kept * path.length / distance**2 * (_before(state, path) - path.direction)
+    change[path.begins] = -path.sliding * left * _finite(path.since) / distance**2
+    return state, recursion(kept, change)
+
+
+def _finite(since: Array) -> Array:
+    """Return distances since a reversal, zero without one."""
+    return np.asarray(np.where(np.isfinite(since), since, 0.0))
 
 
 def _before(state: Array, path: Path) -> Array:
@@ -170,7 +177,9 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
         return np.asarray(np.maximum(base, 0.0 if power > 0.0 else 1e-300) ** (1.0 / power))
 
     first, direction, length = _runs(path)
-    begin, state, at = np.empty(len(first)), 0.0, dict(zip(path.begins.tolist(), path.sliding.tolist(), strict=True))
+    begin, state = np.empty(len(first)), 0.0
+    at = {row: s * (1.0 - float(left(2.0, far))) if np.isfinite(far) else s
+          for row, s, far in zip(path.begins.tolist(), path.sliding.tolist(), path.since.tolist(), strict=True)}
     for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
         state = at.get(row, state)
         begin[k] = max(1.0 - s * state, 1e-12)
@@ -187,12 +196,16 @@ def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
     part, s = stiffness * path.length / along, path.direction
     kept = np.exp(-part)
     kept[path.begins] = 0.0
+    gone = stiffness * _finite(path.since) / along[path.begins]
+    left = np.where(np.isfinite(path.since), 2.0 * np.exp(-gone), 0.0)
     push = (1.0 - kept) * s
-    push[path.begins] = path.sliding
+    push[path.begins] = path.sliding * (1.0 - left)
     bent = recursion(kept, push * along)
     apart = _before(bent, path) - s * along
-    of_bent = recursion(kept, np.concatenate(((-part / stiffness * kept * apart)[None],
-                                              (part / along * kept * apart + push) * rise)))
+    by_stiffness, by_along = -part / stiffness * kept * apart, part / along * kept * apart + push
+    by_stiffness[path.begins] = path.sliding * left * _finite(path.since)
+    by_along[path.begins] -= path.sliding * left * gone
+    of_bent = recursion(kept, np.concatenate((by_stiffness[None], by_along * rise)))
     w = drive.velocity
     free = w - np.abs(w) * bent / level                             # rate of the bristles
     slower = 1.0 - damping * np.abs(w) / level                      # derivative of the friction by the force of the bristles
@@ -211,10 +224,11 @@ def slips(path: Path, distances: Array) -> Array:
     """Return the states of elements that slip at their distances, shape (N, M)."""
     first, direction, length = _runs(path)
     begin, state = np.empty((len(first), len(distances))), np.zeros(len(distances))
-    at = dict(zip(path.begins.tolist(), path.sliding.tolist(), strict=True))
+    states = path.sliding[:, None] * np.minimum(1.0, path.since[:, None] / distances - 1.0)
+    at = dict(zip(path.begins.tolist(), states, strict=True))
     for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
         if row in at:
-            state = np.full(len(distances), at[row])
+            state = at[row]
         begin[k] = state
         state = np.clip(state + s * far / distances, -1.0, 1.0)
     run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1

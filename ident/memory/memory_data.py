@@ -98,7 +98,7 @@ class MemoryData:
         step = np.diff(position, prepend=position[:1])
         begins = np.searchsorted(rows, self.path.begins)
         step[begins] = 0.0
-        return self.at(rows, Path(step, begins, self.path.sliding))
+        return self.at(rows, Path(step, begins, self.path.sliding, self.path.since))
 
     @cached_property
     def groups(self) -> Groups:

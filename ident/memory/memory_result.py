@@ -91,8 +91,9 @@ class MemoryResult:
                 columns: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the torque along a motion, with offset, inertia and gravity of the fit, shape (N,) [N·m or N].
 
-        At the beginning of each recording friction is that of steady sliding with the present velocity; if the joint rests, the
-        state is unknown, and predictions are wrong until it has moved by a few presliding distances.
+        Each recording begins as after long sliding in the present direction, or in the other one with a reversal before the first
+        sample if the joint speeds up there. If it rests, the state is unknown, and predictions are wrong until it has moved by a
+        few presliding distances.
 
         Parameters
         ----------
