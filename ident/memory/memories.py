@@ -178,7 +178,7 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
 
     first, direction, length = _runs(path)
     begin, state = np.empty(len(first)), 0.0
-    at = {row: s * (1.0 - float(left(2.0, far))) if np.isfinite(far) else s
+    at = {row: s * (1.0 - float(left(np.array(2.0), np.array(far)))) if np.isfinite(far) else s
           for row, s, far in zip(path.begins.tolist(), path.sliding.tolist(), path.since.tolist(), strict=True)}
     for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
         state = at.get(row, state)
