@@ -18,9 +18,9 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.memory.arm_samples import arm_samples
 from stribeck.ident.memory.choose_memory import beats_shift, choose_memory, reach
 from stribeck.ident.memory.joint_memory import JointMemory
-from stribeck.ident.memory.memories import NONE
 from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.memory.memory_result import with_intervals
+from stribeck.ident.memory.states.memories import NONE
 
 LATE = "late torque"
 _OF_LAWS = "lack of fit", "stick-slip", "law", "correlation", "closed loop"     # findings about a law without memory

@@ -10,7 +10,7 @@ from stribeck.ident.log.motion.filtered_motion import Log, Stretch
 from stribeck.ident.log.motion.low_pass import low_pass
 from stribeck.ident.memory.joint_samples import compared, play_width
 from stribeck.ident.memory.memory_data import MemoryData
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 _REST = 0.5             # s; of longer rests only this time on both sides is kept, as states do not change at rest
 _SLOWER = 0.4           # part of the cut-off of positions above which changes of the rigid-body torque count as jumps,

@@ -26,7 +26,9 @@ from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.laws.quantity import ELEMENTS
 from stribeck.ident.memory.compose import DIFFERENCES, Offers, grown, pruned
 from stribeck.ident.memory.composition import PLAIN, Composition
-from stribeck.ident.memory.memories import (
+from stribeck.ident.memory.memory_data import Levels, MemoryData
+from stribeck.ident.memory.memory_fit import CLOSE, MemoryFit, Start, elements, fit_memory_law, refitted, search
+from stribeck.ident.memory.states.memories import (
     DISTANCE,
     MAXWELL_SLIP,
     MEMORIES,
@@ -37,8 +39,6 @@ from stribeck.ident.memory.memories import (
     STIFFNESS,
     Memory,
 )
-from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import CLOSE, MemoryFit, Start, elements, fit_memory_law, refitted, search
 
 _RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
 _CLAIM = 2.6            # and by which a memory must win against none

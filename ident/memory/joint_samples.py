@@ -15,7 +15,7 @@ from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, po
 from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.measured_velocity import filtered_velocity
 from stribeck.ident.memory.memory_data import MemoryData
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
 _REST = 0.05            # s; a joint that does not leave the play for longer rests

@@ -9,7 +9,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 DIFFERENCE = "viscous_difference"
 STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]

@@ -19,7 +19,8 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.memories import (
+from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
+from stribeck.ident.memory.states.memories import (
     DISTANCE,
     MAXWELL_SLIP,
     SECOND_DISTANCE,
@@ -30,7 +31,6 @@ from stribeck.ident.memory.memories import (
     relaxed,
     slips,
 )
-from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
 from stribeck.ident.memory.torque_signal import LIMITS, as_reported
 
 _ROWS = 6000            # samples in the global search

@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from stribeck.ident.memory.joint_memory import JointMemory, MemoryState
-from stribeck.ident.memory.memories import DAHL, LUGRE, MEMORIES, RELAXING, TWO_STATES, Drive, Memory, maxwell_slip
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.memories import DAHL, LUGRE, MEMORIES, RELAXING, TWO_STATES, Drive, Memory, maxwell_slip
+from stribeck.ident.memory.states.path import Path
 
 SLIP = maxwell_slip((0.5e-3, 2e-3, 6e-3))
 VALUES = {"relaxing": {"presliding_distance": 2e-3}, "dahl": {"presliding_distance": 2e-3, "dahl_exponent": 1.6},

@@ -36,8 +36,8 @@ from stribeck.ident.laws.quantity import (
     Quantity,
     element_share,
 )
-from stribeck.ident.memory.linear_recursion import recursion
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.linear_recursion import recursion
+from stribeck.ident.memory.states.path import Path
 
 _SMALL = 1e-4           # relative step of numerical derivatives
 _EXPONENTS = 0.2, 3.0   # range of Dahl's exponent
