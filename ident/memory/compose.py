@@ -15,11 +15,11 @@ from stribeck.ident.memory.memory_fit import MemoryFit, refitted
 from stribeck.ident.memory.torque_signal import DELAY, LAG
 from stribeck.ident.ripple.find_ripple import find_ripple
 from stribeck.ident.ripple.passages import of_samples
-from stribeck.ident.ripple.wave import KINDS
+from stribeck.ident.ripple.wave import COGGING, FRICTION, KINDS
 
 _ROUNDS = 8             # most rounds
 _STARTS = 0.003, 0.02   # s; starts of delay and lag
-_WAVE = 4.0             # rad; least part of a wave that the motion must show
+_WAVE = {FRICTION: 1.5, COGGING: 4.0}     # rad; least part of a slow wave that the motion must show
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _more(base: MemoryData, fit: MemoryFit, composition: Composition, offers: Of
         yield from ((name, replace(composition, signal=(name,))) for name in (DELAY, LAG))
     if offers.places:
         yield from (("_".join(names_of(*place)), composition.with_waves(place)) for place in PLACES
-                    if place not in composition.waves and place[0] * np.ptp(base.position) > _WAVE)
+                    if place not in composition.waves and place[0] * np.ptp(base.position) > _WAVE[place[1]])
     if offers.load and base.load is None and not composition.load and fit.law.with_load and set(GRAVITY) <= set(base.beside):
         yield "load", composition.with_load_of(fit.values)
 
