@@ -29,6 +29,7 @@ BENCHMARKS = {
                "experiment",
     "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
     "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
+    "one_joint": "logs of single joints without an arm file: half fitted, half predicted",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
     "ripple": "torque that ripples with position: claims, errors and intervals over random joints, and its compensation",
     "temperature": "friction over temperature from one warm-up: errors inside and outside its range, bands, and claims",

@@ -72,6 +72,10 @@ def test_excitation(tmp_path: Path) -> None:
     run_page("excitation", tmp_path)
 
 
+def test_one_joint(tmp_path: Path) -> None:
+    run_page("one-joint", tmp_path)
+
+
 def test_presliding(tmp_path: Path) -> None:
     run_page("presliding", tmp_path)
 

@@ -7,7 +7,7 @@ from matplotlib.ticker import MaxNLocator
 
 from stribeck.experiments.report.svg import COLOURS, inline
 from stribeck.ident.calibration.joint_calibration import JointCalibration
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 _SIZE = (3.6, 2.9)      # inches; about the width of the figure on the page
 _LOOPS = 0.5, 1.5, 5.0          # half amplitudes of the round trips, in distances over which friction reverses

@@ -16,7 +16,7 @@ from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
 from stribeck.ident.calibration.pictures import draw_joint, stored_points
 from stribeck.ident.errors import InputError, about_file, unknown_name
-from stribeck.ident.memory.path import Path as Displacements
+from stribeck.ident.memory.states.path import Path as Displacements
 from stribeck.ident.model.driven.passive_joints import check_classes
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism

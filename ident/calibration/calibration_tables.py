@@ -24,7 +24,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.memory.joint_memory import JointMemory
-from stribeck.ident.memory.memories import MAXWELL_SLIP, NAMES
+from stribeck.ident.memory.states.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.memory.joint_memory import JointMemory
-from stribeck.ident.memory.memories import (
+from stribeck.ident.memory.states.memories import (
     DAHL,
     DAMPING,
     DISTANCE,
@@ -15,7 +15,7 @@ from stribeck.ident.memory.memories import (
     SHARE,
     STIFFNESS,
 )
-from stribeck.ident.memory.stepping import state_count
+from stribeck.ident.memory.states.stepping import state_count
 
 _CODE = """
 /* Memory of the friction of each joint: positions and levels at the last call, and states. The caller keeps it; {0} at first. */

@@ -18,9 +18,9 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.memory.arm_samples import arm_samples
 from stribeck.ident.memory.choose_memory import beats_shift, choose_memory, reach
 from stribeck.ident.memory.joint_memory import JointMemory
-from stribeck.ident.memory.memories import NONE
 from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.memory.memory_result import with_intervals
+from stribeck.ident.memory.states.memories import NONE
 
 LATE = "late torque"
 _OF_LAWS = "lack of fit", "stick-slip", "law", "correlation", "closed loop"     # findings about a law without memory
@@ -99,7 +99,8 @@ def _fitted(log: Log, name: str, joint: JointFit, option: str, free: bool) -> tu
     data, resolution = arm_samples(log, name, load)
     if len(data.path.reversals) < _REVERSALS:
         raise FitError(f"it reverses {len(data.path.reversals)} times in these runs; at least {_REVERSALS} reversals are needed")
-    fit, candidates = choose_memory(data, "auto" if free else joint.fit.law, option, resolution)
+    chosen = choose_memory(data, "auto" if free else joint.fit.law, option, resolution)
+    fit, candidates = chosen.fit, chosen.candidates
     without = min(one.held_out_rmse for one in candidates if one.memory == NONE.name)
     if fit.memory.name == NONE.name:
         best = min((one for one in candidates if one.memory != NONE.name), key=lambda one: one.held_out_rmse)

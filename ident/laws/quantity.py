@@ -104,7 +104,7 @@ STRIBECK_EXPONENT = Quantity("stribeck_exponent", "1", "Stribeck exponent", ("δ
 TANH_VELOCITY = Quantity("tanh_velocity", "{q}/s", "smoothing velocity", ("ω", "t"), "w_t",
                          search=lambda slowest, fastest: (0.05 * slowest, 5.0 * slowest))
 
-# parameters of friction with memory, see `ident.memory.memories`
+# parameters of friction with memory, see `ident.memory.states.memories`
 DISTANCE = Quantity("presliding_distance", "{q}", "presliding distance", ("h", ""))
 SECOND_DISTANCE = Quantity("second_distance", "{q}", "second presliding distance", ("h", "2"))
 SHARE = Quantity("first_share", "1", "share of the first state", ("a", ""))
@@ -127,6 +127,7 @@ BESIDE = (      # fitted together with a law
     Quantity("scale", "1", "torque / gravity"),
     Quantity("offset", "{tau}", "torque offset"),
     Quantity("delay", "s", "torque delay"),
+    Quantity("lag", "s", "time constant of the torque signal"),
     Quantity("drift", "1", "drift"),
     Quantity("viscous_difference", "{tau}·s/{q}", "viscous, half of forward minus backward"),
     Quantity("driving_difference", "1", "friction per load, half of driving minus back-driving"),

@@ -10,7 +10,7 @@ from stribeck.ident.log.motion.filtered_motion import Log, Stretch
 from stribeck.ident.log.motion.low_pass import low_pass
 from stribeck.ident.memory.joint_samples import compared, play_width
 from stribeck.ident.memory.memory_data import MemoryData
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 _REST = 0.5             # s; of longer rests only this time on both sides is kept, as states do not change at rest
 _SLOWER = 0.4           # part of the cut-off of positions above which changes of the rigid-body torque count as jumps,
@@ -62,7 +62,7 @@ def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[Mem
     position, velocity, gain = (own(key) for key in ("q", "dq", "ddq"))
     torque = joined([np.interp(part.t + late, part.t, part.tau[:, column]) for part in log.stretches])
     rigid = own("rigid") + joined([part.ddq @ part.run.rotor_inertia()[column] for part in log.stretches])
-    path = Path.of(position, width, begins if len(begins) else None)
+    path = Path.of(position, width, begins if len(begins) else None, velocity)
     known = np.concatenate([part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)])
     used, rest = compared(path, log.dt) & known, torque - rigid
     used &= np.concatenate([_smooth(log, part, column)[rows] for part, rows in zip(log.stretches, kept, strict=True)])
@@ -70,4 +70,5 @@ def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[Mem
     if len(rest) and np.ptp(rigid) > _VARIES * np.ptp(rest):
         beside["scale"] = rigid
     pressing = None if load == "none" else joined([part.loads[load][:, column] for part in log.stretches])
-    return MemoryData(path, velocity, rest, pressing, beside, used, bool(log.stretches[0].prismatic[column])), 2.0 * width
+    return MemoryData(path, velocity, rest, pressing, beside, used, bool(log.stretches[0].prismatic[column]),
+                      joined([part.t for part in log.stretches]), position), 2.0 * width

@@ -24,7 +24,11 @@ from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
 from stribeck.ident.laws.quantity import ELEMENTS
-from stribeck.ident.memory.memories import (
+from stribeck.ident.memory.compose import DIFFERENCES, Offers, grown, pruned
+from stribeck.ident.memory.composition import PLAIN, Composition
+from stribeck.ident.memory.memory_data import Levels, MemoryData
+from stribeck.ident.memory.memory_fit import CLOSE, MemoryFit, Start, elements, fit_memory_law, refitted, search
+from stribeck.ident.memory.states.memories import (
     DISTANCE,
     MAXWELL_SLIP,
     MEMORIES,
@@ -35,8 +39,6 @@ from stribeck.ident.memory.memories import (
     STIFFNESS,
     Memory,
 )
-from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import MemoryFit, Start, elements, fit_memory_law, refitted, search
 
 _RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
 _CLAIM = 2.6            # and by which a memory must win against none
@@ -44,8 +46,10 @@ _DISTANCES = 12         # distances in the global search
 _LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions,
 _BEYOND = 0.5           # and of a memory that may win
 _FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
-_ROWS = 20_000          # most samples of the contest
+_ROWS, _FEWER = 20_000, 6000        # most samples of the contest; fewer if they lie closer
+_FINE = 0.003           # s; than this
 _SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
+_NEAR = 1.2             # held-out error with the relaxing state, relative to the best, up to which laws meet all memories
 _ROUGHLY = 1.1          # rms error of the rough search, relative to the best, up to which laws are fitted closely
 _SPREAD = 0.12, 6.0     # least and greatest slip distance of elements, as parts of the distance of the relaxing state
 
@@ -72,9 +76,18 @@ class MemoryCandidate:
     dismissed: str = ""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The best fit, all candidates, and what was fitted beside law and memory."""
+
+    fit: MemoryFit
+    candidates: tuple[MemoryCandidate, ...]
+    composition: Composition
+
+
 def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", resolution: float = 0.0,
-                  elements: int = ELEMENTS) -> tuple[MemoryFit, tuple[MemoryCandidate, ...]]:
-    """Fit the competing laws and memories; return the best fit and all candidates.
+                  offers: Offers = DIFFERENCES) -> Chosen:
+    """Fit the competing laws, memories and further parts.
 
     Parameters
     ----------
@@ -83,8 +96,8 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         Names, or "auto" to let all compete.
     resolution : float
         Displacement that the position signal cannot resolve [rad or m].
-    elements : int
-        Greatest number of elements of Maxwell slip, at most 8.
+    offers : Offers
+        Further parts that compete.
 
     Raises
     ------
@@ -101,23 +114,20 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
                        "choose another law, for example stribeck")
     distances = _distances(data, resolution)
     data = data.from_distance(_FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name])
-    few = data.thinned(_ROWS)
-    contest = _Contest(few, distances, resolution, elements)
+    few = data.thinned(_ROWS if data.period > _FINE else _FEWER)
+    contest = _Contest(few, distances, resolution)
     first = RELAXING if memory == "auto" else contest.named(memory, laws[0])
-    near = contest.near(laws, first)
-    apart = _Contest(few.with_difference(), contest.distances, resolution, elements)
-    if differs := beats(apart.fit(near[0], first), contest.fit(near[0], first)):
-        contest, near = apart, apart.near(laws, first)
-    best = contest.best([(one, first) for one in near])
-    if memory == "auto":
-        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law]
-        best = contest.best([(one, contest.named(name, one)) for name in NAMES for one in (*simple, best.law)])
-        if best.memory.name != RELAXING.name:
-            best = contest.best([(one, best.memory) for one in near])
-    else:
-        contest.fit(best.law, NONE)         # for comparison
-    whole = data.with_difference() if differs else data
-    return (best if few is data else refitted(whole, best)), contest.table
+    begin = contest.best([(contest.likely(laws, first), one) for one in {first.name: first, NONE.name: NONE}.values()
+                          if memory in ("auto", one.name)])
+    _, composition = grown(few, begin, PLAIN, offers, beats)
+    contest = _Contest(composition.applied(few), distances, resolution)
+    best = contest.winner(laws, memory)
+    best, more = grown(few, best, composition, offers, beats)
+    best, more = pruned(few, best, more, beats)
+    if more != composition:
+        contest = _Contest(more.applied(few), distances, resolution)
+        best = contest.winner([best.law], memory)
+    return Chosen(refitted(more.applied(data), best, ftol=CLOSE), contest.table, more)
 
 
 def _dry(law: Law) -> bool:
@@ -141,8 +151,8 @@ def _distances(data: MemoryData, resolution: float) -> Array:
 class _Contest:
     """Fits of laws and memories to the same samples, each made once."""
 
-    def __init__(self, data: MemoryData, distances: Array, resolution: float, elements: int) -> None:
-        self._data, self.distances, self._resolution, self._elements = data, distances, resolution, elements
+    def __init__(self, data: MemoryData, distances: Array, resolution: float) -> None:
+        self._data, self.distances, self._resolution = data, distances, resolution
         self._starts: dict[tuple[str, bool], list[Start]] = {}
         self._fits: dict[tuple[str, str], MemoryFit] = {}
         self._slip: Memory | None = None
@@ -153,7 +163,7 @@ class _Contest:
             return MEMORIES[name]
         if self._slip is None:
             start = self._start(law, RELAXING)[0][1]
-            far = start[DISTANCE.name] * np.geomspace(*_SPREAD, self._elements)
+            far = start[DISTANCE.name] * np.geomspace(*_SPREAD, ELEMENTS)
             self._slip = elements(self._data, law, start, far.tolist())
         return self._slip
 
@@ -163,6 +173,23 @@ class _Contest:
         if (law.name, lasts) not in self._starts:
             self._starts[law.name, lasts] = search(self._data, law, self.distances[1:] if lasts else self.distances[:1])
         return self._starts[law.name, lasts]
+
+    def winner(self, laws: Sequence[Law], memory: str) -> MemoryFit:
+        """Return the best fit of all laws with one or all memories."""
+        first = RELAXING if memory == "auto" else self.named(memory, laws[0])
+        near = self.near(laws, first)
+        best = self.best([(one, first) for one in near])
+        if memory != "auto":
+            self.fit(best.law, NONE)        # for comparison
+            return best
+        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law
+                  and self.fit(one, first).held_out_rmse < _NEAR * best.held_out_rmse]
+        best = self.best([(one, self.named(name, one)) for name in NAMES for one in (*simple, best.law)])
+        return best if best.memory.name == RELAXING.name else self.best([(one, best.memory) for one in near])
+
+    def likely(self, laws: Sequence[Law], memory: Memory) -> Law:
+        """Return the law with the least error in the rough search."""
+        return min(laws, key=lambda law: self._start(law, memory)[0][0])
 
     def near(self, laws: Sequence[Law], memory: Memory) -> list[Law]:
         """Return the laws that fit roughly as well as the best, the simplest first; simple laws get the benefit of the doubt."""
@@ -190,6 +217,8 @@ class _Contest:
         """Return why a fit cannot be chosen, or ""."""
         if fit.memory.name == NONE.name:
             return ""
+        if fit.memory.distances and (last := 1.0 - sum(fit.values[name] for name in fit.memory.parameters)) < 0.0:
+            return f"the share of its last element is {last:.2g}, below 0"
         near, far, longest = least_reach(fit), reach(fit), _BEYOND * float(np.ptp(np.cumsum(self._data.path.step)))
         if near < self._resolution:
             return f"its presliding distance of {near:.2g} is below {self._resolution:.2g}, which the position signal resolves"
@@ -213,7 +242,7 @@ def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
 def least_reach(fit: MemoryFit) -> float:
     """Return the shorter distance of two-states, for other memories the distance over which friction reverses [rad or m]."""
     values = fit.values
-    return min(values[DISTANCE.name], values[SECOND_DISTANCE.name]) if SECOND_DISTANCE.name in values else reach(fit)
+    return values[DISTANCE.name] if SECOND_DISTANCE.name in values else reach(fit)
 
 
 def reach(fit: MemoryFit) -> float:
@@ -230,7 +259,9 @@ def reach(fit: MemoryFit) -> float:
 def beats(one: MemoryFit, other: MemoryFit) -> bool:
     """Return whether a fit predicts left-out blocks better than another, beyond chance and in the mean over all.
 
-    A block may hold one reversal or many.
+    A block may hold one reversal or many. In the mean over left-out quarters of the log it must be better, too: there the motion
+    may be faster or wider than in the rest.
     """
     margin = _CLAIM if other.memory.name == NONE.name != one.memory.name else _RIVAL
-    return one.held_out_rmse < other.held_out_rmse and excess_ranks(one.held_out, other.held_out) > margin
+    return (one.held_out_rmse < other.held_out_rmse and excess_ranks(one.held_out, other.held_out) > margin
+            and np.mean(one.held_out_quarters) < np.mean(other.held_out_quarters))

@@ -9,10 +9,10 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.memory.memories import Drive, Memory, memory_named
 from stribeck.ident.memory.memory_data import STILL
-from stribeck.ident.memory.path import Path
-from stribeck.ident.memory.stepping import advanced, dry_friction, state_count
+from stribeck.ident.memory.states.memories import Drive, Memory, memory_named
+from stribeck.ident.memory.states.path import Path
+from stribeck.ident.memory.states.stepping import advanced, dry_friction, state_count
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.ndimage import binary_opening
 
 from stribeck.ident.arrays import Array
@@ -12,14 +13,16 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise
 from stribeck.ident.log.strokes import encoder_step
+from stribeck.ident.memory.measured_velocity import filtered_velocity
 from stribeck.ident.memory.memory_data import MemoryData
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
 _GAP = 5.0              # periods; a longer gap begins another recording
+_SMOOTHER = 0.5         # part of the roughness of the motion with which even time stamps count as true
 _MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
 
 
@@ -52,11 +55,14 @@ class Smoothing:
         Half width of the play against position noise [rad or m].
     gravity : bool
         Whether gravity of the joint is fitted, with sine and cosine of the position.
+    recorded : bool
+        Whether recorded velocities are used.
     """
 
     cutoff: float
     width: float
     gravity: bool
+    recorded: bool = True
 
     @property
     def resolution(self) -> float:
@@ -77,9 +83,13 @@ def smoothing_of(log: JointLog, gravity: bool | None = None) -> Smoothing:
     if len(log.t) < _LEAST:
         raise FitError(f"{len(log.t)} samples are too few for friction with memory; at least {_LEAST} are needed")
     parts = [JointLog(log.t[rows], {name: values[rows] for name, values in log.signals.items()}) for rows in recordings(log.t)]
+    recorded = has_velocity(log) and not any(
+        filtered_velocity(part.t, part.signals["q"][:, 0], part.signals["dq"][:, 0]) for part in parts)
+    if has_velocity(log) and not recorded:
+        parts = [JointLog(part.t, {"q": part.signals["q"]}) for part in parts]
     cutoff = position_cutoff(parts)
     return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in parts if len(part.t) > 1),
-                     bool(np.ptp(log.signals["q"]) > _GRAVITY) if gravity is None else gravity)
+                     bool(np.ptp(log.signals["q"]) > _GRAVITY) if gravity is None else gravity, recorded)
 
 
 def play_width(log: Recorded, joint: int, cutoff: float) -> float:
@@ -91,7 +101,7 @@ def play_width(log: Recorded, joint: int, cutoff: float) -> float:
 
 
 def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapping[str, Array], smoothing: Smoothing,
-                  rigid: bool, difference: bool = False) -> MemoryData:
+                  rigid: bool) -> MemoryData:
     """Return the samples of one joint.
 
     Parameters
@@ -104,8 +114,6 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     smoothing : Smoothing
     rigid : bool
         Whether inertia and gravity of the joint are fitted, too.
-    difference : bool
-        Whether viscous friction differs between the directions.
 
     Raises
     ------
@@ -120,11 +128,16 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),
                **({"gravity_sin": np.sin(q), "gravity_cos": np.cos(q)} if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
-    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]))
-    data = MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
+    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity)
+    return MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
-                      compared(path, float(np.median(np.diff(log.t)))))
-    return data.with_difference() if difference else data
+                      np.concatenate([_moving(path, log.t, one) for one in rows]),
+                      time=np.concatenate([part["time"] for part in parts]), position=q)
+
+
+def _moving(path: Path, t: Array, rows: slice) -> np.ndarray:
+    """Mask of the samples of a recording in which the joint does not rest."""
+    return compared(path, float(np.median(np.diff(t[rows]))))[rows]
 
 
 def recordings(t: Array) -> list[slice]:
@@ -136,9 +149,12 @@ def recordings(t: Array) -> list[slice]:
         If time goes back or stands still so often that it cannot be the beginning of recordings.
     """
     step = np.diff(t)
-    period = float(np.median(step)) if len(step) else 0.0
+    back = np.flatnonzero(step <= 0.0) + 1
+    period = np.zeros(len(step))
+    for a, b in pairwise((0, *back.tolist(), len(t))):          # recordings may have different rates
+        period[a:b] = np.median(step[a:b - 1]) if b - a > 1 and len(back) <= _MOST_RECORDINGS else 0.0
     begins = np.flatnonzero((step <= 0.0) | (step > _GAP * period)) + 1
-    if period <= 0.0 or len(begins) > _MOST_RECORDINGS:
+    if not len(step) or len(begins) > _MOST_RECORDINGS:
         row = int(begins[0]) if len(begins) else 0
         raise InputError(f"time goes back, stands still or has a gap in {len(begins)} rows, first in row {row}; it must increase "
                          f"within each recording, and at most {_MOST_RECORDINGS + 1} recordings can be joined")
@@ -147,7 +163,7 @@ def recordings(t: Array) -> list[slice]:
 
 def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Smoothing) -> dict[str, Array]:
     """Return motion and other values of one recording at even times."""
-    stamps = log.t[rows]
+    stamps = _stamps(log.t[rows], log.signals["q"][rows, 0])
     t = np.linspace(stamps[0], stamps[-1], len(stamps))
     if len(t) < 2 or smoothing.cutoff * (t[-1] - t[0]) < 2.0 * SETTLING:
         raise FitError(f"a recording lasts {t[-1] - t[0]:.2g} s, from row {rows.start}; the filter of the positions needs "
@@ -157,14 +173,37 @@ def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Sm
     def even(column: Array) -> Array:
         return np.interp(t, stamps, column[rows])
 
-    q = low_pass(even(log.signals["q"][:, 0]), smoothing.cutoff * dt)
-    velocity = low_pass(even(log.signals["dq"][:, 0]), smoothing.cutoff * dt) if has_velocity(log) else np.gradient(q, dt)
-    return {"q": q, "velocity": velocity, "gain": np.gradient(velocity, dt), **{name: even(one) for name, one in values.items()}}
+    def smooth(column: Array) -> Array:
+        return low_pass(even(column), smoothing.cutoff * dt)
+
+    q = smooth(log.signals["q"][:, 0])
+    velocity = smooth(log.signals["dq"][:, 0]) if smoothing.recorded and has_velocity(log) else np.gradient(q, dt)
+    return {"time": t, "q": q, "velocity": velocity, "gain": np.gradient(velocity, dt),
+            **{name: even(one) for name, one in values.items()}}
+
+
+def _stamps(t: Array, q: Array) -> Array:
+    """Return the time stamps, or even ones if they make the motion smoother: the clock of a computer jitters."""
+    if len(t) < 4:
+        return t
+    even = np.linspace(t[0], t[-1], len(t))
+
+    def roughness(stamps: Array) -> float:
+        return float(np.mean(np.diff(np.interp(even, stamps, q), 3) ** 2))
+
+    return even if roughness(even) < _SMOOTHER * roughness(t) else t
 
 
 def compared(path: Path, dt: float) -> np.ndarray:
     """Mask of the samples in which the joint does not rest, shape (M,): a resting joint holds any torque up to breakaway."""
     return np.asarray(~binary_opening(path.step == 0.0, np.ones(max(5, round(_REST / dt)), dtype=bool)))
+
+
+def joined(values: ArrayLike) -> Array:
+    """Return an array, or the arrays of several recordings one after the other."""
+    if isinstance(values, list | tuple) and values and all(np.ndim(one) == 1 for one in values):
+        return np.concatenate([np.asarray(one, dtype=float) for one in values])
+    return np.asarray(values, dtype=float)
 
 
 def check_shapes(**arrays: Array | None) -> None:

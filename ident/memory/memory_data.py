@@ -1,7 +1,7 @@
 """Samples of one joint for fitting friction with memory, and the levels of a friction law along them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.path import Path
 
 DIFFERENCE = "viscous_difference"
 STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
@@ -36,6 +36,12 @@ class MemoryData:
         Samples that are compared; the others only move the states.
     prismatic : bool
         Whether the joint slides.
+    time, position : ndarray, shape (M,)
+        Time, even within each section [s], and position [rad or m].
+    along : dict of str to ndarray, shape (M,)
+        Columns that add to the dry level of friction: waves with the position.
+    signal : tuple of str
+        "delay", "lag", both or none: how the torque signal follows the torque, see `torque_signal`.
     """
 
     path: Path
@@ -45,6 +51,30 @@ class MemoryData:
     beside: Mapping[str, Array]
     used: np.ndarray
     prismatic: bool = False
+    time: Array = field(default_factory=lambda: np.zeros(0))
+    position: Array = field(default_factory=lambda: np.zeros(0))
+    along: Mapping[str, Array] = field(default_factory=dict)
+    signal: tuple[str, ...] = ()
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """Names of the parameters that may be negative: coefficients of the columns."""
+        return (*self.beside, *self.along)
+
+    @property
+    def period(self) -> float:
+        """Time between samples [s]."""
+        return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+
+    def at(self, rows: np.ndarray, path: Path | None = None, used: np.ndarray | None = None) -> "MemoryData":
+        """Return some samples, with their path if it is that of these samples only."""
+        def own(columns: Mapping[str, Array]) -> dict[str, Array]:
+            return {name: column[rows] for name, column in columns.items()}
+
+        return MemoryData(self.path if path is None else path, self.velocity[rows], self.torque[rows],
+                          None if self.load is None else self.load[rows], own(self.beside),
+                          self.used[rows] if used is None else used, self.prismatic, self.time[rows], self.position[rows],
+                          own(self.along), self.signal)
 
     @cached_property
     def speed(self) -> Array:
@@ -68,18 +98,18 @@ class MemoryData:
         step = np.diff(position, prepend=position[:1])
         begins = np.searchsorted(rows, self.path.begins)
         step[begins] = 0.0
-        return MemoryData(Path(step, begins), self.velocity[rows], self.torque[rows],
-                          None if self.load is None else self.load[rows],
-                          {name: column[rows] for name, column in self.beside.items()}, self.used[rows], self.prismatic)
-
-    def with_difference(self) -> "MemoryData":
-        """Return the samples with a column for half the difference of viscous friction between the directions."""
-        return replace(self, beside={**self.beside, DIFFERENCE: np.abs(self.velocity)})
+        return self.at(rows, Path(step, begins, self.path.sliding, self.path.since))
 
     @cached_property
     def groups(self) -> Groups:
         """Block of each compared sample, 0 ... G-1."""
         return np.asarray(np.unique(self.path.blocks[self.used], return_inverse=True)[1])
+
+    @cached_property
+    def quarters(self) -> Groups:
+        """Quarter of the compared samples of each of them, 0 ... 3, in the order of time."""
+        count = int(self.used.sum())
+        return np.asarray(np.arange(count) * 4 // max(1, count))
 
 
 @dataclass(frozen=True)
@@ -91,11 +121,11 @@ class Levels:
     dry : ndarray, shape (M,)
         Dry level, positive.
     dry_slopes : ndarray, shape (p, M)
-        Derivatives by the parameters of the law.
+        Derivatives by the parameters of the law, and by the coefficients of the columns along it.
     viscous : ndarray, shape (M,)
         Viscous part, signed.
     viscous_slopes : ndarray, shape (p, M)
-        Derivatives by the parameters of the law.
+        Derivatives by the same parameters.
     """
 
     dry: Array
@@ -110,7 +140,8 @@ class Levels:
         dry = np.array([not name.startswith("viscous") for name in names])
         at = np.array([values[name] for name in names])
         by_dry, by_all = columns[dry], columns
-        level, sign = at[dry] @ by_dry, np.sign(data.velocity)
+        waves = np.stack(list(data.along.values())) if data.along else by_all[:0]
+        level, sign = at[dry] @ by_dry + np.array([values[name] for name in data.along]) @ waves, np.sign(data.velocity)
         viscous = at[~dry] @ columns[~dry]
         dry_slopes, viscous_slopes = [], []
         for name in law.nonlinear:
@@ -119,8 +150,8 @@ class Levels:
             slope = (change[0] - change[1]) / (2.0 * step)
             dry_slopes.append(at[dry] @ slope[dry])
             viscous_slopes.append(sign * (at[~dry] @ slope[~dry]))
-        return cls(level, np.stack([*(by_all * dry[:, None]), *dry_slopes]),
-                   sign * viscous, np.stack([*(sign * by_all * ~dry[:, None]), *viscous_slopes]))
+        return cls(level, np.stack([*(by_all * dry[:, None]), *dry_slopes, *waves]),
+                   sign * viscous, np.stack([*(sign * by_all * ~dry[:, None]), *viscous_slopes, *(0.0 * waves)]))
 
 
 def columns_of(data: MemoryData, law: Law, values: Mapping[str, float]) -> tuple[tuple[str, ...], Array]:

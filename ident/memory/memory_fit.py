@@ -15,12 +15,23 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import least_squares, nnls
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.memories import DISTANCE, MAXWELL_SLIP, Drive, Memory, maxwell_slip, relaxed, slips
 from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
+from stribeck.ident.memory.states.memories import (
+    DISTANCE,
+    MAXWELL_SLIP,
+    SECOND_DISTANCE,
+    SHARE,
+    Drive,
+    Memory,
+    maxwell_slip,
+    relaxed,
+    slips,
+)
+from stribeck.ident.memory.torque_signal import LIMITS, as_reported
 
 _ROWS = 6000            # samples in the global search
 _BEGUN = 3              # starting points that it returns at most,
@@ -31,7 +42,10 @@ _SHAPES = 10, 6         # values of a nonlinear parameter of a law with one, and
 _LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
 _LEAST_SHARE = 0.01     # of an element of Maxwell slip
 _RIDGE = 1e-10          # on the scaled normal equations
+_AT_ONCE = 512          # samples in a product of matrices: small ones need no threads, which only wait for each other
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
+_ROUGH, CLOSE = 1e-6, 1e-10       # relative change of the squares with which a competing fit, and the final one, end
+_SOON = 1e-3            # s; delay and lag of the torque signal at the start
 _BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
 
 
@@ -69,7 +83,15 @@ class MemoryFit:
     @cached_property
     def held_out(self) -> Array:
         """Mean square error of each block by a fit without it, linear about the estimate, shape (G,) [N²·m² or N²]."""
-        group, count = self.data.groups, int(self.data.groups.max()) + 1
+        return self._left_out(self.data.groups)
+
+    @cached_property
+    def held_out_quarters(self) -> Array:
+        """As `held_out`, of each quarter of the log, shape (4,)."""
+        return self._left_out(self.data.quarters)
+
+    def _left_out(self, group: Groups) -> Array:
+        count = int(group.max()) + 1
         size = np.sqrt(np.sum(self.jacobian**2, axis=0))
         size[size == 0.0] = 1.0
         rows = self.jacobian / size
@@ -104,12 +126,17 @@ def predicted(data: MemoryData, law: Law, memory: Memory, values: Mapping[str, f
     dry, by_memory, by_level = memory.answer(Drive(data.path, data.velocity, level, levels.dry_slopes), values)
     beside = np.stack(list(data.beside.values())) if data.beside else np.zeros((0, len(dry)))
     torque = dry + levels.viscous + np.array([values[name] for name in data.beside]) @ beside
-    return torque, np.concatenate((by_level + levels.viscous_slopes, by_memory, beside))
+    slopes = np.concatenate((by_level + levels.viscous_slopes, by_memory, beside))
+    if not data.signal:
+        return torque, slopes
+    told, of_signal = as_reported(data.time, data.path.begins, {name: values[name] for name in data.signal},
+                                  np.concatenate((torque[None], slopes)))
+    return told[0], np.concatenate((told[1:], of_signal))
 
 
 def parameters_of(data: MemoryData, law: Law, memory: Memory) -> tuple[str, ...]:
     """Return the names of all parameters."""
-    return (*law.parameters(data.load is not None), *memory.parameters, *data.beside)
+    return (*law.parameters(data.load is not None), *data.along, *memory.parameters, *data.beside, *data.signal)
 
 
 Start = tuple[float, dict[str, float]]
@@ -125,8 +152,7 @@ def search(data: MemoryData, law: Law, distances: Array) -> list[Start]:
     if not len(used):
         raise FitError("no sample is left that shows friction: the joint rests or the log is too short")
     rows = used[::max(1, len(used) // _ROWS)]
-    few = MemoryData(data.path, data.velocity[rows], data.torque[rows], None if data.load is None else data.load[rows],
-                     {name: column[rows] for name, column in data.beside.items()}, np.ones(len(rows), dtype=bool), data.prismatic)
+    few = data.at(rows)
     states = {float(h): (relaxed(data.path, h)[0] if h > 0.0 else data.path.direction)[rows] for h in distances}
     tried = _SHAPES[min(len(law.nonlinear), 2) - 1]
     starts: list[Start] = []
@@ -138,9 +164,12 @@ def search(data: MemoryData, law: Law, distances: Array) -> list[Start]:
         best: Start = (np.inf, {})
         for h, state in states.items():
             friction = columns * np.where(dry[:, None], state, np.sign(few.velocity))
-            left, linear = _signed(friction, np.stack(list(few.beside.values())) if few.beside else friction[:0], few.torque)
+            waves = [column * state for column in few.along.values()]
+            beside = np.stack([*few.beside.values(), *waves]) if few.signed else friction[:0]
+            left, linear = _signed(friction, beside, few.torque)
             if left < best[0]:
-                best = left, {**dict(zip((*names, *few.beside), linear.tolist(), strict=True)), **at, DISTANCE.name: h}
+                values = dict(zip((*names, *few.signed), linear.tolist(), strict=True))
+                best = left, {**dict.fromkeys(data.signal, _SOON), **values, **at, DISTANCE.name: h}
         starts.append((best[0] / float(np.sqrt(len(rows))), best[1]))
     return _unlike(sorted(starts, key=lambda one: one[0]), law)
 
@@ -189,9 +218,10 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
     return min(fits, key=lambda fit: float(fit.residual @ fit.residual))
 
 
-def refitted(data: MemoryData, fit: MemoryFit) -> MemoryFit:
-    """Return a fit of the same laws to other samples, from its values."""
-    return _polished(data, fit.law, fit.memory, parameters_of(data, fit.law, fit.memory), fit.values)
+def refitted(data: MemoryData, fit: MemoryFit, start: Mapping[str, float] | None = None, ftol: float = _ROUGH) -> MemoryFit:
+    """Return a fit of the same laws to other samples, from its values; `start`: of other parameters, else from zero."""
+    names = parameters_of(data, fit.law, fit.memory)
+    return _polished(data, fit.law, fit.memory, names, {**dict.fromkeys(names, 0.0), **fit.values, **(start or {})}, ftol)
 
 
 def _starts(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float],
@@ -228,7 +258,8 @@ def _shares(data: MemoryData, law: Law, distances: Sequence[float], start: Mappi
     return np.asarray(found[:len(states)] / max(float(found[:len(states)].sum()), 1e-12))
 
 
-def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float]) -> MemoryFit:
+def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float],
+              ftol: float = _ROUGH) -> MemoryFit:
     low, high = _limits(data, law, memory, names)
     x0 = np.clip([start[name] for name in names], low, high)
     inner = x0 + 1e-9 * np.maximum(1e-3, np.abs(x0)) * (x0 <= low)
@@ -250,14 +281,27 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
     def jacobian(x: Array) -> Array:
         return rows(x)[1]
 
-    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=1e-10,
+    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol,
                           xtol=1e-8, gtol=1e-10, max_nfev=60)
-    values = dict(zip(names, found.x.tolist(), strict=True))
+    x = _in_order(found.x, names)
+    values = dict(zip(names, x.tolist(), strict=True))
     torque, slopes = predicted(data, law, memory, values)
     room = _AT_BOUND * size
-    free = (found.x > low + room) & (found.x < high - room)
+    free = (x > low + room) & (x < high - room)
     return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
                      tuple(name for name, inside in zip(names, free, strict=True) if inside), data)
+
+
+def _in_order(x: Array, names: tuple[str, ...]) -> Array:
+    """Return values with the shorter one of two distances first."""
+    if SECOND_DISTANCE.name not in names:
+        return x
+    first, second, share = (names.index(key.name) for key in (DISTANCE, SECOND_DISTANCE, SHARE))
+    if x[first] <= x[second]:
+        return x
+    turned = x.copy()
+    turned[first], turned[second], turned[share] = x[second], x[first], 1.0 - x[share]
+    return turned
 
 
 def _compressed(slopes: Array, residual: Array) -> tuple[Array, Array]:
@@ -266,7 +310,11 @@ def _compressed(slopes: Array, residual: Array) -> tuple[Array, Array]:
     size = np.sqrt(np.einsum("pn,pn->p", slopes, slopes))
     size[size == 0.0] = 1.0
     scaled = slopes / size[:, None]
-    root = cholesky(scaled @ scaled.T + _RIDGE * np.eye(p))
+    gram = np.zeros((p, p))
+    for begin in range(0, scaled.shape[1], _AT_ONCE):
+        part = scaled[:, begin:begin + _AT_ONCE]
+        gram += part @ part.T
+    root = cholesky(gram + _RIDGE * np.eye(p))
     turned = solve_triangular(root, scaled @ residual, trans="T")
     rest = np.sqrt(max(0.0, float(residual @ residual - turned @ turned)))
     return np.append(turned, rest), np.vstack((-root * size, np.zeros(p)))
@@ -281,16 +329,20 @@ def _limits(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]) 
         low[name], high[name] = float(grid[0]) / _BEYOND, float(grid[-1]) * _BEYOND
     least = 1e-12 + 1e-6 * float(data.path.length.sum())
     low |= {quantity.name: least for quantity in memory.quantities if quantity.unit == "{q}"}
-    low |= dict(memory.low) | dict.fromkeys(data.beside, -np.inf)
+    low |= dict(memory.low) | dict.fromkeys(data.signed, -np.inf)
     high |= dict(memory.high)
+    for name in data.signal:
+        low[name], high[name] = LIMITS[name]
     return np.array([low[name] for name in names]), np.array([high[name] for name in names])
 
 
 def _scale(data: MemoryData, law: Law, memory: Memory, name: str) -> float:
     """Return a typical size of a parameter, for steps from zero."""
     torque, speed = float(np.std(data.torque)) + 1e-12, float(np.quantile(data.speed, 0.9))
-    if name in data.beside:
-        return torque / (float(np.std(data.beside[name])) or 1.0)
+    if name in data.signed:
+        return torque / (float(np.std({**data.beside, **data.along}[name])) or 1.0)
+    if name in data.signal:
+        return _SOON
     if name.startswith("viscous") or name == "bristle_damping":
         return torque / speed
     return 1e-3 if name in memory.parameters and name not in ("bristle_stiffness",) else 0.1 * torque

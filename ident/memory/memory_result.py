@@ -12,9 +12,10 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.memory.choose_memory import MemoryCandidate, reach
-from stribeck.ident.memory.joint_samples import JointLog, Smoothing, joint_samples
-from stribeck.ident.memory.memory_data import DIFFERENCE
+from stribeck.ident.memory.composition import PLAIN, Composition
+from stribeck.ident.memory.joint_samples import JointLog, Smoothing, joined, joint_samples
 from stribeck.ident.memory.memory_fit import MemoryFit
+from stribeck.ident.ripple.wave import Wave
 from stribeck.ident.views.frames import frame_html, parameter_frame
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class MemoryResult:
         Treatment of positions.
     rigid : bool
         Whether inertia and gravity of the joint were fitted, too.
+    waves : tuple of Wave
+        Torque that waves with the position.
+    composition : Composition
+        What was fitted beside law and memory.
     """
 
     law: str
@@ -55,6 +60,8 @@ class MemoryResult:
     fit: MemoryFit
     smoothing: Smoothing
     rigid: bool
+    waves: tuple[Wave, ...] = ()
+    composition: Composition = PLAIN
 
     @property
     def values(self) -> dict[str, float]:
@@ -68,21 +75,25 @@ class MemoryResult:
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
-        return f"<MemoryResult {self.law}, memory {self.memory}: {values}; held-out rmse {self.held_out_rmse:.3g}>"
+        beside = [f"{name}={1e3 * (self.beside[name].value or 0.0):.2g} ms" for name in self.composition.signal]
+        beside += [f"{wave.label}: {wave.amplitude:.2g}" for wave in self.waves] + ["load"] * bool(self.composition.load)
+        more = f"; {', '.join(beside)}" if beside else ""
+        return f"<MemoryResult {self.law}, memory {self.memory}: {values}{more}; held-out rmse {self.held_out_rmse:.3g}>"
 
     def _repr_html_(self) -> str:
         return frame_html(f"{self.law} with memory {self.memory}", self.to_dataframe())
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each parameter, those fitted beside friction last."""
-        return parameter_frame({"": {**self.parameters, **self.beside}})
+        return parameter_frame({"": {**self.parameters, **self.beside, **{wave.label: wave.parameter for wave in self.waves}}})
 
     def predict(self, time: ArrayLike, position: ArrayLike, velocity: ArrayLike | None = None, load: ArrayLike | None = None,
                 columns: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the torque along a motion, with offset, inertia and gravity of the fit, shape (N,) [N·m or N].
 
-        At the beginning of each recording the state is unknown, and predictions are wrong until the joint has moved by a few
-        presliding distances.
+        Each recording begins as after long sliding in the present direction, or in the other one with a reversal before the first
+        sample if the joint speeds up there. If it rests, the state is unknown, and predictions are wrong until it has moved by a
+        few presliding distances.
 
         Parameters
         ----------
@@ -91,13 +102,11 @@ class MemoryResult:
         columns : mapping of str to array_like
             As for `fit_memory`.
         """
-        t = np.asarray(time, dtype=float)
-        signals = {"q": np.asarray(position, dtype=float)[:, None],
-                   **({} if velocity is None else {"dq": np.asarray(velocity, dtype=float)[:, None]})}
-        data = joint_samples(JointLog(t, signals), np.zeros(len(t)), None if load is None else np.asarray(load, dtype=float),
-                             {name: np.asarray(column, dtype=float) for name, column in (columns or {}).items()}, self.smoothing,
-                             self.rigid, DIFFERENCE in self.beside)
-        return self.fit.predict(data)
+        t = joined(time)
+        signals = {"q": joined(position)[:, None], **({} if velocity is None else {"dq": joined(velocity)[:, None]})}
+        data = joint_samples(JointLog(t, signals), np.zeros(len(t)), None if load is None else joined(load),
+                             {name: joined(column) for name, column in (columns or {}).items()}, self.smoothing, self.rigid)
+        return self.fit.predict(self.composition.applied(data))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw torque without offset, inertia and gravity over the distance since the last reversal, and the fitted law.
@@ -137,7 +146,7 @@ def with_intervals(fit: MemoryFit) -> dict[str, Parameter]:
             found[name] = Parameter(value, None, None, None, own, "at bound", "at the end of its range")
             continue
         low, high = value - float(half[at[name]]), value + float(half[at[name]])
-        if name not in fit.data.beside:
+        if name not in (*fit.data.signed, *fit.data.signal):
             low = max(low, 0.0)
         found[name] = Parameter(value, float(error[at[name]]), low, high, own, verdict(value, low, high))
     return found

@@ -169,7 +169,7 @@ def _sums(one: Passage, k: Array, theta: Array, late: float, of_delay: bool, fre
     torque = one.fast(one.torque) + columns[:, kept] @ (swing * held)
     rest = information[np.ix_(kept, kept)] + _RIDGE * len(at) * np.eye(len(kept))
     left = torque - columns[:, kept] @ np.linalg.solve(rest, columns[:, kept].T @ torque)
-    echo = float(np.mean(swing)) ** 2 * float(np.mean((one.fast(one.sway) - present @ held) ** 2))
+    echo = float(np.mean(swing) if len(own) else 0.0) ** 2 * float(np.mean((one.fast(one.sway) - present @ held) ** 2))
     freedom = max(1, len(at) - one.basis.shape[1] - len(kept))
     unknowns = np.zeros((columns.shape[1], 4 * m + len(further)))
     unknowns[:2 * m, :4 * m] = both

@@ -12,6 +12,7 @@ swings with :math:`\omega = k v`, so this part is :math:`J \omega^2` times the w
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,6 +30,7 @@ ALIASED = 3.0           # samples per wave below which a wave is aliased, or nea
 _LEAST_SAMPLES = 32
 _WHOLE = 0.95           # a stroke over one motor turn loses its ends
 _SWAYS = 0.1            # rms sway over the length of a wave, times 2 pi, up to which its acceleration is that of one harmonic
+_SLOW = 0.02            # part of the greatest speed below which samples of one joint tell no ripple
 _FAST = 0.95            # quantile of the speed of general motion that counts as its speed
 
 
@@ -155,7 +157,32 @@ def of_motion(log: Log, name: str) -> list[Passage]:
 def _moving(motion: Motion, rows: slice, log: Log) -> Passage:
     """Return one passage of general motion."""
     q, dq, ddq, rigid = (values[rows] for values in (motion.q, motion.dq, motion.ddq, motion.rigid))
+    return _between_reversals(q, dq, motion.tau[rows] - rigid, (rigid, np.abs(rigid), ddq), log.dt, log.cutoff / 2.0)
+
+
+def of_samples(t: Array, q: Array, dq: Array, torque: Array, used: np.ndarray, begins: np.ndarray) -> list[Passage]:
+    """Return a passage for each part of the motion of one joint between two reversals.
+
+    Parameters
+    ----------
+    t, q, dq, torque : ndarray, shape (N,)
+        Time, position, velocity, and torque without all that is known [s, rad or m, and per s, N·m or N].
+    used : ndarray of bool, shape (N,)
+        Samples that count.
+    begins : ndarray of int
+        First sample of each recording.
+    """
+    sign = np.where(used & (np.abs(dq) > _SLOW * np.abs(dq).max()), np.sign(dq), 0.0)
+    cuts = np.union1d(np.flatnonzero(np.diff(sign) != 0.0) + 1, begins[begins > 0])
+    edges = np.concatenate(([0], cuts, [len(sign)])).tolist()
+    return [_between_reversals(q[a:b], dq[a:b], torque[a:b], (np.gradient(dq[a:b]),), float(t[b - 1] - t[a]) / (b - a - 1))
+            for a, b in pairwise(edges) if b - a >= _LEAST_SAMPLES and sign[a] != 0.0]
+
+
+def _between_reversals(q: Array, dq: Array, torque: Array, further: tuple[Array, ...], period: float,
+                       cutoff: float = np.inf) -> Passage:
+    """Return one passage of general motion, of which some further slow columns are known."""
     pace = np.abs(dq) / np.abs(dq).max()
-    slow = np.column_stack([_polynomials(q), rigid, np.abs(rigid), pace, pace**2, np.log(pace), ddq])
-    return Passage(q, dq, motion.tau[rows] - rigid, np.zeros(len(q)), 0.0, slow, int(np.sign(dq[0])),
-                   float(np.quantile(np.abs(dq), _FAST)), log.dt, log.cutoff / 2.0)
+    slow = np.column_stack([_polynomials(q), pace, pace**2, np.log(pace), *further])
+    return Passage(q, dq, torque, np.zeros(len(q)), 0.0, slow, int(np.sign(dq[0])), float(np.quantile(np.abs(dq), _FAST)), period,
+                   cutoff)

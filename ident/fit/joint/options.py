@@ -11,7 +11,7 @@ from stribeck.ident.fit.joint.torque_basis import BASES
 from stribeck.ident.laws.law_table import is_law, law_names
 
 INERTIA = ("auto", "fit", "trust")
-MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip")      # see `ident.memory.memories`
+MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip")  # see `ident.memory.states.memories`
 RIPPLE = ("none", "auto")
 
 TEMPERATURE = ("auto", "any", "none")

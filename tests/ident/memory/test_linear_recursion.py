@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stribeck.ident.memory.linear_recursion import recursion
+from stribeck.ident.memory.states.linear_recursion import recursion
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 1000, 1003])

@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from stribeck.ident.memory.joint_memory import JointMemory, MemoryState
-from stribeck.ident.memory.memories import DAHL, LUGRE, MEMORIES, RELAXING, TWO_STATES, Drive, Memory, maxwell_slip
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.memories import DAHL, LUGRE, MEMORIES, RELAXING, TWO_STATES, Drive, Memory, maxwell_slip
+from stribeck.ident.memory.states.path import Path
 
 SLIP = maxwell_slip((0.5e-3, 2e-3, 6e-3))
 VALUES = {"relaxing": {"presliding_distance": 2e-3}, "dahl": {"presliding_distance": 2e-3, "dahl_exponent": 1.6},
@@ -100,3 +100,34 @@ def test_laws_can_be_pickled(law):
     copy = pickle.loads(pickle.dumps(law))
     assert (copy.name, copy.distances) == (law.name, law.distances)
     np.testing.assert_array_equal(answered(copy, VALUES[law.name])[0], answered(law, VALUES[law.name])[0])
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_a_motion_that_begins_after_a_reversal_continues_the_whole_motion(law):
+    """The path before the first sample is told by velocity and acceleration there."""
+    begin = int(np.flatnonzero(np.diff(np.sign(W)) != 0.0)[1]) + 150
+    none = np.zeros((0, len(T)))
+    force = law.answer(Drive(Path.of(Q, velocity=W), W, level(W), none), VALUES[law.name])[0]
+    path = Path.of(Q[begin:], velocity=W[begin:])
+    later = law.answer(Drive(path, W[begin:], level(W[begin:]), none[:, begin:]), VALUES[law.name])[0]
+    assert np.isfinite(path.since[0])
+    assert np.abs(later - force[begin:]).max() < 0.15 * np.abs(force).max()
+    assert np.abs(later - force[begin:])[0] < 0.15 * np.abs(force).max()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_derivatives_hold_from_the_first_sample_on(law):
+    begin = int(np.flatnonzero(np.diff(np.sign(W)) != 0.0)[1]) + 150
+    path, w = Path.of(Q[begin:], velocity=W[begin:]), W[begin:]
+    slope = (1.0 + 0.3 * np.sin(T[begin:]))[None]
+
+    def force(changed, more=0.0):
+        return law.answer(Drive(path, w, level(w) + more * slope[0], slope), changed)[0]
+
+    _, by_parameter, by_level = law.answer(Drive(path, w, level(w), slope), VALUES[law.name])
+    for name, column in zip(law.parameters, by_parameter, strict=True):
+        step = 1e-5 * VALUES[law.name][name]
+        changed = [force({**VALUES[law.name], name: VALUES[law.name][name] + side}) for side in (step, -step)]
+        numeric = (changed[0] - changed[1]) / (2.0 * step)
+        assert np.abs(column - numeric)[:200].max() < 1e-4 * np.abs(numeric).max()
+    assert np.abs(by_level[0] - (force(VALUES[law.name], 1e-5) - force(VALUES[law.name], -1e-5)) / 2e-5)[:200].max() < 1e-3

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stribeck.ident.memory.path import Path, played
+from stribeck.ident.memory.states.path import Path, played
 
 
 def test_noise_within_the_play_does_not_move_the_path():

@@ -17,6 +17,8 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 
 _BLOCKS, _LEAST_BLOCKS = 48, 12     # most and least blocks of a path
+_FIRST = 8                          # samples that tell the acceleration at the beginning of a section
+_SLIDES = 0.02                      # part of the greatest speed from which a joint counts as sliding
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,37 @@ class Path:
         Displacement since the previous sample; 0 in the first sample of a section [rad or m].
     begins : ndarray of int, shape (B,)
         First sample of each section of the log, the first of which is 0.
+    sliding : ndarray, shape (B,)
+        Direction in which the joint slides at the beginning of each section, -1 or 1; 0 if it rests.
+    since : ndarray, shape (B,)
+        Distance since a reversal before the section, after steady sliding in the other direction [rad or m]; infinite without
+        one. States begin accordingly.
     """
 
     step: Array
     begins: np.ndarray
+    sliding: Array
+    since: Array
 
     @classmethod
-    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None) -> "Path":
-        """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m]."""
+    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None, velocity: Array | None = None) -> "Path":
+        """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m].
+
+        With velocities, shape (M,), the joint slides at the beginning of a section if it is faster than `_SLIDES` of its greatest
+        speed there. If it speeds up there, its acceleration tells the distance since its reversal.
+        """
         begins = np.array([0]) if begins is None else np.asarray(begins)
         ends = [*begins[1:].tolist(), len(position)]
         smooth = np.concatenate([played(position[a:b], width) for a, b in zip(begins.tolist(), ends, strict=True)])
         step = np.diff(smooth, prepend=smooth[:1])
         step[begins] = 0.0
-        return cls(step, begins)
+        if velocity is None:
+            return cls(step, begins, np.zeros(len(begins)), np.full(len(begins), np.inf))
+        fast = _SLIDES * float(np.abs(velocity).max(initial=0.0))
+        sliding = np.sign(velocity[begins]) * (np.abs(velocity[begins]) > fast)
+        firsts = [slice(a, min(a + _FIRST, b)) for a, b in zip(begins.tolist(), ends, strict=True)]
+        far = [_since_reversal(position[rows], velocity[rows]) for rows in firsts]
+        return cls(step, begins, sliding, np.array(far))
 
     @cached_property
     def length(self) -> Array:
@@ -82,6 +101,14 @@ class Path:
         if count < _LEAST_BLOCKS:
             return np.asarray(np.arange(len(turns)) * _LEAST_BLOCKS // len(turns))
         return np.asarray(np.cumsum(turns) // -(-count // _BLOCKS))
+
+
+def _since_reversal(position: Array, velocity: Array) -> float:
+    """Return the distance since a reversal before the first sample, at constant acceleration; infinite if slowing down."""
+    faster = float(velocity[-1] - velocity[0]) * np.sign(velocity[0])
+    if faster <= 0.0:
+        return np.inf
+    return float(abs(position[-1] - position[0]) * velocity[0] ** 2 / (abs(velocity[0]) + abs(velocity[-1])) / faster)
 
 
 def played(position: Array, width: float) -> Array:

@@ -36,8 +36,8 @@ from stribeck.ident.laws.quantity import (
     Quantity,
     element_share,
 )
-from stribeck.ident.memory.linear_recursion import recursion
-from stribeck.ident.memory.path import Path
+from stribeck.ident.memory.states.linear_recursion import recursion
+from stribeck.ident.memory.states.path import Path
 
 _SMALL = 1e-4           # relative step of numerical derivatives
 _EXPONENTS = 0.2, 3.0   # range of Dahl's exponent
@@ -109,10 +109,19 @@ class Memory:
 def relaxed(path: Path, distance: float) -> tuple[Array, Array]:
     """Return the relaxing state and its derivative by the distance, shape (M,) each."""
     kept = np.exp(-path.length / distance)
+    kept[path.begins] = 0.0
     push = (1.0 - kept) * path.direction
+    left = 2.0 * np.exp(-path.since / distance)
+    push[path.begins] = path.sliding * (1.0 - left)
     state = recursion(kept, push)
-    before = _before(state, path)
-    return state, recursion(kept, kept * path.length / distance**2 * (before - path.direction))
+    change = kept * path.length / distance**2 * (_before(state, path) - path.direction)
+    change[path.begins] = -path.sliding * left * _finite(path.since) / distance**2
+    return state, recursion(kept, change)
+
+
+def _finite(since: Array) -> Array:
+    """Return distances since a reversal, zero without one."""
+    return np.asarray(np.where(np.isfinite(since), since, 0.0))
 
 
 def _before(state: Array, path: Path) -> Array:
@@ -169,7 +178,10 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
 
     first, direction, length = _runs(path)
     begin, state = np.empty(len(first)), 0.0
-    for k, (s, far) in enumerate(zip(direction.tolist(), length.tolist(), strict=True)):
+    at = {row: s * (1.0 - float(left(np.array(2.0), np.array(far)))) if np.isfinite(far) else s
+          for row, s, far in zip(path.begins.tolist(), path.sliding.tolist(), path.since.tolist(), strict=True)}
+    for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
+        state = at.get(row, state)
         begin[k] = max(1.0 - s * state, 1e-12)
         state = s * (1.0 - float(left(begin[k], far)))
     run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1
@@ -183,10 +195,17 @@ def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
     along, rise = _of_steps(level), _of_steps(drive.slopes)         # level of a step: the mean of its ends
     part, s = stiffness * path.length / along, path.direction
     kept = np.exp(-part)
-    bent = recursion(kept, (1.0 - kept) * s * along)
+    kept[path.begins] = 0.0
+    gone = stiffness * _finite(path.since) / along[path.begins]
+    left = np.where(np.isfinite(path.since), 2.0 * np.exp(-gone), 0.0)
+    push = (1.0 - kept) * s
+    push[path.begins] = path.sliding * (1.0 - left)
+    bent = recursion(kept, push * along)
     apart = _before(bent, path) - s * along
-    of_bent = recursion(kept, np.concatenate(((-part / stiffness * kept * apart)[None],
-                                              (part / along * kept * apart + (1.0 - kept) * s) * rise)))
+    by_stiffness, by_along = -part / stiffness * kept * apart, part / along * kept * apart + push
+    by_stiffness[path.begins] = path.sliding * left * _finite(path.since)
+    by_along[path.begins] -= path.sliding * left * gone
+    of_bent = recursion(kept, np.concatenate((by_stiffness[None], by_along * rise)))
     w = drive.velocity
     free = w - np.abs(w) * bent / level                             # rate of the bristles
     slower = 1.0 - damping * np.abs(w) / level                      # derivative of the friction by the force of the bristles
@@ -205,7 +224,11 @@ def slips(path: Path, distances: Array) -> Array:
     """Return the states of elements that slip at their distances, shape (N, M)."""
     first, direction, length = _runs(path)
     begin, state = np.empty((len(first), len(distances))), np.zeros(len(distances))
-    for k, (s, far) in enumerate(zip(direction.tolist(), length.tolist(), strict=True)):
+    states = path.sliding[:, None] * np.minimum(1.0, path.since[:, None] / distances - 1.0)
+    at = dict(zip(path.begins.tolist(), states, strict=True))
+    for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
+        if row in at:
+            state = at[row]
         begin[k] = state
         state = np.clip(state + s * far / distances, -1.0, 1.0)
     run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1

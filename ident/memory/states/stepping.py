@@ -6,7 +6,7 @@ Each function advances the states by one step of the path; `memories` has the sa
 from collections.abc import Mapping
 from math import copysign, exp
 
-from stribeck.ident.memory.memories import (
+from stribeck.ident.memory.states.memories import (
     DAHL,
     DAMPING,
     DISTANCE,
