@@ -111,9 +111,7 @@ def _fitted(reduced: ReducedRuns, inertia: SoughtInertia, name: str, joint: Join
         raise FitError(f"temperature varies by {np.ptp(t):.2g} K; at least {LEAST:g} K are needed")
     reference = float(np.round(np.median(t)))
     choice = _claimed(joint, reference)
-    rows, fit = reduced.points.loc[joint.points.index], choice.fit
-    data = fit.data
-    change = fit.predict(data.speed, data.temperature, data.load) - fit.predict(data.speed, np.zeros(len(t)), data.load)
+    rows, change = reduced.points.loc[joint.points.index], choice.fit.change
     again = fit_round_trips(reduced, inertia, name, rows.assign(odd=rows["odd"] - (joint.torque_scale or 1.0) * change))
     return again, joint_temperature(_claimed(joint, reference, again), reference)
 

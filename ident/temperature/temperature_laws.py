@@ -84,6 +84,6 @@ TEMPERATURE_LAWS = {law.name: law for law in (NONE, LINEAR, QUADRATIC, EXPONENTI
 COMPETING = {"coulomb": (NONE, LINEAR, QUADRATIC), "viscous": (NONE, LINEAR, QUADRATIC, EXPONENTIAL)}
 
 
-def unit_of(name: str) -> str:
-    """Unit of a parameter such as ``coulomb_temperature_slope``."""
-    return UNITS[name.split("_", 1)[1]]
+def unit_of(name: str, degrees: bool = True) -> str:
+    """Unit of a parameter such as ``coulomb_temperature_slope``; without degrees the temperature is a dimensionless state."""
+    return UNITS[name.split("_", 1)[1]] if degrees else "1"
