@@ -121,7 +121,7 @@ def other_losses(calibration: Calibration, target: str, offset: bool = True, mem
     waves = [name for name, joint in calibration.joints.items() if joint.ripple]
     if ripple and waves:
         said.append(f"{target} leaves out the torque that ripples with position: {', '.join(waves)}")
-    warm = [f"{name} {joint.temperature.reference:g} °C" for name, joint in calibration.joints.items() if joint.temperature]
+    warm = [f"{name} {joint.temperature.reference_words}" for name, joint in calibration.joints.items() if joint.temperature]
     if warm:
         said.append(f"{target} has friction at one temperature: {', '.join(warm)}; export Calibration.at_temperature(...) for "
                     "another")

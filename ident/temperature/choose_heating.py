@@ -15,15 +15,16 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.laws.law import Law
+from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.memory.joint_memory import dry_level
 from stribeck.ident.temperature.choose_temperature import TemperatureChoice, choose_temperature
-from stribeck.ident.temperature.self_heating import POWER, SECOND_SHARE, SECOND_TIME, TIME, UNITS, Factors, HeatLog, SelfHeating
+from stribeck.ident.temperature.self_heating import POWER, SECOND_SHARE, SECOND_TIME, TIME, Factors, HeatLog, SelfHeating
 from stribeck.ident.temperature.temperature_fit import TemperatureData, TemperatureFit, fit_temperature_law
 
 STEADY = 0.9            # rank correlation of the state with time from which heating cannot be told from running-in
 _GRID = 16              # time constants of the search
-_LEAST, _MOST = 0.01, 1.0       # range of the time constants, in durations of the log
+_LEAST, _MOST = 0.01, 1.0       # range of the time constants, in recorded times
 _SHARES = (0.25, 0.5, 0.75)     # shares of a second body in the search
 _APART = 3.0            # least ratio of two time constants
 _RIVAL = 2.0            # standard errors of the signed ranks by which self-heating must win against drift, and a second body
@@ -82,7 +83,7 @@ def choose_heating(data: TemperatureData, law: Law, start: Mapping[str, float], 
         without temperature or with drift.
     """
     trial = _Trial(data, law, start, log, time, coulomb, viscous)
-    grid = np.geomspace(_LEAST, _MOST, _GRID) * float(log.end[-1] - log.end[0] + log.duration[0])
+    grid = np.geomspace(_LEAST, _MOST, _GRID) * log.span
     single = min(((np.array([one]), np.ones(1)) for one in grid.tolist()), key=trial.cost)
     steady = trial.steadiness(single)
     found = trial.refined(single)
@@ -225,14 +226,14 @@ class _Trial:
         return np.column_stack(columns)
 
     def _heating(self, bodies: Bodies, power: float, fit: TemperatureFit) -> SelfHeating:
-        """Return the parameters with 95 % intervals; the power is a stated unit."""
+        """Return the parameters with 95 % intervals; the power is the unit of the state."""
         covariance = fit.temperature_covariance
         error = np.sqrt(np.maximum(0.0, np.diag(covariance))) if covariance.size else np.full(len(_vector(bodies)), np.nan)
         found = {TIME: _interval(float(bodies[0][0]), float(error[0]), fit.factor, np.exp, TIME)}
         if len(bodies[0]) > 1:
             found[SECOND_TIME] = _interval(float(bodies[0][1]), float(error[1]), fit.factor, np.exp, SECOND_TIME)
             found[SECOND_SHARE] = _interval(float(bodies[1][1]), float(error[2]), fit.factor, _logistic, SECOND_SHARE)
-        return SelfHeating({**found, POWER: Parameter(power, None, None, None, UNITS[POWER], "stated")})
+        return SelfHeating({**found, POWER: Parameter(power, None, None, None, unit(POWER), "identified", "unit of the state, not an estimate")})
 
 
 def _vector(bodies: Bodies) -> Array:
@@ -257,7 +258,7 @@ def _interval(value: float, error: float, factor: float, back: Callable[[float],
     at = float(np.log(value / (1.0 - value))) if name == SECOND_SHARE else float(np.log(value))
     low, high = (float(back(at + sign * factor * error)) for sign in (-1.0, 1.0))
     slope = value * (1.0 - value) if name == SECOND_SHARE else value
-    return Parameter(value, slope * error, low, high, UNITS[name], verdict(value, low, high))
+    return Parameter(value, slope * error, low, high, unit(name), verdict(value, low, high))
 
 
 def _factors(fit: TemperatureFit, reference: float) -> Factors:

@@ -53,13 +53,14 @@ class JointTemperature:
     heating: SelfHeating | None = None
 
     @property
-    def unit(self) -> str:
-        """Unit of the temperature: "°C", or "" for the state of self-heating."""
-        return "°C" if self.heating is None else ""
-
-    def __format__(self, spec: str) -> str:
-        """Return the reference temperature with its unit, such as "30 °C" or "state 0.62"."""
+    def reference_words(self) -> str:
+        """The reference temperature with its unit, such as "30 °C" or "state 0.62"."""
         return f"{self.reference:g} °C" if self.heating is None else f"state {self.reference:g}"
+
+    @property
+    def all_parameters(self) -> dict[str, Parameter]:
+        """Parameters of both temperature laws, and those of self-heating."""
+        return {**self.parameters, **({} if self.heating is None else self.heating.parameters)}
 
     @cached_property
     def values(self) -> dict[str, float]:

@@ -19,11 +19,10 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import HEATING
 from stribeck.ident.memory.joint_memory import dry_level
 
-TIME, SECOND_TIME, SECOND_SHARE, POWER = "time_constant", "second_time_constant", "second_share", "power"
-NAMES = (TIME, SECOND_TIME, SECOND_SHARE, POWER)
-UNITS = {TIME: "s", SECOND_TIME: "s", SECOND_SHARE: "1", POWER: "W"}
+TIME, SECOND_TIME, SECOND_SHARE, POWER = NAMES = tuple(quantity.name for quantity in HEATING)
 _PASSES = 4             # passes in which the power follows from the states of the pass before
 
 Factors = Callable[[Array], tuple[Array, Array]]        # factors of the Coulomb and viscous part at states, shape (N,) each
@@ -93,12 +92,15 @@ class HeatLog:
         End and duration of each interval [s].
     dry, viscous : ndarray, shape (B,)
         Mean power of the Coulomb and the viscous part in each interval, at the reference [W].
+    span : float
+        Time that was recorded, without rests between runs [s].
     """
 
     end: Array
     duration: Array
     dry: Array
     viscous: Array
+    span: float
 
     def states(self, t: Array, times: Array, shares: Array, power: float = 1.0, factors: Factors | None = None) -> Array:
         """Return the state at times, shape (N,).
@@ -143,7 +145,8 @@ class HeatLog:
         return np.flatnonzero(np.abs(np.diff(self.duration)) > 1e-9 * self.duration[1:]) + 1
 
 
-def heat_log(law: Law, values: Mapping[str, float], end: Array, duration: Array, speed: Array, load: Array | None = None) -> HeatLog:
+def heat_log(law: Law, values: Mapping[str, float], end: Array, duration: Array, speed: Array, load: Array | None = None,
+             span: float | None = None) -> HeatLog:
     """Return the power of a law's friction along a motion.
 
     Parameters
@@ -155,9 +158,12 @@ def heat_log(law: Law, values: Mapping[str, float], end: Array, duration: Array,
         End [s], duration [s] and unsigned speed [rad/s] of each interval.
     load : ndarray, shape (B,) or (B, m), optional
         Load in each interval.
+    span : float, optional
+        Time that was recorded [s]; default: the whole.
     """
     dry = dry_level(law, values, speed, load)
-    return HeatLog(end, duration, dry * speed, (law.torque(speed, values, load) - dry) * speed)
+    return HeatLog(end, duration, dry * speed, (law.torque(speed, values, load) - dry) * speed,
+                   float(np.sum(duration)) if span is None else span)
 
 
 def check_heating(found: SelfHeating, where: str) -> None:

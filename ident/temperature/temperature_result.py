@@ -94,11 +94,11 @@ class TemperatureResult:
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
-        return (f"<TemperatureResult {self.law} at {self.joint}, Coulomb part {self.coulomb}, viscous part "
+        return (f"<TemperatureResult {self.law} at {self.joint.reference_words}, Coulomb part {self.coulomb}, viscous part "
                 f"{self.viscous}: {values}; held-out rmse {self.held_out_rmse:.3g}>")
 
     def _repr_html_(self) -> str:
-        return frame_html(f"{self.law} with temperature, at {self.joint}", self.to_dataframe())
+        return frame_html(f"{self.law} with temperature, at {self.joint.reference_words}", self.to_dataframe())
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each parameter, those of temperature last."""

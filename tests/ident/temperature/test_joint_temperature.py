@@ -107,7 +107,7 @@ def stage(temperature: np.ndarray | None, option: str = "auto", hot: bool = True
         if hot:
             points["odd"] *= 1.0 - 0.01 * (t - 30.0)
     fitted = fit_joints(chosen, reduced, inertia)
-    return reduced, fitted, fit_temperatures(reduced, fitted, inertia)
+    return reduced, fitted, fit_temperatures(chosen, reduced, fitted, inertia)
 
 
 def test_temperature_that_rises_and_falls_is_fitted_and_drift_is_explained() -> None:
