@@ -82,8 +82,8 @@ def _judge_heated(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     motion = np.append(start, start[-1] + DURATION), np.append(speed, 0.0)
     try:
         found = fit_self_heating(speed[moves], friction[moves], start[moves] + 0.5 * DURATION, motion, load=load[moves])
-    except FitError as error:
-        return {"claimed": False, "why": str(error).split(";")[0][:60]}
+    except FitError as refusal:
+        return {"claimed": False, "why": str(refusal).split(";")[0][:60]}
     assert found.heating is not None
     rate, duration, pressed = another_motion(rng)
     true, plain = joint.driven(rate, duration, pressed), fit_friction(speed[moves], friction[moves], load[moves])
@@ -94,7 +94,8 @@ def _judge_heated(kind: str, rng: np.random.Generator) -> dict[str, Any]:
             "time": float(found.heating.times[0] / joint.times[0]), "ratio": _relative(error, without),
             "error": _relative(error, true[rate > 0.0]),
             "held": float(np.mean(np.abs(error) <= found.band(rate, state, pressed)[rate > 0.0])),
-            "time_held": _inside(found, float(joint.times[0])) if (kind == HEATED[1]) == (len(found.heating.times) == 2) else None}
+            "time_held": (_inside(found, float(joint.times[0])) if len(found.heating.times) == np.count_nonzero(joint.shares)
+                          else None)}
 
 
 def _states(found: TemperatureResult, speed: np.ndarray, duration: np.ndarray, load: np.ndarray) -> np.ndarray:
@@ -147,27 +148,28 @@ def _heated_summary(kind: str, found: Sequence[dict[str, Any]]) -> dict[str, Any
 
 def _table(sensed: Sequence[dict[str, Any]], heated: Sequence[dict[str, Any]]) -> str:
     """Return the page."""
-    text = ["Joints with Stribeck effect and friction that grows with the load (`benchmarks/temperature_truth.py`, coefficients of "
-            "our own); friction levels scatter by 0.5 %, noise of 0.02 N·m. All laws compete.", "",
+    text = ["Joints with Stribeck effect and friction that grows with the load (`benchmarks/temperature_truth.py`, coefficients "
+            "of our own); friction levels scatter by 0.5 %, noise of 0.02 N·m. All laws compete.", "",
             "## With a sensor", "",
             "One warm-up from 20 to 40 °C: 144 round trips at 12 interleaved speeds from 0.02 to 1.5 rad/s and 6 loads. Viscous "
             "friction falls along a line, an exponential decay to a floor, or a parabola, while the dry part falls by 0.1 to "
             "0.6 % per K. The law of Bittencourt's kind is none of those that compete: static friction and the Stribeck velocity "
             "grow with temperature, and the load has an exponential in speed of its own. `fit_temperature(..., load=load)`. "
-            "Errors: rms over 50 speeds and 5 loads, relative to rms friction, median and 95 % quantile of joints. Covered: share "
-            "of these states whose true friction is inside the band. Ratio: error over 20 to 40 °C relative to a law without "
-            "temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, ratio at most 0.25.", "",
+            "Errors: rms over 50 speeds and 5 loads, relative to rms friction, median and 95 % quantile of joints. Covered: "
+            "share of these states whose true friction is inside the band. Ratio: error over 20 to 40 °C relative to a law "
+            "without temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, ratio at most 0.25.", "",
             "| truth | joints | claimed % | error at 30 °C % | covered % | error at 50 °C % | covered % | half width at 50 °C % "
             "| ratio |", "|---|---|---|---|---|---|---|---|---|"]
     text += [f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | {row['median_30']:.2f}, {row['high_30']:.2f} | "
              f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | {row['held_50']:.1f} | "
              f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |" for row in sensed]
     text += ["", "## Without a sensor", "",
-             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s; two "
-             "bodies add one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of rest, 72 round trips. "
-             "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold start: 10 min at 0.6 rad/s, 5 min "
-             "of rest, 50 strokes at other speeds, the state followed with the fitted friction. Second: share of the claimed joints "
-             "with a second time constant. Time constant covered: of the joints with as many time constants as the truth. The rows without heating are claims that would be false: constant friction, friction "
+             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s; "
+             "two bodies add one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of rest, 72 round trips. "
+             "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold start: 10 min at 0.6 rad/s, "
+             "5 min of rest, 50 strokes at other speeds, the state followed with the fitted friction. Second: share of the "
+             "claimed joints with a second time constant. Time constant covered: of the joints with as many time constants as "
+             "the truth. The rows without heating are claims that would be false: constant friction, friction "
              "that drifts along a line by 3 to 10 %, and running-in (an exponential decay by 5 to 15 %).", "",
              "| truth | joints | claimed % | second % | error % | covered % | time constant covered % | ratio |",
              "|---|---|---|---|---|---|---|---|"]

@@ -24,9 +24,9 @@ class WarmingJoint:
     ----------
     kind : str
         How friction changes with temperature. "line", "decay" (exponential with floor) and "parabola" change the viscous part,
-        and a line the dry part. In the law of Bittencourt's kind (Bittencourt, Wernholt, Sander-Tavallaey and Brogårdh, IROS 2010),
-        static friction and the Stribeck velocity grow with temperature, load has an exponential in speed of its own, and viscous
-        friction decays to a floor. "none" has no temperature.
+        and a line the dry part. In the law of Bittencourt's kind (Bittencourt, Wernholt, Sander-Tavallaey and Brogårdh, IROS
+        2010), static friction and the Stribeck velocity grow with temperature, load has an exponential in speed of its own, and
+        viscous friction decays to a floor. "none" has no temperature.
     """
 
     kind: str
@@ -120,7 +120,8 @@ class HeatedJoint:
             steps = max(1, round(float(duration[k]) / _STEP))
             dt = float(duration[k]) / steps
             for _ in range(steps):
-                level = self._drifted(passed / whole) * float(self.joint.friction(rate, COLD + float(self.shares @ bodies), pressed))
+                warm = COLD + float(self.shares @ bodies)
+                level = self._drifted(passed / whole) * float(self.joint.friction(rate, warm, pressed))
                 out[k] += level / steps
                 bodies += dt / self.times * (self.warming * rate * level - bodies)
                 passed += dt
@@ -132,7 +133,7 @@ class HeatedJoint:
 
 
 def heat_rest_heat(joint: HeatedJoint, rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
-    """Return start, speed, friction and load of round trips that heat, rest and heat, and which of them move (the rest does not)."""
+    """Return start, speed, friction and load of round trips that heat, rest and heat, and which of them move."""
     speed, load = _interleaved(TRIPS, rng)
     rest = TRIPS // 2
     speed = np.concatenate((speed[:rest], np.zeros(60), speed[rest:]))

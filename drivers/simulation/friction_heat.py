@@ -2,15 +2,15 @@ r"""Temperature of a simulated joint: a body that friction heats and the surroun
 
 .. math:: \tau \dot T = T_a + r P - T, \qquad P = \tau_f \omega.
 
-Friction changes with temperature as in the law of Bittencourt, Wernholt, Sander-Tavallaey and Brogårdh (IROS 2010; measured there
-for the joint of an industrial robot between about 35 and 80 °C): with :math:`\theta = T - T_r`, the static level grows along a line,
-the Stribeck velocity along a line, and viscous friction decays to a floor,
+Friction changes with temperature as in the law of Bittencourt, Wernholt, Sander-Tavallaey and Brogårdh (IROS 2010): with
+:math:`\theta = T - T_r`, static friction grows along a line, the Stribeck velocity along a line, and viscous friction decays to a
+floor,
 
-.. math:: \tau_f = [C + (S - C)(1 + a\theta)\, e^{-|\omega/(\omega_s (1 + b\theta))|^\delta}] (1 + c\theta) \operatorname{sgn}\omega
-          + k_v [f + (1 - f) e^{-\theta/T_v}]\, \omega.
+.. math:: \tau_f = [C + (S - C)(1 + a\theta)\, e^{-|\omega/(\omega_s (1 + b\theta))|^\delta}] (1 + c\theta)
+          \operatorname{sgn}\omega + k_v [f + (1 - f) e^{-\theta/T_v}]\, \omega.
 
 The factor :math:`1 + c\theta` of the dry part is not in that law. Levels C and S grow with the load as without temperature. The
-default coefficients are ours, not those of the paper.
+default coefficients are our own, for 20 to 60 °C; they are not those of the paper.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class HeatTruth(BaseModel):
     sensor: bool = Field(True, description="whether the drive reports this temperature")
 
     def factors(self, temperature: Array | float) -> tuple[Array, Array, Array, Array]:
-        """Return the factors of dry friction, of static minus Coulomb friction, of the Stribeck velocity, and of viscous friction."""
+        """Return the factors of dry friction, static minus Coulomb friction, Stribeck velocity, and viscous friction."""
         above = np.asarray(temperature, dtype=float) - self.reference
         viscous = self.viscous_floor + (1.0 - self.viscous_floor) * np.exp(-above / self.viscous_decay)
         return (np.maximum(0.0, 1.0 + self.dry_growth * above), np.maximum(0.0, 1.0 + self.static_growth * above),

@@ -137,7 +137,8 @@ class SimulatedArm:
         """
         q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
         load, transmitted = self._weigh(q, dq)
-        return np.asarray(self.truth.friction(dq, load, transmitted, None if temperature is None else np.asarray(temperature, dtype=float)) * self.truth.column("torque_scale"))
+        warm = None if temperature is None else np.asarray(temperature, dtype=float)
+        return np.asarray(self.truth.friction(dq, load, transmitted, warm) * self.truth.column("torque_scale"))
 
     def loads(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """Return the true load of each joint at rest or at constant speeds, of the kind in its truth, shape (N, n)."""

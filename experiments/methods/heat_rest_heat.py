@@ -1,7 +1,8 @@
 """Motion that heats, rests and heats again: shows how friction depends on temperature, or on self-heating without sensors.
 
-The whole arm makes round trips around home at interleaved speeds, so that temperature is not tied to speed. While a joint only warms
-up, temperature looks like running-in or any other drift with time; after a rest friction returns with temperature, but not with time.
+The whole arm makes round trips around home at interleaved speeds, so that temperature is not tied to speed. While a joint only
+warms up, temperature looks like running-in or any other drift with time. After a rest, friction returns with temperature, but not
+with time.
 """
 
 import numpy as np
@@ -64,8 +65,8 @@ def plan_heat_rest_heat(arm: ArmFile, joints: tuple[str, ...] | None = None, see
     rounds = int(time / 3.0 // (single / 2.0))
     if rounds < _LEAST:
         raise InputError(f"{arm.path}: {time:.0f} s of robot time are too short to heat, rest and heat: {_LEAST} rounds of "
-                         f"{len(LEVELS)} speeds before and after the rest take {1.5 * _LEAST * single:.0f} s with the rest; allow "
-                         "at least this time")
+                         f"{len(LEVELS)} speeds before and after the rest take {1.5 * _LEAST * single:.0f} s with the rest; "
+                         "allow at least this time")
     made = plan(rounds, time / 3.0)
     check_plan(made, arm, design.mechanism)
     return with_margin(made, arm, design.mechanism)

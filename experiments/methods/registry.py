@@ -75,8 +75,8 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
                     small: SmallTrips | None = None) -> Plan:
     """Make a plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`; errors as in `plan_method`.
 
-    `time` [s] applies to excitation and warm-up, the earlier runs `after` to excitation only, `goal` to round trips only, `small` to
-    presliding only.
+    `time` [s] applies to excitation and warm-up, the earlier runs `after` to excitation only, `goal` to round trips only, `small`
+    to presliding only.
     """
     if experiment == ROUND_TRIPS:
         return plan_method(method, arm, joints, seed, goal)

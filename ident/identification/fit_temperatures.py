@@ -67,7 +67,8 @@ class FittedTemperatures:
 NO_TEMPERATURES = FittedTemperatures({})
 
 
-def fit_temperatures(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints, inertia: SoughtInertia) -> FittedTemperatures:
+def fit_temperatures(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints,
+                     inertia: SoughtInertia) -> FittedTemperatures:
     """Fit the dependence on temperature, or on self-heating without sensors, with the law and load of the joints' fits.
 
     With the option "auto", temperature is sought where it varies by more than 5 K, and both rises and falls: a steady warm-up

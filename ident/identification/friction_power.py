@@ -1,10 +1,10 @@
 """Power of a joint's friction over all runs, from the positions of the samples: what heats the joint.
 
-Runs follow each other by their times of start. A joint is cold at the begin of the first run, and again after a long rest. Clocks of
-simulated runs tell nothing about their rests, so each of them begins cold.
+Runs follow each other by their times of start. A joint is cold at the begin of the first run, and again after a long rest. Clocks
+of simulated runs tell nothing about their rests, so each of them begins cold.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
@@ -107,8 +107,7 @@ def friction_power(clock: Clock, name: str, joint: JointFit) -> HeatLog:
         duration.append(np.full(len(middle), float(edges[1] - edges[0])))
         speed.append(speeds[:, run.names.index(name)])
         last = float(end[-1][-1])
-    values: Mapping[str, float] = fit.values
-    return heat_log(law_named(fit.law), values, *map(np.concatenate, (end, duration, speed)),
+    return heat_log(law_named(fit.law), fit.values, np.concatenate(end), np.concatenate(duration), np.concatenate(speed),
                     None if pressed is None else np.concatenate(load), clock.span)
 
 

@@ -89,21 +89,21 @@ def choose_heating(data: TemperatureData, law: Law, start: Mapping[str, float], 
     found = trial.refined(single)
     steady = min(steady, trial.steadiness(found.bodies))
     if steady > STEADY:
-        raise FitError(f"self-heating cannot be told from running-in: the joint only warms up (rank correlation of the state with "
-                       f"time {steady:.2f}, at most {STEADY:g} allowed). Record motion that heats, rests for about the time it "
+        raise FitError(f"self-heating cannot be told from running-in: the joint only warms up (rank correlation of the state "
+                       f"with time {steady:.2f}, at most {STEADY:g} allowed). Record motion that heats, rests for about the time it "
                        "heated, and heats again, at interleaved speeds (run --experiment warm-up)")
     pairs = [(np.array([one, two]), np.array([1.0 - share, share])) for k, one in enumerate(grid.tolist())
              for two in grid[k:].tolist() if two >= _APART * one for share in _SHARES]
     if found.choice.claimed:
-        best_pair = min(pairs, key=trial.cost)
-        second = trial.refined(best_pair) if trial.cost(best_pair) < _GAIN * trial.cost(single) else found
-        if second is not found and second.bodies[0][1] >= _APART * second.bodies[0][0] and _beats(second.choice.fit, found.choice.fit):
+        pair = min(pairs, key=trial.cost)
+        second = trial.refined(pair) if trial.cost(pair) < _GAIN * trial.cost(single) else found
+        if second.bodies[0][-1] >= _APART * second.bodies[0][0] and _beats(second.choice.fit, found.choice.fit):
             found = second
     drifts = choose_temperature(replace(data, temperature=(time - time.mean()) / np.ptp(time)), law, start, coulomb, viscous)
     _check(found.choice, drifts)
     if found.bodies[0].max() >= 0.98 * grid[-1]:
-        raise FitError(f"self-heating has no time constant within {grid[0]:.3g} to {grid[-1]:.3g} s: the log is too short; record "
-                       "a longer run that heats, rests and heats again")
+        raise FitError(f"self-heating has no time constant within {grid[0]:.3g} to {grid[-1]:.3g} s: the log is too short; "
+                       "record a longer run that heats, rests and heats again")
     return HeatingChoice(found.choice, found.heating, found.reference, drifts.fit.held_out_rmse)
 
 
@@ -233,7 +233,8 @@ class _Trial:
         if len(bodies[0]) > 1:
             found[SECOND_TIME] = _interval(float(bodies[0][1]), float(error[1]), fit.factor, np.exp, SECOND_TIME)
             found[SECOND_SHARE] = _interval(float(bodies[1][1]), float(error[2]), fit.factor, _logistic, SECOND_SHARE)
-        return SelfHeating({**found, POWER: Parameter(power, None, None, None, unit(POWER), "identified", "unit of the state, not an estimate")})
+        own = Parameter(power, None, None, None, unit(POWER), "identified", "unit of the state, not an estimate")
+        return SelfHeating({**found, POWER: own})
 
 
 def _vector(bodies: Bodies) -> Array:

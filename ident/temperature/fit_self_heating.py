@@ -1,7 +1,5 @@
 """Fit of friction over speed, load and self-heating to points of one joint without a temperature sensor."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -68,8 +66,8 @@ def fit_self_heating(velocity: ArrayLike, torque: ArrayLike, time: ArrayLike, mo
     when = checked_numbers("time", time, len(w))
     begin, rate = (np.atleast_1d(np.asarray(part, dtype=float)) for part in motion)
     if begin.shape != rate.shape or len(begin) < 2 or not np.all(np.diff(begin) > 0.0) or not np.isfinite(rate).all():
-        raise InputError(f"motion has times of shape {begin.shape} and velocities of shape {rate.shape}; ascending times and finite "
-                         "velocities of the same shape (M,), M at least 2, are needed")
+        raise InputError(f"motion has times of shape {begin.shape} and velocities of shape {rate.shape}; ascending times and "
+                         "finite velocities of the same shape (M,), M at least 2, are needed")
     if when.min() < begin[0] or when.max() > begin[-1]:
         raise InputError(f"time of the points is {when.min():g} to {when.max():g} s, motion only covers {begin[0]:g} to "
                          f"{begin[-1]:g} s; the motion of all points is needed")
@@ -85,4 +83,4 @@ def fit_self_heating(velocity: ArrayLike, torque: ArrayLike, time: ArrayLike, mo
         return found[-1].temperature
 
     choice = fit_with_law(w, tau, pressed, group, law, blocks(group[moving], when[moving]), choose)
-    return TemperatureResult(choice.fit.law.name, "none" if choice.fit.data.load is None else "load", found[-1].reference, choice, found[-1].heating)
+    return TemperatureResult.of(choice, found[-1].reference, found[-1].heating)

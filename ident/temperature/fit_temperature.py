@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError, InputError
@@ -79,13 +80,14 @@ def fit_temperature(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLi
     reference = float(np.round(np.median(t[moving])))
 
     def choose(data: TemperatureData, fit: FitResult) -> TemperatureChoice:
-        return choose_temperature(replace(data, temperature=t[moving] - reference), law_named(fit.law), fit.values, coulomb, viscous)
+        warm = replace(data, temperature=t[moving] - reference)
+        return choose_temperature(warm, law_named(fit.law), fit.values, coulomb, viscous)
 
     choice = fit_with_law(w, tau, pressed, group, law, blocks(group[moving], when), choose)
-    return TemperatureResult(choice.fit.law.name, "none" if choice.fit.data.load is None else "load", reference, choice)
+    return TemperatureResult.of(choice, reference)
 
 
-def fit_with_law(w: Array, tau: Array, load: Array | None, group: Array, law: str, block: Groups,
+def fit_with_law(w: Array, tau: Array, load: Array | None, group: NDArray[Any], law: str, block: Groups,
                  choose: Callable[[TemperatureData, FitResult], TemperatureChoice]) -> TemperatureChoice:
     """Choose the law, then temperature laws; if they are claimed, choose both again with friction at the reference.
 

@@ -102,6 +102,22 @@ class JointTemperature:
         return max((entry.verdict for entry in self.parameters.values()), key=rank.index)
 
 
+def each_temperature(temperature: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return the temperature of each joint, shape (n,) or (N, n) [°C].
+
+    Raises
+    ------
+    InputError
+        If the shape does not fit.
+    """
+    given = np.asarray(temperature, dtype=float)
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise InputError(f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or {shape}, is "
+                         "needed") from None
+
+
 def check_temperature(found: JointTemperature, where: str) -> None:
     """Refuse a dependence on temperature whose keys contradict each other; `where` begins the messages.
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter
@@ -23,7 +23,7 @@ from stribeck.ident.laws.quantity import HEATING
 from stribeck.ident.memory.joint_memory import dry_level
 
 TIME, SECOND_TIME, SECOND_SHARE, POWER = NAMES = tuple(quantity.name for quantity in HEATING)
-_PASSES = 4             # passes in which the power follows from the states of the pass before
+_PASSES = 6             # passes in which the power follows from the states of the pass before
 
 Factors = Callable[[Array], tuple[Array, Array]]        # factors of the Coulomb and viscous part at states, shape (N,) each
 
@@ -140,7 +140,7 @@ class HeatLog:
         return out
 
     @cached_property
-    def _changes(self) -> Array:
+    def _changes(self) -> Groups:
         """First intervals of another duration than the one before, shape (P,)."""
         return np.flatnonzero(np.abs(np.diff(self.duration)) > 1e-9 * self.duration[1:]) + 1
 
@@ -183,4 +183,5 @@ def check_heating(found: SelfHeating, where: str) -> None:
         if value is None:
             raise InputError(f"{where}.{name} has no value; self-heating needs {', '.join(needed)}")
         if value <= 0.0 or (name == SECOND_SHARE and value >= 1.0):
-            raise InputError(f"{where}.{name} = {value:g}; it must be positive" + (" and below 1" if name == SECOND_SHARE else ""))
+            most = " and below 1" if name == SECOND_SHARE else ""
+            raise InputError(f"{where}.{name} = {value:g}; it must be positive{most}")

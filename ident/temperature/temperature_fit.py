@@ -108,7 +108,8 @@ class TemperatureFit:
     def change(self) -> Array:
         """Friction at each point minus friction there at the reference temperature, shape (N,) [N·m or N]."""
         data = self.data
-        return self.predict(data.speed, data.temperature, data.load) - self.predict(data.speed, np.zeros(len(data.speed)), data.load)
+        at_reference = self.predict(data.speed, np.zeros(len(data.speed)), data.load)
+        return self.predict(data.speed, data.temperature, data.load) - at_reference
 
     @cached_property
     def residual(self) -> Array:

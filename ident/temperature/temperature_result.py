@@ -43,6 +43,11 @@ class TemperatureResult:
     choice: TemperatureChoice
     heating: SelfHeating | None = None
 
+    @classmethod
+    def of(cls, choice: TemperatureChoice, reference: float, heating: SelfHeating | None = None) -> "TemperatureResult":
+        """Return the result of a choice of temperature laws."""
+        return cls(choice.fit.law.name, "none" if choice.fit.data.load is None else "load", reference, choice, heating)
+
     @property
     def coulomb(self) -> str:
         """Temperature law of the Coulomb part: "none", "linear" or "quadratic"."""
@@ -153,7 +158,8 @@ class TemperatureResult:
             half = self.band(at, t, pressed)
             ax.fill_between(t, friction - half, friction + half, color=line.get_color(), alpha=0.15, lw=0)
             ax.plot(data.temperature[rows] + self.reference, data.friction[rows], ".", ms=2.0, color=line.get_color())
-        ax.set(xlabel="temperature, °C" if self.heating is None else "state of self-heating", ylabel=f"friction, {'N' if data.prismatic else 'N·m'}")
+        ax.set(xlabel="temperature, °C" if self.heating is None else "state of self-heating",
+               ylabel=f"friction, {'N' if data.prismatic else 'N·m'}")
         ax.legend(frameon=False, fontsize=7)
         ax.spines[["top", "right"]].set_visible(False)
         return ax
