@@ -106,7 +106,8 @@ class HeatedJoint:
     def drawn(cls, kind: str, rng: np.random.Generator) -> "HeatedJoint":
         """Draw a joint."""
         law = WarmingJoint.drawn(str(rng.choice(SENSED[:3])) if kind in HEATED else "none", rng)
-        time, share = rng.uniform(200.0, 700.0), rng.uniform(0.3, 0.6) if kind == HEATED[1] else 0.0
+        two = kind == HEATED[1]
+        time, share = rng.uniform(60.0, 150.0) if two else rng.uniform(200.0, 700.0), rng.uniform(0.3, 0.6) if two else 0.0
         times = np.array([time, time * rng.uniform(5.0, 8.0)])
         middle = float(np.mean([speed * law.friction(speed, 30.0, 10.0) for speed in np.geomspace(0.02, 1.5, SPEEDS)]))
         drift = {UNHEATED[1]: (rng.choice([-1.0, 1.0]) * rng.uniform(0.03, 0.1), 0.0),

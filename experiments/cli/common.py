@@ -89,8 +89,8 @@ MemoryOption = Annotated[str, choice(
     "auto: all kinds compete in presliding runs; any: in presliding runs, or else in all runs; none; or one kind.")]
 TemperatureOption = Annotated[str, choice(
     "auto", "any", "self-heating", "none", help="Friction over the temperature of the drives. auto: sought where temperature "
-    "rises and falls, and without sensors where the arm rests between motion; any: wherever it varies; self-heating: over a state "
-    "that friction heats, whatever sensors say; none.")]
+    "rises and falls, and without sensors where the arm rests between motion; any: wherever it varies; self-heating: over a "
+    "state that friction heats, whatever sensors say; none.")]
 InertiaOption = Annotated[str, choice(
     "auto", "fit", "trust", help="Inertia of the links. fit: identify it; trust: take the model's; auto: identify it in general "
     "motion where the torques contradict the model.")]

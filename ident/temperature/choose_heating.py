@@ -21,10 +21,12 @@ from stribeck.ident.memory.joint_memory import dry_level
 from stribeck.ident.temperature.choose_temperature import TemperatureChoice, choose_temperature
 from stribeck.ident.temperature.self_heating import POWER, SECOND_SHARE, SECOND_TIME, TIME, Factors, HeatLog, SelfHeating
 from stribeck.ident.temperature.temperature_fit import TemperatureData, TemperatureFit, fit_temperature_law
+from stribeck.ident.temperature.temperature_laws import COMPETING, SIMPLEST, TemperatureLaw
 
 STEADY = 0.9            # rank correlation of the state with time from which heating cannot be told from running-in
 _GRID = 16              # time constants of the search
 _LEAST, _MOST = 0.01, 1.0       # range of the time constants, in recorded times
+_ENDS = 0.98            # part of the longest time constant from which it is at the end of its range
 _SHARES = (0.25, 0.5, 0.75)     # shares of a second body in the search
 _APART = 3.0            # least ratio of two time constants
 _RIVAL = 2.0            # standard errors of the signed ranks by which self-heating must win against drift, and a second body
@@ -90,18 +92,19 @@ def choose_heating(data: TemperatureData, law: Law, start: Mapping[str, float], 
     steady = min(steady, trial.steadiness(found.bodies))
     if steady > STEADY:
         raise FitError(f"self-heating cannot be told from running-in: the joint only warms up (rank correlation of the state "
-                       f"with time {steady:.2f}, at most {STEADY:g} allowed). Record motion that heats, rests for about the time it "
-                       "heated, and heats again, at interleaved speeds (run --experiment warm-up)")
+                       f"with time {steady:.2f}, at most {STEADY:g} allowed). Record motion that heats, rests for about the time "
+                       "it heated, and heats again, at interleaved speeds (run --experiment warm-up)")
     pairs = [(np.array([one, two]), np.array([1.0 - share, share])) for k, one in enumerate(grid.tolist())
              for two in grid[k:].tolist() if two >= _APART * one for share in _SHARES]
     if found.choice.claimed:
         pair = min(pairs, key=trial.cost)
         second = trial.refined(pair) if trial.cost(pair) < _GAIN * trial.cost(single) else found
-        if second.bodies[0][-1] >= _APART * second.bodies[0][0] and _beats(second.choice.fit, found.choice.fit):
+        short, long = second.bodies[0][[0, -1]]
+        if _APART * short <= long < _ENDS * grid[-1] and _beats(second.choice.fit, found.choice.fit):
             found = second
     drifts = choose_temperature(replace(data, temperature=(time - time.mean()) / np.ptp(time)), law, start, coulomb, viscous)
     _check(found.choice, drifts)
-    if found.bodies[0].max() >= 0.98 * grid[-1]:
+    if found.bodies[0].max() >= _ENDS * grid[-1]:
         raise FitError(f"self-heating has no time constant within {grid[0]:.3g} to {grid[-1]:.3g} s: the log is too short; "
                        "record a longer run that heats, rests and heats again")
     return HeatingChoice(found.choice, found.heating, found.reference, drifts.fit.held_out_rmse)
@@ -173,17 +176,18 @@ class _Trial:
     def refined(self, bodies: Bodies) -> _Refined:
         """Refine time constants with the temperature laws that are chosen for them."""
         power = _rounded(float(np.max(self.log.states(self.log.end, *bodies))))
-        choice, reference = self._choice(bodies, power, None)
+        choice, reference = self._choice(bodies, power, None, SIMPLEST)
         factors: Factors | None = None
         if choice.claimed:
             factors = _factors(choice.fit, reference)
             bodies, factors = self._searched(bodies, power, factors, choice.fit, reference)
-            choice, reference = self._choice(bodies, power, factors)
+        choice, reference = self._choice(bodies, power, factors)
         return _Refined(bodies, choice, self._heating(bodies, power, choice.fit), reference)
 
-    def _choice(self, bodies: Bodies, power: float, factors: Factors | None) -> tuple[TemperatureChoice, float]:
+    def _choice(self, bodies: Bodies, power: float, factors: Factors | None,
+                competing: Mapping[str, tuple[TemperatureLaw, ...]] = COMPETING) -> tuple[TemperatureChoice, float]:
         data, reference = self._data(bodies, power, factors)
-        return choose_temperature(data, self.law, self.start, self.coulomb, self.viscous), reference
+        return choose_temperature(data, self.law, self.start, self.coulomb, self.viscous, competing), reference
 
     def _data(self, bodies: Bodies, power: float, factors: Factors | None,
               reference: float | None = None) -> tuple[TemperatureData, float]:

@@ -81,6 +81,7 @@ EXPONENTIAL = TemperatureLaw(
     lambda width: [(_LEAST * width, _MOST * width), (0.0, 1.0)])
 
 TEMPERATURE_LAWS = {law.name: law for law in (NONE, LINEAR, QUADRATIC, EXPONENTIAL)}
+SIMPLEST = dict.fromkeys(PARTS, (NONE, LINEAR))      # for a first choice
 COMPETING = {"coulomb": (NONE, LINEAR, QUADRATIC), "viscous": (NONE, LINEAR, QUADRATIC, EXPONENTIAL)}
 
 
