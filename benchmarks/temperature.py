@@ -164,8 +164,9 @@ def _table(sensed: Sequence[dict[str, Any]], heated: Sequence[dict[str, Any]]) -
              f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | {row['held_50']:.1f} | "
              f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |" for row in sensed]
     text += ["", "## Without a sensor", "",
-             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s, "
-             "or by two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of rest, 72 round trips. "
+             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s, or by "
+             "two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of rest, 72 "
+             "round trips. "
              "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold start: 10 min at 0.6 rad/s, "
              "5 min of rest, 50 strokes at other speeds, the state followed with the fitted friction. Second: share of the "
              "claimed joints with a second time constant. Time constant covered: of the joints with as many time constants as "
