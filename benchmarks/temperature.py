@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge all cases."""
-    cases = [(kind, seed) for kind in KINDS for seed in range(options.first, options.first + options.cases)]
+    cases = [(kind, seed) for seed in range(options.first, options.first + options.cases) for kind in KINDS]
     judged = judged_cases(cases, judge, options.jobs, options.kept)
     of = {kind: [one for (own, _), one in zip(cases, judged, strict=True) if own == kind] for kind in KINDS}
     sensed = [_summary(kind, of[kind]) for kind in SENSED]
@@ -61,7 +61,7 @@ def judge(of: tuple[str, int]) -> dict[str, Any]:
 def _judge_sensed(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     joint = WarmingJoint.drawn(kind, rng)
     speed, friction, temperature, load = warm_up(joint, rng)
-    found, plain = fit_temperature(speed, friction, temperature, load=load), fit_friction(speed, friction, load)
+    found, plain = fit_temperature(speed, friction, temperature, load=load), fit_friction(speed, friction, load, loss="squares")
     out: dict[str, Any] = {"claimed": found.choice.claimed, "laws": [found.law, found.coulomb, found.viscous]}
     for at in _AT:
         true = joint.friction(_SPEEDS, at, _LOADS)
@@ -86,7 +86,7 @@ def _judge_heated(kind: str, rng: np.random.Generator) -> dict[str, Any]:
         return {"claimed": False, "why": str(refusal).split(";")[0][:60]}
     assert found.heating is not None
     rate, duration, pressed = another_motion(rng)
-    true, plain = joint.driven(rate, duration, pressed), fit_friction(speed[moves], friction[moves], load[moves])
+    true, plain = joint.driven(rate, duration, pressed), fit_friction(speed[moves], friction[moves], load[moves], loss="squares")
     state = _states(found, rate, duration, pressed)
     error = (found.predict(rate, state, pressed) - true)[rate > 0.0]
     without = (plain.predict(rate, pressed) - true)[rate > 0.0]
@@ -164,9 +164,9 @@ def _table(sensed: Sequence[dict[str, Any]], heated: Sequence[dict[str, Any]]) -
              f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | {row['held_50']:.1f} | "
              f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |" for row in sensed]
     text += ["", "## Without a sensor", "",
-             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s, or by "
-             "two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of rest, 72 "
-             "round trips. "
+             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s, "
+             "or by two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of "
+             "rest, 72 round trips. "
              "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold start: 10 min at 0.6 rad/s, "
              "5 min of rest, 50 strokes at other speeds, the state followed with the fitted friction. Second: share of the "
              "claimed joints with a second time constant. Time constant covered: of the joints with as many time constants as "

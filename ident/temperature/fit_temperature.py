@@ -107,12 +107,12 @@ def fit_with_law(w: Array, tau: Array, load: Array | None, group: NDArray[Any], 
         speed = np.abs(w[moving])
         return choose(TemperatureData(speed, (np.sign(w) * tau)[moving], np.zeros(len(speed)), own, block), fit)
 
-    choice = chosen(fit_friction(w, tau, load, group, law))
+    choice = chosen(fit_friction(w, tau, load, group, law, "squares"))      # friction at other temperatures is no outlier
     if not choice.claimed:
         return choice
     change = np.zeros(len(w))
     change[moving] = choice.fit.change
-    return chosen(fit_friction(w, tau - np.sign(w) * change, load, group, law))
+    return chosen(fit_friction(w, tau - np.sign(w) * change, load, group, law, "squares"))
 
 
 def checked_friction(velocity: ArrayLike, torque: ArrayLike) -> tuple[Array, Array]:

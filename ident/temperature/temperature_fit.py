@@ -216,7 +216,7 @@ def fit_temperature_law(data: TemperatureData, law: Law, start: Mapping[str, flo
                           / level)
 
     found = [least_squares(residual, np.clip([*start.values(), *first, *second], low, high), bounds=(low, high), x_scale=size,
-                           xtol=1e-10, ftol=1e-10, max_nfev=60)
+                           xtol=1e-8, ftol=1e-8, max_nfev=60)
              for first in coulomb.starts(data.width) for second in viscous.starts(data.width)]
     best: Any = min(found, key=lambda one: one.cost)
     range_ = np.where(np.isfinite(high - low), high - low, np.inf)
