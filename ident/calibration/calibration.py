@@ -317,7 +317,7 @@ class Calibration(CalibrationContent):
             load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
             log = heat_log(law_named(joint.law), joint.values, t[1:], np.diff(t), np.abs(rate[:-1, column]),
                            None if load is None else load[:-1])
-            out[:, column] = log.states(t, heating.times, heating.shares, heating.power, joint.temperature.factors)
+            out[:, column] = log.states(t, heating.times, heating.shares, heating.power, joint.temperature.power_factors)
         return out
 
     def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None,

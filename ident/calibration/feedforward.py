@@ -187,7 +187,7 @@ class Feedforward:
         for column, joint, own in self._warming:
             if own.heating is not None:
                 load, w = joint.load_of(partial(self._load_at, column)), self._state[1, [column]]
-                torque = joint.torque(w, load, own.heating.state(self._bodies[column]))
+                torque = joint.torque(w, load, min(own.heating.state(self._bodies[column]), own.range[1]))
                 self._bodies[column] = own.heating.advanced(self._bodies[column], float((torque * w)[0]), dt)
 
     def follow(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:

@@ -60,7 +60,7 @@ _CHANGE = """    {{
 _BODY = """    {{
         const double dry = {dry}, all = {whole};
         double heat;
-        @_factors({j}, warmth->state[{j}], factor);
+        @_factors({j}, fmin(warmth->state[{j}], {hottest}), factor);     /* hottest measured state */
         heat = (dry * factor[0] + (all - dry) * factor[1]) * dq[{j}] / {power};
 {bodies}
         warmth->state[{j}] = {state};
@@ -115,5 +115,5 @@ def _body(j: int, one: JointTemperature, law: Callable[[int, bool], str]) -> str
               f"        warmth->body[{j}][{k}] = kept * warmth->body[{j}][{k}] + (1.0 - kept) * heat;"
               for k, time in enumerate(heating.times)]
     state = " + ".join(f"{exact(share)} * warmth->body[{j}][{k}]" for k, share in enumerate(heating.shares))
-    return _BODY.format(j=j, dry=law(j, False), whole=law(j, True), power=exact(heating.power), bodies="\n".join(bodies),
+    return _BODY.format(j=j, dry=law(j, False), whole=law(j, True), power=exact(heating.power), hottest=exact(one.range[1]), bodies="\n".join(bodies),
                         state=state)

@@ -122,8 +122,8 @@ def _check(choice: TemperatureChoice, drifts: TemperatureChoice) -> None:
     if not choice.claimed:
         best = min(choice.candidates, key=lambda one: one.held_out_rmse)
         raise FitError(f"self-heating predicts left-out round trips no better than friction without it (error "
-                       f"{best.held_out_rmse:.3g}, without {choice.static_rmse:.3g}); friction must change as the joint heats and "
-                       "cools")
+                       f"{best.held_out_rmse:.3g}, without {choice.static_rmse:.3g}); friction must change as the joint heats "
+                       "and cools")
     if drifts.claimed and not all(_beats(own, one) for one in (drifts.fit, *drifts.rivals)):
         raise FitError(f"friction that drifts with time predicts left-out round trips as well as self-heating (error "
                        f"{drifts.fit.held_out_rmse:.3g} and {own.held_out_rmse:.3g}); record longer rests between heating")

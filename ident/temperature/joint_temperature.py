@@ -77,6 +77,13 @@ class JointTemperature:
         return (TEMPERATURE_LAWS[self.coulomb].factor(theta, self.values, "coulomb"),
                 TEMPERATURE_LAWS[self.viscous].factor(theta, self.values, "viscous"))
 
+    def power_factors(self, state: ArrayLike) -> tuple[Array, Array]:
+        """Return the factors with which friction heats at states, shape (N,) each.
+
+        Beyond the hottest measured state they stay as they are there: an extrapolated law could heat without end.
+        """
+        return self.factors(np.minimum(state, self.range[1]))
+
     def friction(self, law: Law, values: Mapping[str, float], velocity: Array, load: Array | None,
                  temperature: ArrayLike | None) -> Array:
         """Return the friction of a law at temperatures, shape (N,) [N·m or N]."""

@@ -84,7 +84,7 @@ def test_a_second_time_constant_is_found_where_there_is_one() -> None:
 def test_drift_and_running_in_are_not_taken_for_heat(drift) -> None:
     speeds = motion()
     steady = np.array([level(w, 0.0) for w in speeds])
-    with pytest.raises(FitError, match="drifts with time|only warms up"):
+    with pytest.raises(FitError, match=r"drifts with time|only warms up"):
         fitted(speeds, steady * drift(np.linspace(0.0, 1.0, len(speeds))))
 
 
