@@ -115,5 +115,5 @@ def _body(j: int, one: JointTemperature, law: Callable[[int, bool], str]) -> str
               f"        warmth->body[{j}][{k}] = kept * warmth->body[{j}][{k}] + (1.0 - kept) * heat;"
               for k, time in enumerate(heating.times)]
     state = " + ".join(f"{exact(share)} * warmth->body[{j}][{k}]" for k, share in enumerate(heating.shares))
-    return _BODY.format(j=j, dry=law(j, False), whole=law(j, True), power=exact(heating.power), hottest=exact(one.range[1]), bodies="\n".join(bodies),
-                        state=state)
+    return _BODY.format(j=j, dry=law(j, False), whole=law(j, True), power=exact(heating.power), hottest=exact(one.range[1]),
+                        bodies="\n".join(bodies), state=state)

@@ -25,7 +25,8 @@ WARM = {"driver": {"rate": 100.0}, "joints": {"turn": {"bearing": None}}, "simul
 def campaign(make_arm, tmp_path_factory) -> Path:
     """Campaign folder with one warm-up run of an arm of which only `lift` has a sensor, and its fit in `fit`."""
     out = tmp_path_factory.mktemp("warm") / "out"
-    assert run(["run", str(make_arm(WARM).path), "--experiment", "warm-up", "--budget", "150s", "--yes", "-q", "-o", str(out)]) == 0
+    arm = str(make_arm(WARM).path)
+    assert run(["run", arm, "--experiment", "warm-up", "--budget", "150s", "--yes", "-q", "-o", str(out)]) == 0
     with redirect_stdout(StringIO()) as console:
         assert run(["fit", str(out), "-o", str(out / "fit")]) == 0
     (out / "console.txt").write_text(console.getvalue(), encoding="utf-8")

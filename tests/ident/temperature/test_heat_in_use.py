@@ -43,7 +43,8 @@ DQ, DDQ = 0.8 * np.cos(2.0 * T)[:, None], -1.6 * np.sin(2.0 * T)[:, None]
 
 
 def parameter(value: float, unit: str = "1") -> Parameter:
-    return Parameter(value, round(0.02 * abs(value), 6), round(value - 0.04 * abs(value), 6), round(value + 0.04 * abs(value), 6), unit, "identified")
+    error = round(0.02 * abs(value), 6)
+    return Parameter(value, error, round(value - 2.0 * error, 6), round(value + 2.0 * error, 6), unit, "identified")
 
 
 LAWS = {"linear": {"coulomb_temperature_slope": parameter(-0.1), "viscous_temperature_slope": parameter(-0.4)},

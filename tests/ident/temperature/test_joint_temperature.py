@@ -151,7 +151,8 @@ def test_several_days_are_pooled_by_their_temperature() -> None:
     fitted = fit_joints(chosen, reduced, inertia)
     found = fit_temperatures(chosen, reduced, fitted, inertia)
     joint = found.joints["hinge"]
-    assert joint.factors(joint.reference - 10.0)[0] == pytest.approx(1.0 + 0.1 / (1.0 - 0.01 * (joint.reference - 30.0)), rel=0.03)
+    at_reference = 1.0 - 0.01 * (joint.reference - 30.0)
+    assert joint.factors(joint.reference - 10.0)[0] == pytest.approx(1.0 + 0.1 / at_reference, rel=0.03)
     again = found.applied(fitted).joints["hinge"].fit
     assert again.held_out_rmse < 0.5 * fitted.joints["hinge"].fit.held_out_rmse
 
