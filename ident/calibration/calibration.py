@@ -175,7 +175,7 @@ class Calibration(CalibrationContent):
         -------
         list of Calibration
             Calibrations with values only, without intervals. Joints are drawn independently; friction of shared motors and
-            passive joints, and the memory of joints that have one, are not varied.
+            passive joints, and memory and temperature laws of joints that have them, are not varied.
         """
         rng = np.random.default_rng(rng)
         drawn = {name: joint.drawn(n, rng) for name, joint in self.joints.items()}

@@ -16,6 +16,7 @@ from stribeck.ident.temperature.self_heating import SelfHeating, check_heating
 from stribeck.ident.temperature.temperature_fit import TemperatureFit, scaled
 from stribeck.ident.temperature.temperature_laws import PARTS, TEMPERATURE_LAWS, unit_of
 
+_CLOSE = 0.02           # rows of the table this near to the reference are left out, in measured ranges
 _ROWS = 13              # temperatures of the table of half widths, over three times the measured range
 
 
@@ -161,7 +162,8 @@ def joint_temperature(choice: TemperatureChoice, reference: float, heating: Self
     low, high = float(measured.min()), float(measured.max())
     digits = 1 if heating is None else 3
     least, most = np.round((low - (high - low) + reference, high + (high - low) + reference), digits - 1)
-    theta = np.union1d(np.round(np.linspace(least, most, _ROWS), digits), [reference]) - reference
+    even = np.round(np.linspace(least, most, _ROWS), digits) - reference
+    theta = np.union1d(even[np.abs(even) > _CLOSE * (high - low)], [0.0])
     parameters = {name: entry for name, entry in with_intervals(fit, heating is None).items() if "_temperature_" in name}
     return JointTemperature(
         reference, fit.coulomb.name, fit.viscous.name, parameters, (low + reference, high + reference), fit.held_out_rmse,
