@@ -31,7 +31,8 @@ BENCHMARKS = {
     "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
     "ripple": "torque that ripples with position: claims, errors and intervals over random joints, and its compensation",
-    "temperature": "friction over temperature and over self-heating: errors inside and outside the range, bands, and false claims",
+    "temperature": "friction over temperature and over self-heating: errors inside and outside the range, bands, and false "
+                   "claims",
     "choice": "choice among rival laws: errors against the best candidate, claims, and intervals against an oracle",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "foreign": "an independent simulator drives an arm along our plan, with many kinds of friction: errors, bands, claims",
