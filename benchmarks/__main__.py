@@ -32,7 +32,8 @@ BENCHMARKS = {
     "one_joint": "logs of single joints without an arm file: half fitted, half predicted",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
     "ripple": "torque that ripples with position: claims, errors and intervals over random joints, and its compensation",
-    "temperature": "friction over temperature from one warm-up: errors inside and outside its range, bands, and claims",
+    "temperature": "friction over temperature and over self-heating: errors inside and outside the range, bands, and false "
+                   "claims",
     "choice": "choice among rival laws: errors against the best candidate, claims, and intervals against an oracle",
     "accuracy": "the estimator against random truths: efficiency, coverage, claims, verdicts, speed",
     "foreign": "an independent simulator drives an arm along our plan, with many kinds of friction: errors, bands, claims",

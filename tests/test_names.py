@@ -6,6 +6,7 @@ import re
 import pytest
 
 from stribeck.drivers.dynamixel import dynamixel_keys as dynamixel
+from stribeck.drivers.simulation.friction_heat import HeatTruth
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
@@ -34,7 +35,7 @@ CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
     "Friction parameters": set(quantities()),
     "Arm file": (keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing)
-                 | keys(JointTruth) - set(quantities()) | keys(FlexibleLink)),
+                 | keys(JointTruth) - set(quantities()) | keys(FlexibleLink) | keys(HeatTruth) - {"time_constant"}),
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),

@@ -27,13 +27,15 @@ class DriveReading:
         self._cycle = self._row = 0
         self._noise = np.empty((0, 2, n))
         self._noise_state = np.zeros((1, n))
+        self._heated, self._sensed = (np.array([joint.heat is not None and told(joint.heat) for joint in truth.joints])
+                                      for told in (lambda _: True, lambda heat: heat.sensor))
         self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
 
     def skip(self, cycles: int) -> None:
         """Advance the clock of the readings by cycles that nobody reads."""
         self._cycle += cycles
 
-    def measure(self, q: Array, dq: Array, torque: Array) -> JointSample:
+    def measure(self, q: Array, dq: Array, torque: Array, temperature: Array) -> JointSample:
         """Return the reading of the next cycle.
 
         Parameters
@@ -42,6 +44,8 @@ class DriveReading:
             True positions and velocities of the drives [rad, rad/s].
         torque : ndarray, shape (n,)
             True torques at the time that the drives report now [N·m].
+        temperature : ndarray, shape (n,)
+            True temperatures of joints that friction heats [°C]; nan for others, whose drives warm up with time.
         """
         truth = self._truth
         row = self._row % _NOISE_BLOCK
@@ -53,8 +57,8 @@ class DriveReading:
         q = self._in_counts(q.copy())
         t = self._cycle / self._rate
         warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
-        return JointSample(t, q, dq + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
-                           np.zeros(len(q), dtype=np.int64))
+        shown = np.where(self._heated, np.where(self._sensed, temperature, np.nan), 25.0 + 12.0 * warm)
+        return JointSample(t, q, dq + self._noise[row, 1], tau, np.full(len(q), t), shown, np.zeros(len(q), dtype=np.int64))
 
     def _draw_noise(self) -> None:
         truth, n = self._truth, len(self._truth.joints)

@@ -5,7 +5,7 @@ present speed and load. If the dry friction of a joint has a memory, `friction_m
 MuJoCo's reaction forces, never the loads of our model.
 """
 
-from math import copysign, sin
+from math import copysign, nan, sin
 
 import mujoco
 import numpy as np
@@ -195,3 +195,7 @@ class PhysicsLoop:
     def memory_torque(self) -> Array:
         """Return the present dry friction of each joint with a memory, shape (n,) [N·m]; nan for other joints."""
         return np.array(self._memories.torque())
+
+    def temperature(self) -> Array:
+        """Return the temperature of each joint that friction heats, shape (n,) [°C]; nan for other joints."""
+        return np.array([nan if friction.body is None else friction.body.temperature for friction in self._frictions])

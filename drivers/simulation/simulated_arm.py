@@ -94,7 +94,7 @@ class SimulatedArm:
         loop.take_torques(command)
         loop.begin_strokes(command.velocity)
         loop.advance(command.velocity)
-        return self._reading.measure(data.qpos[drives], data.qvel[drives], loop.reported_torque())
+        return self._reading.measure(data.qpos[drives], data.qvel[drives], loop.reported_torque(), loop.temperature())
 
     @property
     def standing(self) -> bool:
@@ -129,14 +129,16 @@ class SimulatedArm:
         self._data.qvel[:] = 0.0
         self._reason = reason
 
-    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+    def friction(self, q: ArrayLike, dq: ArrayLike, temperature: ArrayLike | None = None) -> Array:
         """Return the true friction in the drive's torque units at given states, shape (N, n), for judging estimates.
 
-        Scatter, ripple and warm-up are left out; loads are those of motion at constant speed.
+        Scatter, ripple and warm-up are left out; loads are those of motion at constant speed. Joints that friction heats have the
+        given temperature, shape () or (n,) [°C]; by default the one at which their parameters hold.
         """
         q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
         load, transmitted = self._weigh(q, dq)
-        return np.asarray(self.truth.friction(dq, load, transmitted) * self.truth.column("torque_scale"))
+        warm = None if temperature is None else np.asarray(temperature, dtype=float)
+        return np.asarray(self.truth.friction(dq, load, transmitted, warm) * self.truth.column("torque_scale"))
 
     def loads(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
         """Return the true load of each joint at rest or at constant speeds, of the kind in its truth, shape (N, n)."""
@@ -148,6 +150,10 @@ class SimulatedArm:
         scales, rates = Scales(self._physics), np.zeros_like(q) if dq is None else np.atleast_2d(dq)
         load, transmitted = np.array([scales(*state) for state in zip(q, rates, strict=True)]).swapaxes(0, 1)
         return load, transmitted
+
+    def temperature(self) -> Array:
+        """Return the true temperature of each joint that friction heats, shape (n,) [°C]; nan for other joints."""
+        return self._loop.temperature()
 
     def memory_torque(self) -> Array:
         """Return the true dry friction that bristles or elements of each joint exert now, shape (n,) [N·m].

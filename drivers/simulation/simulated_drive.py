@@ -6,6 +6,7 @@ Values are plain floats, with one object per joint: for a handful of joints this
 from dataclasses import dataclass
 from math import exp, isfinite, nan, pi, sin
 
+from stribeck.drivers.simulation.friction_heat import HeatedBody
 from stribeck.drivers.simulation.truth import JointTruth, gear_loss
 
 STANDSTILL = 1e-4         # rad/s below which a joint counts as at rest
@@ -103,10 +104,12 @@ class Friction:
     ----------
     stroke : float
         Friction level of the present stroke over the level of the law.
+    body : HeatedBody or None
+        The body that friction heats, if its temperature changes friction.
     """
 
     __slots__ = ("_breakaway", "_breakaway_time", "_coulomb", "_drop", "_dt", "_exponent", "_phase", "_rest", "_slowness",
-                 "_truth", "stroke")
+                 "_truth", "body", "stroke")
 
     def __init__(self, truth: JointTruth, phase: float, dt: float) -> None:
         self.stroke = 1.0
@@ -114,6 +117,7 @@ class Friction:
         self._slowness, self._exponent = 1.0 / truth.stribeck_velocity, truth.stribeck_exponent
         self._breakaway, self._breakaway_time = truth.breakaway, truth.breakaway_time
         self._coulomb, self._drop, self._rest = 0.0, 0.0, 0.0
+        self.body = None if truth.heat is None else HeatedBody.cold(truth.heat)
 
     def settle(self, time: float, q: float, dq: float, load: float, transmitted: float) -> float:
         """Set the friction level for load, temperature and position of this cycle; return its damping [N·m·s/rad]."""
@@ -127,8 +131,15 @@ class Friction:
         coulomb = (truth.coulomb + truth.coulomb_coefficient * load) * level
         static = (truth.static + truth.static_coefficient * load) * level
         self._coulomb, self._drop = coulomb, static - coulomb
+        body = self.body
+        if body is not None:
+            damping *= body.viscous
+            self._coulomb, self._drop = coulomb * body.dry, self._drop * body.dry * body.static
+            self._slowness = 1.0 / (truth.stribeck_velocity * body.slow)
         if truth.efficiency < 1.0:
             self._coulomb += float(gear_loss(truth.efficiency, dq, transmitted)) * level
+        if body is not None:
+            body.advance(time, abs(dq) * (self._level(dq) + damping * abs(dq)))
         return damping
 
     def wait(self, duration: float) -> None:
@@ -137,11 +148,15 @@ class Friction:
 
     def dry(self, dq: float) -> float:
         """Return the level of dry friction in the next step [N·m]."""
-        level = self._coulomb
-        if self._drop:
-            speed = abs(dq) * self._slowness
-            level += self._drop * exp(-speed * speed if self._exponent == 2.0 else -min(speed, _FAR) ** self._exponent)
+        level = self._level(dq)
         if self._breakaway:
             self._rest = self._rest + self._dt if abs(dq) < STANDSTILL else 0.0
             level *= 1.0 + self._breakaway * self._rest / (self._rest + self._breakaway_time)
         return level
+
+    def _level(self, dq: float) -> float:
+        """Return the level of dry friction in sliding [N·m]."""
+        if not self._drop:
+            return self._coulomb
+        speed = abs(dq) * self._slowness
+        return self._coulomb + self._drop * exp(-speed * speed if self._exponent == 2.0 else -min(speed, _FAR) ** self._exponent)

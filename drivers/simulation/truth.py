@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
+from stribeck.drivers.simulation.friction_heat import HeatTruth
 from stribeck.ident.arm.arm_file import SHARED, ArmFile, Tool
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.joint_parts import Bearing
@@ -85,6 +86,7 @@ class JointTruth(Knobs):
     armature: NonNegativeFloat | None = Field(None, description="inertia of rotor and gear at the joint, kg·m²; default is "
                                                                 "gear_ratio² rotor_inertia of the arm file")
     flexible_link: FlexibleLink | None = None
+    heat: HeatTruth | None = None
     memory: Literal["lugre", "maxwell-slip"] | None = Field(
         None, description="how dry friction builds up before the joint slides; a joint without this key sticks rigidly")
     bristle_stiffness: PositiveFloat | None = Field(None, description="stiffness of the bristles of lugre, N·m/rad")
@@ -111,6 +113,7 @@ class PassiveTruth(JointTruth):
     armature: None = None
     flexible_link: None = None
     stiffness: None = None
+    heat: None = None
     memory: None = None
 
 
@@ -122,6 +125,7 @@ class MotorTruth(JointTruth):
     armature: None = None
     flexible_link: None = None
     stiffness: None = None
+    heat: None = None
     memory: None = None
 
 
@@ -183,20 +187,31 @@ class Truth:
             self._columns[knob] = np.array([getattr(joint, knob) for joint in self.joints], dtype=float)
         return self._columns[knob]
 
-    def friction(self, dq: Array, load: Array, transmitted: Array) -> Array:
+    def friction(self, dq: Array, load: Array, transmitted: Array, temperature: Array | None = None) -> Array:
         """Return the sliding friction torque of every joint, shape (..., n), without scatter, ripple and warm-up [N·m].
 
         Parameters
         ----------
         dq, load, transmitted : ndarray, shape (..., n)
             Velocity, load (of the kind in the truth), and signed torque behind the gear.
+        temperature : ndarray, shape (..., n), optional
+            Temperature of joints with heat [°C]; default: the temperature at which their parameters hold.
         """
         loss = gear_loss(self.column("efficiency"), dq, transmitted)
-        coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load + loss
-        static = self.column("static") + self.column("static_coefficient") * load + loss
-        fading = np.exp(-np.abs(dq / self.column("stribeck_velocity")) ** self.column("stribeck_exponent"))
-        return np.asarray((coulomb + (static - coulomb) * fading) * np.sign(dq) + self.column("viscous") * dq
-                          + self._of_motors(dq))
+        dry, static_factor, slow, viscous = self._factors(dq.shape, temperature)
+        coulomb = self.column("coulomb") + self.column("coulomb_coefficient") * load
+        static = self.column("static") + self.column("static_coefficient") * load
+        fading = np.exp(-np.abs(dq / (self.column("stribeck_velocity") * slow)) ** self.column("stribeck_exponent"))
+        level = (coulomb + (static - coulomb) * static_factor * fading) * dry + loss
+        return np.asarray(level * np.sign(dq) + self.column("viscous") * viscous * dq + self._of_motors(dq))
+
+    def _factors(self, shape: tuple[int, ...], temperature: Array | None) -> Array:
+        """Return the factors of `HeatTruth.factors` for every joint, shape (4, ..., n)."""
+        out = np.ones((4, *shape))
+        for j, joint in enumerate(self.joints):
+            if joint.heat is not None and temperature is not None:
+                out[..., j] = joint.heat.factors(np.broadcast_to(temperature, shape)[..., j])
+        return out
 
     def _of_motors(self, dq: Array) -> Array | float:
         """Return the friction that motors of several joints add to each joint, shape (..., n) [N·m]."""

@@ -74,7 +74,8 @@ MethodOption = Annotated[str, choice("whole-arm", "single", help="whole-arm: all
                                                                  "time.")]
 ExperimentOption = Annotated[str, choice(
     "round-trips", "validation", "warm-up", "excitation", "presliding", "lowest-speed", "breakaway", help="round-trips: strokes "
-    "at constant speed, to be fitted; validation: a motion to judge a calibration by; warm-up: motion until friction settles; "
+    "at constant speed, to be fitted; validation: a motion to judge a calibration by; warm-up: motion that heats, rests "
+    "and heats, which shows friction over temperature; "
     "excitation: periodic motion that identifies links and friction; presliding: small round trips that show friction after "
     "reversals; lowest-speed: slower and slower until a joint sticks; breakaway: torque that grows until a joint moves.")]
 AfterOption = Annotated[Path | None, typer.Option(
@@ -87,8 +88,9 @@ MemoryOption = Annotated[str, choice(
     "auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip", help="Memory of friction after reversals. "
     "auto: all kinds compete in presliding runs; any: in presliding runs, or else in all runs; none; or one kind.")]
 TemperatureOption = Annotated[str, choice(
-    "auto", "any", "none", help="Friction over the temperature of the drives. auto: sought where temperature rises and falls; "
-    "any: wherever it varies; none.")]
+    "auto", "any", "self-heating", "none", help="Friction over the temperature of the drives. auto: sought where temperature "
+    "rises and falls, and without sensors where the arm rests between motion; any: wherever it varies; self-heating: over a "
+    "state that friction heats, whatever sensors say; none.")]
 InertiaOption = Annotated[str, choice(
     "auto", "fit", "trust", help="Inertia of the links. fit: identify it; trust: take the model's; auto: identify it in general "
     "motion where the torques contradict the model.")]

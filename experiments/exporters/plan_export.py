@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.motion_profile import DWELL, course, motion_profile
+from stribeck.experiments.plans.motion_profile import course, motion_profile, rest_after
 from stribeck.experiments.plans.plan import Plan, write_plan
 from stribeck.ident.arm.arm_file import ArmFile, Limits, refuse_assumed
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -40,7 +40,8 @@ class Trajectory:
 def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
     """Set-points of a plan at a constant rate [Hz]."""
     _refuse_ramps(plan)
-    ends = np.cumsum([motion_profile(start, segment, plan.names, limits).duration + DWELL for start, segment in plan.legs()])
+    ends = np.cumsum([motion_profile(start, segment, plan.names, limits).duration + rest_after(segment)
+                      for start, segment in plan.legs()])
     t = np.arange(int(np.ceil(ends[-1] * rate)) + 1) / rate
     return _at([t[(t >= begin) & (t < end)] - begin for begin, end in zip((0.0, *ends[:-1]), (*ends[:-1], np.inf), strict=True)],
                plan, limits)
@@ -56,7 +57,7 @@ def knots(plan: Plan, limits: Limits) -> Trajectory:
     times: list[Array] = []
     for start, segment in plan.legs():
         motion = motion_profile(start, segment, plan.names, limits)
-        since = np.append(motion.knots, motion.duration + DWELL)
+        since = np.append(motion.knots, motion.duration + rest_after(segment))
         times.append(since[1:] if times else since)         # the previous segment has the first point
     return _at(times, plan, limits)
 
@@ -67,7 +68,7 @@ def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
     for (start, segment), since in zip(plan.legs(), times, strict=True):
         motion = motion_profile(start, segment, plan.names, limits)
         parts.append((begin + since, np.full(len(since), segment.id), *course(motion, since, start, segment)))
-        begin += motion.duration + DWELL
+        begin += motion.duration + rest_after(segment)
     return Trajectory(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 

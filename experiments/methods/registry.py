@@ -8,11 +8,12 @@ from stribeck.drivers.connect import connect, driver_function
 from stribeck.experiments.errors import TooShort
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.methods.excitation_motion import plan_excitation
+from stribeck.experiments.methods.heat_rest_heat import TIME, plan_heat_rest_heat
 from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.small_round_trips import SmallTrips, plan_presliding
 from stribeck.experiments.methods.validation_motion import plan_validation
-from stribeck.experiments.methods.warm_up import Settling, plan_warm_up
+from stribeck.experiments.methods.warm_up import Settling
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
 from stribeck.experiments.plans.forecast import check_separable
 from stribeck.experiments.plans.plan import Plan
@@ -27,8 +28,9 @@ from stribeck.ident.log.run import BREAKAWAY, EXCITATION, LOWEST_SPEED, PRESLIDI
 METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips for a fit
     "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
 EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # experiments beside round trips
-    VALIDATION: plan_validation, WARM_UP: plan_warm_up, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway,
+    VALIDATION: plan_validation, WARM_UP: plan_heat_rest_heat, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway,
     EXCITATION: plan_excitation, PRESLIDING: plan_presliding}
+TIMED = EXCITATION, WARM_UP      # experiments that take a budget of robot time
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
 UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # judge that may end a plan early
 GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # number of postures, and of speeds in each
@@ -73,8 +75,8 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
                     small: SmallTrips | None = None) -> Plan:
     """Make a plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`; errors as in `plan_method`.
 
-    `time` [s] and the earlier runs `after` apply to excitation only, `goal` to round trips only, `small` to
-    presliding only.
+    `time` [s] applies to excitation and warm-up, the earlier runs `after` to excitation only, `goal` to round trips only, `small`
+    to presliding only.
     """
     if experiment == ROUND_TRIPS:
         return plan_method(method, arm, joints, seed, goal)
@@ -82,6 +84,8 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
     if experiment == EXCITATION:
         return plan_excitation(arm, joints, seed, time, after)
+    if experiment == WARM_UP:
+        return plan_heat_rest_heat(arm, joints, seed, time or TIME)
     if experiment == PRESLIDING:
         return plan_presliding(arm, joints, seed, small, _resolution(arm))
     return EXPERIMENTS[experiment](arm, joints, seed)

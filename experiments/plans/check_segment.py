@@ -65,6 +65,8 @@ def check_segment(segment: Segment, start: Array, bounds: Bounds) -> float:
         raise PlanError(f"segment {segment.id} is a {segment.kind}: a ramp needs a rate, other segments have none")
     if (segment.kind == "wave") != (segment.wave is not None):
         raise PlanError(f"segment {segment.id} is a {segment.kind}: a wave needs harmonics (wave), other segments have none")
+    if segment.kind == "move":
+        _check_rest(segment)
     if segment.kind == "ramp":
         _check_ramp(segment, start, bounds)
     elif segment.kind not in ("move", "wave"):         # `check_wave` checks waves
@@ -87,6 +89,12 @@ def _check_positions(segment: Segment, start: Array, bounds: Bounds) -> float:
                             f"outside its limits [{low:g}, {high:g}]")
         room = min(room, float(gap[worst]))
     return room
+
+
+def _check_rest(segment: Segment) -> None:
+    """Refuse a rest of negative time after a move."""
+    if segment.dwell is not None and not segment.dwell >= 0.0:
+        raise PlanError(f"segment {segment.id}: dwell = {segment.dwell:g} s; a rest takes 0 s or more")
 
 
 def _check_ramp(segment: Segment, start: Array, bounds: Bounds) -> None:

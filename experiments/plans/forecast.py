@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL, corner_points, motion_profile
+from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, corner_points, motion_profile, rest_after
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation, ExpectedPrecision, expectation, expected_precision
@@ -63,7 +63,7 @@ def ways_of(plan: Plan, design: Design) -> Ways:
     t = 0.0
     for start, segment in plan.legs():
         motion = motion_profile(start, segment, plan.names, design.limits)
-        t += motion.duration + DWELL
+        t += motion.duration + rest_after(segment)
         if segment.kind != "move" and segment.mirror_of is None:
             rows.append((start, np.array(segment.target) - start, 1.0 / motion.fastest, motion.knots[1], t, segment.reference))
     return Ways(*(np.array(column) for column in zip(*rows, strict=True)))

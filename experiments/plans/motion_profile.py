@@ -182,8 +182,14 @@ def corner_points(start: Array, segment: Segment) -> Array:
 
 def robot_time(plan: Plan, limits: Limits) -> float:
     """Predicted time of the plan on the arm [s]."""
-    return sum(motion_profile(start, segment, plan.names, limits).duration + ramp_time(segment, plan.names, limits) + DWELL
+    return sum(motion_profile(start, segment, plan.names, limits).duration + ramp_time(segment, plan.names, limits)
+               + rest_after(segment)
                for start, segment in plan.legs())
+
+
+def rest_after(segment: Segment) -> float:
+    """Time of rest after a segment's motion [s]."""
+    return DWELL + (segment.dwell or 0.0 if segment.kind == "move" else 0.0)
 
 
 def ramp_time(segment: Segment, names: tuple[str, ...], limits: Limits) -> float:

@@ -76,7 +76,7 @@ class Segment:
     swings : tuple of int, optional
         Number of passes of each joint between start and target in a swing; odd.
     rate, dwell : float, optional
-        Signed rate of the torque of a ramp [N·m/s or N/s], and rest before the ramp [s].
+        Signed rate of the torque of a ramp [N·m/s or N/s], and rest before the ramp, or after a move [s].
     wave : Harmonics, optional
         The motion of a wave.
     """

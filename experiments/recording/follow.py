@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Arm, Command, JointSample
-from stribeck.experiments.plans.motion_profile import DWELL, RAMP_TORQUE_SHARE, course, motion_profile
+from stribeck.experiments.plans.motion_profile import DWELL, RAMP_TORQUE_SHARE, course, motion_profile, rest_after
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.arm.arm_file import Limits
@@ -98,7 +98,7 @@ class _Tracker:
             sample = self._break_loose(segment, sample)
             start = sample.q.copy()
         motion = motion_profile(start, segment, arm.names, limits)
-        self._track(segment, *course(motion, self._clock(motion.duration), start, segment), limits)
+        self._track(segment, *course(motion, self._clock(motion.duration, rest_after(segment)), start, segment), limits)
         if writer:
             writer.finish(segment)
 
@@ -151,9 +151,9 @@ class _Tracker:
             self._writer.finish(trial)
         return np.where(slow, gone[-1], gone[last])
 
-    def _clock(self, duration: float) -> Array:
+    def _clock(self, duration: float, rest: float = DWELL) -> Array:
         """Times of the control cycles of a motion and of the rest after it [s]."""
-        return np.arange(1, int(np.ceil((duration + DWELL) * self._arm.rate)) + 2) / self._arm.rate
+        return np.arange(1, int(np.ceil((duration + rest) * self._arm.rate)) + 2) / self._arm.rate
 
     def _track(self, segment: Segment, q_cmd: Array, dq_ref: Array, limits: Limits) -> None:
         """Track positions and velocities, shape (N, n); the arm's time selects the row of the set-points.

@@ -87,7 +87,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
                                               strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
         memories=memories,
-        temperatures={temperature_words(name, joint): report_tables.parameter_rows(joint.temperature.parameters)
+        temperatures={temperature_words(name, joint): report_tables.parameter_rows(joint.temperature.all_parameters)
                       for name, joint in calibration.joints.items() if joint.temperature is not None},
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),
         gravity=[report_tables.gravity_row(*item) for item in calibration.joints.items()],

@@ -16,12 +16,15 @@ from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_file import calibration_path, read_calibration, write_calibration
 from stribeck.ident.calibration.pictures import draw_joint, stored_points
 from stribeck.ident.errors import InputError, about_file, unknown_name
+from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.states.path import Path as Displacements
 from stribeck.ident.model.driven.passive_joints import check_classes
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.model.transmission import Transmission
+from stribeck.ident.temperature.joint_temperature import each_temperature
+from stribeck.ident.temperature.self_heating import heat_log
 from stribeck.ident.views.frames import frame_html, parameter_frame
 from stribeck.ident.views.panels import shown_figure
 from stribeck.ident.whole_files import file_sha256
@@ -74,7 +77,7 @@ class Calibration(CalibrationContent):
         temperature : array_like, shape () or (n,)
             Temperature of the drives [°C], for all joints or for each of `names`; nan stands for the reference temperature.
         """
-        at = dict(zip(self.names, _temperatures(temperature, (len(self.names),)).tolist(), strict=True))
+        at = dict(zip(self.names, each_temperature(temperature, (len(self.names),)).tolist(), strict=True))
         return replace(self, joints={name: joint.at_temperature(at[name]) for name, joint in self.joints.items()})
 
     @classmethod
@@ -172,7 +175,7 @@ class Calibration(CalibrationContent):
         -------
         list of Calibration
             Calibrations with values only, without intervals. Joints are drawn independently; friction of shared motors and
-            passive joints, and the memory of joints that have one, are not varied.
+            passive joints, and memory and temperature laws of joints that have them, are not varied.
         """
         rng = np.random.default_rng(rng)
         drawn = {name: joint.drawn(n, rng) for name, joint in self.joints.items()}
@@ -232,8 +235,9 @@ class Calibration(CalibrationContent):
         q, dq, ddq : array_like, shape (n,) or (N, n)
             Joint motion, columns as `names`; accelerations default to zero.
         temperature : array_like, shape (), (n,) or (N, n), optional
-            Temperature of the drives [°C]. None and nan stand for the temperature at which a joint's parameters hold. Friction of
-            joints without a dependence on temperature stays the same.
+            Temperature of the drives [°C]; for joints that friction heats, their state as from `self_heating`. None and nan stand
+            for the temperature at which a joint's parameters hold. Friction of joints without a dependence on temperature stays
+            the same.
 
         Returns
         -------
@@ -270,7 +274,7 @@ class Calibration(CalibrationContent):
             raise InputError(f"q has shape {q.shape}; a motion needs (N, {len(self.names)}). For one sample after the other use "
                              "Feedforward.follow")
         out, loads = self.friction(q, dq, ddq, temperature), joint_loads(self.mechanism, q, dq, ddq)
-        warm = None if temperature is None else _temperatures(temperature, dq.shape)
+        warm = None if temperature is None else each_temperature(temperature, dq.shape)
         for column, name in enumerate(self.names):
             joint = self.joints.get(name)
             if joint is not None and joint.memory is not None and len(q):
@@ -278,6 +282,42 @@ class Calibration(CalibrationContent):
                 level = joint.dry_level(w, joint.load_of(lambda kind: loads.get(kind)[:, column]),     # noqa: B023  # called at once
                                         None if warm is None else warm[:, column])
                 out[:, column] += joint.memory.dry(Displacements.of(q[:, column]), w, level) - level * np.sign(w)
+        return out
+
+    def self_heating(self, t: ArrayLike, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+        """State of self-heating of every joint along one motion, for `temperature` of the other methods.
+
+        Parameters
+        ----------
+        t : array_like, shape (N,)
+            Ascending times [s]; at the first one all joints are cold.
+        q, dq, ddq : array_like, shape (N, n)
+            As for `friction`.
+
+        Returns
+        -------
+        ndarray, shape (N, n)
+            States; nan for joints that are not calibrated with self-heating.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit the mechanism, or times do not ascend.
+        """
+        t, rate = np.asarray(t, dtype=float), np.asarray(dq, dtype=float)
+        loads = joint_loads(self.mechanism, q, dq, ddq)
+        if t.shape != rate.shape[:1] or rate.ndim != 2 or len(t) < 2 or not np.all(np.diff(t) > 0.0):
+            raise InputError(f"t has shape {t.shape}, dq {rate.shape}; ascending times of shape (N,) and velocities of shape (N, "
+                             f"{len(self.names)}) are needed")
+        out = np.full(rate.shape, np.nan)
+        for column, name in enumerate(self.names):
+            joint = self.joints.get(name)
+            if joint is None or joint.temperature is None or (heating := joint.temperature.heating) is None:
+                continue
+            load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
+            log = heat_log(law_named(joint.law), joint.values, t[1:], np.diff(t), np.abs(rate[:-1, column]),
+                           None if load is None else load[:-1])
+            out[:, column] = log.states(t, heating.times, heating.shares, heating.power, joint.temperature.power_factors)
         return out
 
     def friction_on(self, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None,
@@ -288,7 +328,7 @@ class Calibration(CalibrationContent):
             return np.asarray(self.friction_on(mechanism, one, rate, more[0] if more else None, temperature)[0])
         loads, coupled = joint_loads(mechanism, q, dq, ddq), mechanism.transmission
         dq = np.asarray(dq, dtype=float)
-        warm = None if temperature is None else _temperatures(temperature, dq.shape)
+        warm = None if temperature is None else each_temperature(temperature, dq.shape)
         out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)
         for column, name in enumerate(self.names):
             if name in self.joints:
@@ -299,13 +339,3 @@ class Calibration(CalibrationContent):
                 if joint.ripple:
                     out[:, column] += joint.ripple_torque(np.asarray(q, dtype=float)[:, column], dq[:, column])
         return out if coupled is None else out + self.motors.torque(coupled, dq)
-
-
-def _temperatures(temperature: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return the temperature of each joint, shape (n,) or (N, n) [°C]."""
-    given = np.asarray(temperature, dtype=float)
-    try:
-        return np.broadcast_to(given, shape)
-    except ValueError:
-        raise InputError(f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or {shape}, is "
-                         "needed") from None

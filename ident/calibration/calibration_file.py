@@ -204,6 +204,10 @@ def _temperature_table(temperature: JointTemperature) -> Any:
         table[key] = _rounded(getattr(temperature, key))
     parameters.update(_parameters(temperature.parameters))
     table["parameters"] = parameters
+    if temperature.heating is not None:
+        heating = tomlkit.table()
+        heating.update(_parameters(temperature.heating.parameters))
+        table["heating"] = heating
     return table
 
 

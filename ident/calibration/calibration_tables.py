@@ -29,6 +29,7 @@ from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave
 from stribeck.ident.temperature.joint_temperature import JointTemperature, check_temperature
+from stribeck.ident.temperature.self_heating import SelfHeating
 
 _FASTEST = 1e6          # rad/s or m/s; no joint goes faster
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -235,11 +236,14 @@ class _TemperatureTable(BaseModel):
     static_rmse: NonNegativeFloat
     further_error: tuple[tuple[float, NonNegativeFloat], ...] = ()
     parameters: dict[str, ParameterTable]
+    heating: dict[str, ParameterTable] | None = None
 
     def temperature(self, where: str) -> JointTemperature:
         """Return the dependence on temperature, after checks of several keys together; `where` begins the messages."""
-        parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
-        found = JointTemperature(**{**{key: getattr(self, key) for key in type(self).model_fields}, "parameters": parameters})
+        parameters, heating = ({name: Parameter(**vars(table)) for name, table in (tables or {}).items()}
+                               for tables in (self.parameters, self.heating))
+        found = JointTemperature(**{**{key: getattr(self, key) for key in type(self).model_fields}, "parameters": parameters,
+                                    "heating": SelfHeating(heating) if self.heating is not None else None})
         check_temperature(found, where)
         return found
 

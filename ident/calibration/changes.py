@@ -193,7 +193,7 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
                for name in before.motors.motors if name in after.motors.motors}
     common |= {f"memory of {name}": list(_both(a.memory.parameters, b.memory.parameters)) for name, (a, b) in pairs.items()
                if a.memory is not None and b.memory is not None and same_memory(a, b)}
-    common |= {f"temperature of {name}": list(_both(a.temperature.parameters, b.temperature.parameters))
+    common |= {f"temperature of {name}": list(_both(a.temperature.all_parameters, b.temperature.all_parameters))
                for name, (a, b) in pairs.items() if a.temperature is not None and b.temperature is not None
                and same_temperature(a, b)}
     passive = [one.model.passive.classes for one in (before, after)]

@@ -64,7 +64,7 @@ def comparison_notes(before: Calibration, after: Calibration, pairs: Mapping[str
             yield f"{name}: memory of reversals: {why}: these parameters cannot be compared"
         if not same_temperature(a, b):
             kinds = ["no temperature" if (one := joint.temperature) is None else
-                     f"{one.coulomb} and {one.viscous} about {one.reference:g} °C" for joint in (a, b)]
+                     f"{one.coulomb} and {one.viscous} about {one.reference_words}" for joint in (a, b)]
             yield (f"{name}: dependence on temperature: {kinds[0]}, and {kinds[1]}: parameters at different temperatures differ; "
                    "the friction curves are compared at one temperature")
         if name not in curves:
@@ -95,7 +95,8 @@ def same_memory(a: JointCalibration, b: JointCalibration) -> bool:
 
 def same_temperature(a: JointCalibration, b: JointCalibration) -> bool:
     """Return whether both joints have the same temperature laws at the same reference temperature, or none."""
-    kinds = [None if (one := joint.temperature) is None else (one.coulomb, one.viscous, one.reference) for joint in (a, b)]
+    kinds = [None if (one := joint.temperature) is None else (one.coulomb, one.viscous, one.reference,
+             one.heating is None or len(one.heating.times)) for joint in (a, b)]
     return kinds[0] == kinds[1]
 
 

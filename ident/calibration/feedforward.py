@@ -23,6 +23,7 @@ from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.loads import LOAD_PARTS, joint_loads, load_weights
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.ripple.wave import FRICTION, Wave
+from stribeck.ident.temperature.joint_temperature import each_temperature
 
 _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
 
@@ -30,7 +31,8 @@ _CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for e
 class Feedforward:
     """Friction torque of every joint at one sample, as a controller needs it.
 
-    ``feedforward(q, dq, ddq)`` equals ``calibration.friction`` of the same sample. A calibration from
+    ``feedforward(q, dq, ddq, temperature)`` equals ``calibration.friction`` of the same sample. Joints that friction heats are
+    cold at first; ``warm`` follows their states, which ``warmth`` holds, for `temperature`. A calibration from
     ``calibration.with_offset()`` includes torque offsets. Not thread-safe: calls share buffers. A closed chain uses the batch
     code, which takes some milliseconds per sample.
 
@@ -72,6 +74,9 @@ class Feedforward:
         self._name, self._shape = mechanism.name, (mechanism.n,)
         self._state = np.zeros((3, mechanism.n))
         self._joints = calibration.joints
+        self._warming = [(column, joint, joint.temperature) for column, name in enumerate(self.names)
+                         if (joint := self._joints.get(name)) is not None and joint.temperature is not None]
+        self._bodies = {column: np.zeros(len(own.heating.times)) for column, _, own in self._warming if own.heating is not None}
         self.forget()
         self._chain = None if mechanism.chain is None else (mechanism, calibration)
         if self._chain is not None:
@@ -106,13 +111,15 @@ class Feedforward:
         self._coupled, self._motors = mechanism.transmission, calibration.motors
         self._same_both_ways = not (self._offset.any() or self._viscous.any() or self._driving.any())
 
-    def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+    def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
         """Friction of every joint at one sample, or sample by sample along a motion.
 
         Parameters
         ----------
         q, dq, ddq : array_like, shape (n,) or (N, n)
             Joint positions, velocities and accelerations [rad or m, and per s, s²]; accelerations default to zero.
+        temperature : array_like, shape (), (n,) or, along a motion, (N, n), optional
+            Temperatures as for `Calibration.friction`, such as `warmth`.
 
         Returns
         -------
@@ -125,11 +132,24 @@ class Feedforward:
             If a shape does not fit the mechanism or a value is not finite.
         """
         if np.ndim(q) == 2:
-            return self._along(self, q, dq, ddq)
+            return self._along(self, q, dq, ddq, temperature)
         self._take(q, dq, ddq)
         if self._chain is not None:
             mechanism, calibration = self._chain
-            return calibration.friction_on(mechanism, *self._state[:, None])[0]
+            state, rate, acceleration = self._state[:, None]
+            return calibration.friction_on(mechanism, state, rate, acceleration, temperature)[0]
+        friction = self._at_reference()
+        if temperature is not None:
+            warm = each_temperature(temperature, self._shape)
+            for column, joint, _ in self._warming:
+                if not np.isnan(warm[column]):
+                    load = joint.load_of(partial(self._load_at, column))
+                    w = self._state[1, [column]]
+                    friction[column] += float((joint.torque(w, load, warm[column]) - joint.torque(w, load))[0])
+        return friction
+
+    def _at_reference(self) -> Array:
+        """Return friction of every joint at the present state and its reference temperature, shape (n,)."""
         self._move()
         wrench, axis, parts = self._wrenches(), self._axis, self._parts
         along = np.einsum("jkc,jc->jk", wrench, axis)
@@ -153,7 +173,24 @@ class Feedforward:
         driving = self._driving * load[self._places] * np.sign(rigid) * (w != 0.0)
         return np.asarray(friction + self._offset + self._viscous * np.abs(w) + driving)
 
-    def follow(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
+    @property
+    def warmth(self) -> Array:
+        """State of self-heating of every joint, shape (n,); nan for joints without it."""
+        out = np.full(self._shape, np.nan)
+        for column, _, own in self._warming:
+            if own.heating is not None:
+                out[column] = own.heating.state(self._bodies[column])
+        return out
+
+    def warm(self, dt: float) -> None:
+        """Let friction at the sample of the last call heat the joints for a time [s]."""
+        for column, joint, own in self._warming:
+            if own.heating is not None:
+                load, w = joint.load_of(partial(self._load_at, column)), self._state[1, [column]]
+                torque = joint.torque(w, load, min(own.heating.state(self._bodies[column]), own.range[1]))
+                self._bodies[column] = own.heating.advanced(self._bodies[column], float((torque * w)[0]), dt)
+
+    def follow(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
         """Friction of every joint at the next sample of a motion, with the memory of joints that have one.
 
         Call it once per sample, in order, or with the next samples together; `forget` begins a new motion. Without memory it
@@ -161,7 +198,7 @@ class Feedforward:
 
         Parameters
         ----------
-        q, dq, ddq : array_like, shape (n,) or (N, n)
+        q, dq, ddq, temperature : array_like, shape (n,) or (N, n)
             As for the friction.
 
         Returns
@@ -170,11 +207,13 @@ class Feedforward:
             Friction [N·m or N].
         """
         if np.ndim(q) == 2:
-            return self._along(self.follow, q, dq, ddq)
-        friction = self(q, dq, ddq)
+            return self._along(self.follow, q, dq, ddq, temperature)
+        friction = self(q, dq, ddq, temperature)
+        warm = None if temperature is None else each_temperature(temperature, self._shape)
         for column, joint, memory in self._memories:
             position, w = (float(row[column]) for row in self._state[:2])
-            level = float(joint.dry_level([w], joint.load_of(partial(self._load_at, column)))[0])
+            level = float(joint.dry_level([w], joint.load_of(partial(self._load_at, column)),
+                                          None if warm is None else warm[column])[0])
             friction[column] += memory.follow(position, w, level) - level * np.sign(w)
         return friction
 
@@ -205,13 +244,17 @@ class Feedforward:
         self._move()
         return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._places]
 
-    def _along(self, at: Callable[..., Array], q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> Array:
+    def _along(self, at: Callable[..., Array], q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None,
+               temperature: ArrayLike | None = None) -> Array:
         """Call a method at each sample of a motion, shape (N, n)."""
         motion = (q, dq) if ddq is None else (q, dq, ddq)
         if len({np.shape(one) for one in motion}) > 1:
             raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; all must have the "
                              "same shape")
-        return np.array([at(*state) for state in zip(*map(np.asarray, motion), strict=True)]).reshape(-1, *self._shape)
+        if temperature is None:
+            return np.array([at(*state) for state in zip(*map(np.asarray, motion), strict=True)]).reshape(-1, *self._shape)
+        rows = (q, dq, np.zeros(np.shape(q)) if ddq is None else ddq, each_temperature(temperature, np.shape(q)))
+        return np.array([at(*state) for state in zip(*map(np.asarray, rows), strict=True)]).reshape(-1, *self._shape)
 
     def _drive(self, along: Array) -> Array:
         """Return the torques of the drives from moments and forces along all joint axes, shape (n, 2)."""

@@ -109,7 +109,7 @@ def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def other_losses(calibration: Calibration, target: str, offset: bool = True, memory: bool = True,
-                 ripple: bool = True) -> tuple[str, ...]:
+                 ripple: bool = True, temperature: bool = True) -> tuple[str, ...]:
     """Return what most targets lack besides the law: torque offsets that are surely not zero, memory, ripple, an unknown tool."""
     told = [f"{name} {entry.value:.2g} {entry.unit}" for name, joint in calibration.joints.items()
             if (entry := joint.gravity.get("offset")) is not None and entry.value is not None
@@ -121,8 +121,8 @@ def other_losses(calibration: Calibration, target: str, offset: bool = True, mem
     waves = [name for name, joint in calibration.joints.items() if joint.ripple]
     if ripple and waves:
         said.append(f"{target} leaves out the torque that ripples with position: {', '.join(waves)}")
-    warm = [f"{name} {joint.temperature.reference:g} °C" for name, joint in calibration.joints.items() if joint.temperature]
-    if warm:
+    warm = [f"{name} {joint.temperature.reference_words}" for name, joint in calibration.joints.items() if joint.temperature]
+    if temperature and warm:
         said.append(f"{target} has friction at one temperature: {', '.join(warm)}; export Calibration.at_temperature(...) for "
                     "another")
     tool = calibration.model.unknown_tool.tool

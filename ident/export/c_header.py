@@ -11,8 +11,9 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.memory_in_c import memory_in_c
-from stribeck.ident.export.result import Export
+from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
+from stribeck.ident.export.temperature_in_c import temperature_in_c
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.memory_data import STILL
@@ -188,7 +189,9 @@ static inline void @_ripple(const double q[@N], const double dq[@N], double tau[
 def to_c(calibration: Calibration) -> Export:
     """Return ``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, valid as C++, too.
 
-    If torque ripples with position, ``ARM_ripple(q, dq, tau)`` adds it.
+    If torque ripples with position, ``ARM_ripple(q, dq, tau)`` adds it. If friction depends on temperature,
+    ``ARM_temperature(dq, load, temperature, tau)`` adds its change from the reference temperature, and ``ARM_warm`` follows the
+    state of joints that friction heats.
     For a closed chain, only the second function: the caller computes the loads.
 
     Raises
@@ -220,6 +223,7 @@ def to_c(calibration: Calibration) -> Export:
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
     body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
     body += _ripple(joints)
+    body += temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
     body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
@@ -232,13 +236,14 @@ def to_c(calibration: Calibration) -> Export:
     return Export(text, ".h", (
         f"the C header has no intervals; {its_loads}",
         *passive_losses(calibration, "the C header"),
-        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False, ripple=False)
+        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False, ripple=False,
+                                         temperature=False)
           if "unknown tool" not in loss)))
 
 
 def _ripple(joints: list[JointCalibration | None]) -> str:
     """Return the function of torque that ripples with position; empty if no joint has a claimed wave."""
-    lines = [f"    tau[{j}] += {_number(wave.amplitude)} * sin({_number(wave.order)} * q[{j}] + {_number(wave.phase)})"
+    lines = [f"    tau[{j}] += {exact(wave.amplitude)} * sin({exact(wave.order)} * q[{j}] + {exact(wave.phase)})"
              f"{f' * @_sign(dq[{j}])' if wave.kind == FRICTION else ''};"
              for j, joint in enumerate(joints) if joint is not None for wave in joint.ripple]
     return _RIPPLE.replace("@WAVES", "\n".join(["    (void)dq;", *lines])) if lines else ""
@@ -270,19 +275,25 @@ def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool)
         return "0.0" if by_motor else "NAN"
     law = _law_in_c(joint, j, at, f"dq[{j}]")
     if joint.offset != 0.0:
-        law = f"{_number(joint.offset)} + {law}"
+        law = f"{exact(joint.offset)} + {law}"
     if joint.directional == "viscous":
-        return f"{law} + {_number(joint.difference)} * fabs(dq[{j}])"
+        return f"{law} + {exact(joint.difference)} * fabs(dq[{j}])"
     if joint.directional == "driving":
         return (f"{law}\n           + (rigid == 0 || dq[{j}] == 0.0 ? 0.0 "
-                f": {_number(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))")
+                f": {exact(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))")
     return law
 
 
 def _level(joint: JointCalibration | None, j: int, at: list[int]) -> str:
     """Return the dry level of a joint's law at its speed: the law without viscous friction, and not zero at rest."""
     assert joint is not None
-    return _law_in_c(joint, j, at, f"fmax(fabs(dq[{j}]), {_number(STILL)})", viscous=False)
+    return _law_in_c(joint, j, at, f"fmax(fabs(dq[{j}]), {exact(STILL)})", viscous=False)
+
+
+def _whole(joint: JointCalibration | None, j: int, at: list[int], viscous: bool) -> str:
+    """Return the call of a joint's law at its velocity, with or without its viscous part."""
+    assert joint is not None
+    return _law_in_c(joint, j, at, f"dq[{j}]", viscous)
 
 
 def _law_in_c(joint: JointCalibration, j: int, at: list[int], velocity: str, viscous: bool = True) -> str:
@@ -294,7 +305,7 @@ def _law_in_c(joint: JointCalibration, j: int, at: list[int], velocity: str, vis
     known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
     bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
     bound.apply_defaults()
-    figures = {name: _number(value if viscous or not name.startswith("viscous") else 0.0)
+    figures = {name: exact(value if viscous or not name.startswith("viscous") else 0.0)
                for name, value in list(bound.arguments.items())[1:-1]}
     if joint.components and "static" in figures:
         figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
@@ -309,9 +320,9 @@ def _links(mechanism: Mechanism) -> str:
         one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
         leader, ratio, shift = (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)     # of -1 nothing
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
-        lines.append(f"        {{{tree.parent[j]}, {int(tree.prismatic[j])}, {leader}, {_number(ratio)}, {_number(shift)}, "
+        lines.append(f"        {{{tree.parent[j]}, {int(tree.prismatic[j])}, {leader}, {exact(ratio)}, {exact(shift)}, "
                      f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
-                     f"{_number(tree.mass[j])}}},")
+                     f"{exact(tree.mass[j])}}},")
     return "\n".join(lines)
 
 
@@ -348,8 +359,4 @@ def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
 
 
 def _row(values: np.ndarray) -> str:
-    return "{" + ", ".join(map(_number, values)) + "}"
-
-
-def _number(value: float) -> str:
-    return repr(float(value) + 0.0)
+    return "{" + ", ".join(map(exact, values)) + "}"

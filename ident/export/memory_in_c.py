@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.export.result import exact
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.states.memories import (
     DAHL,
@@ -66,23 +67,20 @@ def memory_in_c(joints: Sequence[JointCalibration | None], level: Callable[[int]
             .replace("@JOINTS", "\n".join(lines)))
 
 
-def _number(value: float) -> str:
-    return repr(float(value) + 0.0)
-
 
 def _advance(memory: JointMemory) -> list[str]:
     """Return the statements that advance the states by a step, see `stepping.advanced`."""
     values = memory.values
     if memory.name == MAXWELL_SLIP:
-        return [f"z[{k}] = fmin(1.0, fmax(-1.0, z[{k}] + step / {_number(far)}));" for k, far in enumerate(memory.distances)]
+        return [f"z[{k}] = fmin(1.0, fmax(-1.0, z[{k}] + step / {exact(far)}));" for k, far in enumerate(memory.distances)]
     if memory.name == LUGRE.name:
-        return [f"z[0] = s * along + (z[0] - s * along) * exp(-{_number(values[STIFFNESS.name])} * far / along);"]
+        return [f"z[0] = s * along + (z[0] - s * along) * exp(-{exact(values[STIFFNESS.name])} * far / along);"]
     if memory.name == DAHL.name and abs(power := 1.0 - values[EXPONENT.name]) > 1e-6:
-        return [f"const double base = pow(fmax(1.0 - s * z[0], 1e-12), {_number(power)}) "
-                f"- {_number(power)} * far / {_number(values[DISTANCE.name])};",
-                f"z[0] = s * (1.0 - (base > 0.0 ? pow(base, {_number(1.0 / power)}) : 0.0));"]
+        return [f"const double base = pow(fmax(1.0 - s * z[0], 1e-12), {exact(power)}) "
+                f"- {exact(power)} * far / {exact(values[DISTANCE.name])};",
+                f"z[0] = s * (1.0 - (base > 0.0 ? pow(base, {exact(1.0 / power)}) : 0.0));"]
     distances = [values[key.name] for key in (DISTANCE, SECOND_DISTANCE) if key.name in values]
-    return [f"z[{k}] = s + (z[{k}] - s) * exp(-far / {_number(far)});" for k, far in enumerate(distances)]
+    return [f"z[{k}] = s + (z[{k}] - s) * exp(-far / {exact(far)});" for k, far in enumerate(distances)]
 
 
 def _dry(memory: JointMemory) -> str:
@@ -90,10 +88,10 @@ def _dry(memory: JointMemory) -> str:
     values = memory.values
     if memory.name == MAXWELL_SLIP:
         shares = [values[name] for name in memory.memory.parameters]
-        parts = [f"{_number(share)} * z[{k}]" for k, share in enumerate((*shares, 1.0 - sum(shares)))]
+        parts = [f"{exact(share)} * z[{k}]" for k, share in enumerate((*shares, 1.0 - sum(shares)))]
         return f"level * ({' + '.join(parts)})"
     if memory.name == LUGRE.name:
-        return f"z[0] + {_number(values[DAMPING.name])} * (dq[] - fabs(dq[]) * z[0] / level)"
+        return f"z[0] + {exact(values[DAMPING.name])} * (dq[] - fabs(dq[]) * z[0] / level)"
     if SHARE.name in values:
-        return f"level * ({_number(values[SHARE.name])} * z[0] + {_number(1.0 - values[SHARE.name])} * z[1])"
+        return f"level * ({exact(values[SHARE.name])} * z[0] + {exact(1.0 - values[SHARE.name])} * z[1])"
     return "level * z[0]"

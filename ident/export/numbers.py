@@ -59,7 +59,8 @@ def _temperature_table(temperature: JointTemperature) -> dict[str, Any]:
     """A dependence on temperature as plain data, with the keys of the calibration file."""
     return {**{key: getattr(temperature, key) for key in ("reference", "coulomb", "viscous", "held_out_rmse", "static_rmse")},
             "range": list(temperature.range), "further_error": [list(row) for row in temperature.further_error],
-            "parameters": _entries(temperature.parameters)}
+            "parameters": _entries(temperature.parameters),
+            **({} if temperature.heating is None else {"heating": _entries(temperature.heating.parameters)})}
 
 
 def _entries(parameters: Mapping[str, Parameter]) -> dict[str, dict[str, Any]]:
@@ -93,7 +94,7 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
         if joint.memory is not None:
             yield f"memory of {name}", joint.memory.name, "none", "none", joint.memory.parameters
         if joint.temperature is not None:
-            yield f"temperature of {name}", joint.law, "none", "none", joint.temperature.parameters
+            yield f"temperature of {name}", joint.law, "none", "none", joint.temperature.all_parameters
     for name, motor in calibration.motors.motors.items():
         yield f"motor of {name}", motor.law, "none", "none", motor.parameters
     for name, one in calibration.model.passive.classes.items():

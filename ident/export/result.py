@@ -15,3 +15,8 @@ class Export:
 def number(value: float, digits: int = 6) -> str:
     """Format a number with significant digits."""
     return f"{value:.{digits}g}"
+
+
+def exact(value: float) -> str:
+    """Return a number as C reads it back to the last digit, never as an integer."""
+    return repr(float(value) + 0.0)

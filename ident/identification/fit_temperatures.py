@@ -4,8 +4,9 @@ Parameters of a joint with a claimed dependence hold at one reference temperatur
 and fitted again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,20 +15,25 @@ from scipy.stats import spearmanr
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.fit_joints import FittedJoints, fit_round_trips
+from stribeck.ident.identification.friction_power import Clock, friction_power
 from stribeck.ident.identification.identify_inertia import SoughtInertia
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.reduction.round_trips import round_trips
+from stribeck.ident.temperature.choose_heating import choose_heating
 from stribeck.ident.temperature.choose_temperature import TemperatureChoice, blocks, choose_temperature
 from stribeck.ident.temperature.fit_temperature import LEAST
 from stribeck.ident.temperature.joint_temperature import JointTemperature, joint_temperature
+from stribeck.ident.temperature.self_heating import SelfHeating
 from stribeck.ident.temperature.temperature_fit import TemperatureData
 
 _SOUGHT = 5.0           # K; least range of temperature for which a dependence is sought without being asked for
 _STEADY = 0.9           # rank correlation of temperature with time from which temperature cannot be told from running-in
+_REST = 0.05            # least rest between motion for which self-heating is sought, as a fraction of the recorded time
 _OF_TEMPERATURE = "temperature", "drift", "strong drift"        # findings that a dependence on temperature explains
 
 
@@ -61,32 +67,44 @@ class FittedTemperatures:
 NO_TEMPERATURES = FittedTemperatures({})
 
 
-def fit_temperatures(reduced: ReducedRuns, fitted: FittedJoints, inertia: SoughtInertia) -> FittedTemperatures:
-    """Fit the dependence on temperature of joints whose drives report one, with the law and load of their fits.
+def fit_temperatures(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints,
+                     inertia: SoughtInertia) -> FittedTemperatures:
+    """Fit the dependence on temperature, or on self-heating without sensors, with the law and load of the joints' fits.
 
-    With the option "auto", it is sought where temperature varies by more than 5 K, and both rises and falls: a steady warm-up
-    looks like running-in, and the drift of the fit removes both. With "any", it is sought wherever temperature varies.
+    With the option "auto", temperature is sought where it varies by more than 5 K, and both rises and falls: a steady warm-up
+    looks like running-in, and the drift of the fit removes both. Without sensors, self-heating is sought if the arm rests between
+    motion. With "any", it is sought wherever temperature varies, and without sensors in any run.
     """
     option = reduced.options.temperature
     if option == "none" or reduced.options.motion != "none":
         return NO_TEMPERATURES
     found, corrected, findings = dict[str, JointTemperature](), dict[str, JointFit](), list[Finding]()
+    clock = Clock(chosen.runs)
+    rests = clock.rests() >= _REST if option == "auto" and not all(map(_sensed, fitted.joints.values())) else False
     for name, joint in fitted.joints.items():
+        sensed = _sensed(joint) and option != "self-heating"
+        if option == "auto" and not (_told(joint.points) if sensed else rests):
+            continue
+        claim = partial(_by_sensor, name, joint) if sensed else partial(_by_heat, clock, name, joint)
         try:
-            if option == "any" or _told(joint.points):
-                corrected[name], found[name] = _fitted(reduced, inertia, name, joint)
+            corrected[name], found[name] = _fitted(reduced, inertia, name, joint, claim)
         except FitError as error:
-            if option == "any":
+            if option != "auto" or not sensed:
                 findings.append(Finding(name, "warmth", f"{name}: no dependence on temperature: {error}"))
     return FittedTemperatures(found, corrected, tuple(findings))
 
 
+def _sensed(joint: JointFit) -> bool:
+    """Return whether the temperature of all points is known."""
+    return bool(np.isfinite(joint.points["temperature"].to_numpy(dtype=float)).all())
+
+
 def _told(points: pd.DataFrame) -> bool:
-    """Return whether temperature varies much, and not just steadily with time."""
+    """Return whether temperature varies much, and not just steadily: over all runs, or over the time of each run."""
     t = points["temperature"].to_numpy(dtype=float)
-    if not np.isfinite(t).all() or np.ptp(t) < _SOUGHT:
+    if np.ptp(t) < _SOUGHT:
         return False
-    return abs(float(spearmanr(_order(points), t).statistic)) < _STEADY
+    return min(abs(float(spearmanr(time, t).statistic)) for time in (_order(points), points["t"].to_numpy(dtype=float))) < _STEADY
 
 
 def _order(points: pd.DataFrame) -> Array:
@@ -96,39 +114,57 @@ def _order(points: pd.DataFrame) -> Array:
     return rank
 
 
-def _fitted(reduced: ReducedRuns, inertia: SoughtInertia, name: str, joint: JointFit) -> tuple[JointFit, JointTemperature]:
+@dataclass(frozen=True)
+class _Claimed:
+    """Temperature laws of a joint, the reference, and how friction heats the joint if no sensor tells."""
+
+    choice: TemperatureChoice
+    reference: float
+    heating: SelfHeating | None = None
+
+
+def _fitted(reduced: ReducedRuns, inertia: SoughtInertia, name: str, joint: JointFit,
+            claim: Callable[[JointFit], _Claimed]) -> tuple[JointFit, JointTemperature]:
     """Return the fit at the reference temperature, and the dependence.
 
     Raises
     ------
     FitError
-        If temperature is not known, hardly varies, or no dependence predicts left-out round trips better than none.
+        If no dependence is claimed.
     """
-    t = joint.points["temperature"].to_numpy(dtype=float)
-    if not np.isfinite(t).all():
-        raise FitError("its drive reports no temperature, or not at all points")
-    if np.ptp(t) < LEAST:
-        raise FitError(f"temperature varies by {np.ptp(t):.2g} K; at least {LEAST:g} K are needed")
-    reference = float(np.round(np.median(t)))
-    choice = _claimed(joint, reference)
-    rows, fit = reduced.points.loc[joint.points.index], choice.fit
-    data = fit.data
-    change = fit.predict(data.speed, data.temperature, data.load) - fit.predict(data.speed, np.zeros(len(t)), data.load)
+    rows, change = reduced.points.loc[joint.points.index], claim(joint).choice.fit.change
     again = fit_round_trips(reduced, inertia, name, rows.assign(odd=rows["odd"] - (joint.torque_scale or 1.0) * change))
-    return again, joint_temperature(_claimed(joint, reference, again), reference)
+    found = claim(again)
+    return again, joint_temperature(found.choice, found.reference, found.heating)
 
 
-def _claimed(joint: JointFit, reference: float, law_of: JointFit | None = None) -> TemperatureChoice:
-    """Return the choice of temperature laws for the points of a joint, with the law of another fit of this joint."""
-    points, fit = joint.points, (law_of or joint).fit
-    odd = points["odd"].to_numpy(dtype=float)
-    data = TemperatureData(points["speed"].to_numpy(dtype=float), odd, points["temperature"].to_numpy(dtype=float) - reference,
+def _data(joint: JointFit, law_of: JointFit, temperature: Array) -> TemperatureData:
+    """Return the points of a joint, with the load of another fit of this joint."""
+    points, fit = joint.points, law_of.fit
+    return TemperatureData(points["speed"].to_numpy(dtype=float), points["odd"].to_numpy(dtype=float), temperature,
                            load_at(points, fit.load, fit.values), blocks(round_trips(points), _order(points)),
                            fit.parameters["coulomb"].unit == "N")
-    choice = choose_temperature(data, law_named(fit.law), fit.values)
+
+
+def _by_heat(clock: Clock, name: str, joint: JointFit, law_of: JointFit) -> _Claimed:
+    """Return the claim of self-heating, with the law of another fit of this joint."""
+    points, fit = joint.points, law_of.fit
+    time = clock.time(points["run"].to_numpy(), points["t"].to_numpy(dtype=float))
+    found = choose_heating(_data(joint, law_of, np.zeros(len(points))), law_named(fit.law), fit.values,
+                           friction_power(clock, name, law_of), time)
+    return _Claimed(found.temperature, found.reference, found.heating)
+
+
+def _by_sensor(name: str, joint: JointFit, law_of: JointFit) -> _Claimed:
+    """Return the claim of a dependence on the drive's temperature, with the law of another fit of this joint."""
+    t = joint.points["temperature"].to_numpy(dtype=float)
+    if np.ptp(t) < LEAST:
+        raise FitError(f"temperature of {name} varies by {np.ptp(t):.2g} K; at least {LEAST:g} K are needed")
+    reference, fit = float(np.round(np.median(t))), law_of.fit
+    choice = choose_temperature(_data(joint, law_of, t - reference), law_named(fit.law), fit.values)
     if not choice.claimed:
         best = min(choice.candidates, key=lambda one: one.held_out_rmse)
         raise FitError(f"no temperature law predicts left-out round trips better than none (the best, {best.coulomb} for the "
                        f"Coulomb part and {best.viscous} for the viscous part: error {best.held_out_rmse:.3g}, without "
                        f"temperature {choice.static_rmse:.3g})")
-    return choice
+    return _Claimed(choice, reference)

@@ -13,7 +13,7 @@ from stribeck.ident.laws.curved_viscous import (
 )
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.loaded_viscous import LOADED_VISCOUS, STRIBECK_LOADED_VISCOUS
-from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, MEMORY, Quantity
+from stribeck.ident.laws.quantity import BESIDE, COMPONENTS, MEMORY, TEMPERATURE, Quantity
 from stribeck.ident.laws.smooth import ANDERSSON, BROWN_MCPHEE
 from stribeck.ident.laws.stribeck import STRIBECK, STRIBECK_FREE, TUSTIN
 from stribeck.ident.plugins import installed, load
@@ -82,7 +82,7 @@ def quantities() -> dict[str, Quantity]:
     """Return all quantities by name: parameters of laws, coefficients of load components, and quantities fitted with a law."""
     own = {quantity.name: quantity for law in LAWS.values() for quantity in law.quantities}
     parts = [quantity.component(part) for quantity in own.values() if quantity.raises for part in COMPONENTS]
-    return own | {quantity.name: quantity for quantity in (*parts, *BESIDE, *MEMORY)}
+    return own | {quantity.name: quantity for quantity in (*parts, *BESIDE, *MEMORY, *TEMPERATURE)}
 
 
 def quantity_named(name: str) -> Quantity:
@@ -97,7 +97,7 @@ def quantity_named(name: str) -> Quantity:
         for quantity in law.quantities:
             if quantity.name == name:
                 return quantity
-    for quantity in (*BESIDE, *MEMORY):
+    for quantity in (*BESIDE, *MEMORY, *TEMPERATURE):
         if quantity.name == name:
             return quantity
     coefficient, _, part = name.rpartition("_")

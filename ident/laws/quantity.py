@@ -121,6 +121,19 @@ def element_share(number: int) -> Quantity:
     return Quantity(f"share_{number}", "1", f"share of element {number}", ("a", str(number)))
 
 
+def of_temperature(part: str, word: str, letter: str) -> tuple[Quantity, ...]:
+    """Return the parameters of temperature laws for a part of friction; over the state of self-heating they have no unit."""
+    return (Quantity(f"{part}_temperature_slope", "1/K", f"{word} part: slope over temperature", ("a", letter)),
+            Quantity(f"{part}_temperature_curvature", "1/K²", f"{word} part: curvature over temperature", ("b", letter)),
+            Quantity(f"{part}_temperature_decay", "K", f"{word} part: temperature of the decay", ("T", f"d,{letter}")),
+            Quantity(f"{part}_temperature_floor", "1", f"{word} part: floor of the decay", ("r", letter)))
+
+
+HEATING = (Quantity("time_constant", "s", "time constant of self-heating", ("τ", "")),
+           Quantity("second_time_constant", "s", "second time constant", ("τ", "2")),
+           Quantity("second_share", "1", "share of the second body", ("a", "2")),
+           Quantity("power", "W", "power that heats to state 1", ("P", "0")))
+TEMPERATURE = (*of_temperature("coulomb", "Coulomb", "c"), *of_temperature("viscous", "viscous", "v"), *HEATING)
 MEMORY = (DISTANCE, SECOND_DISTANCE, SHARE, EXPONENT, STIFFNESS, DAMPING, *(element_share(k + 1) for k in range(ELEMENTS - 1)))
 
 BESIDE = (      # fitted together with a law

@@ -80,7 +80,8 @@ class TemperatureChoice:
 
 
 def choose_temperature(data: TemperatureData, law: Law, start: Mapping[str, float], coulomb: str = "auto",
-                       viscous: str = "auto") -> TemperatureChoice:
+                       viscous: str = "auto",
+                       competing: Mapping[str, tuple[TemperatureLaw, ...]] = COMPETING) -> TemperatureChoice:
     """Fit the competing pairs of temperature laws, and return the chosen one.
 
     Parameters
@@ -90,14 +91,16 @@ def choose_temperature(data: TemperatureData, law: Law, start: Mapping[str, floa
     start : mapping of str to float
         Values of the law's parameters, without temperature.
     coulomb, viscous : str
-        Names of temperature laws, or "auto" to let all compete.
+        Names of temperature laws, or "auto" to let all of `competing` compete.
+    competing : mapping of str to tuple of TemperatureLaw
+        Laws that compete for each part.
 
     Raises
     ------
     InputError
         If a name is unknown.
     """
-    pairs = [(one, other) for one in _offered("coulomb", coulomb) for other in _offered("viscous", viscous)]
+    pairs = [(one, other) for one in _offered(competing["coulomb"], coulomb) for other in _offered(competing["viscous"], viscous)]
     fits = sorted((fit_temperature_law(data, law, start, *pair) for pair in pairs),
                   key=lambda fit: (_count(fit), fit.viscous.name == QUADRATIC.name, fit.held_out_rmse))
     best = next((fit for fit in fits if not any(_beats(other, fit) for other in fits)),
@@ -135,9 +138,9 @@ def blocks(group: Groups, time: Array | None = None) -> Groups:
     return np.asarray(order[trips] * min(BLOCKS, count) // count)
 
 
-def _offered(part: str, name: str) -> tuple[TemperatureLaw, ...]:
+def _offered(competing: tuple[TemperatureLaw, ...], name: str) -> tuple[TemperatureLaw, ...]:
     if name == "auto":
-        return COMPETING[part]
+        return competing
     if name not in TEMPERATURE_LAWS:
         raise unknown_name("temperature law", name, ("auto", *TEMPERATURE_LAWS))
     return (TEMPERATURE_LAWS[name],)

@@ -1,9 +1,13 @@
 """Fit of friction over speed, load and temperature to points of one joint."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
-from stribeck.ident.arrays import Array
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_friction import fit_friction
 from stribeck.ident.fit.fit_result import FitResult
@@ -64,44 +68,61 @@ def fit_temperature(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLi
     >>> fit.coulomb, fit.reference, round(float(fit.predict(1.0, 25.0)[0]), 1)
     ('none', 30.0, 19.4)
     """
-    w, tau, t, moving = _checked(velocity, torque, temperature)
-    group = np.arange(len(w)) if group is None else np.asarray(group)
-    when = None if time is None else _numbers("time", time, len(w))[moving]
-    pressed = None if load is None else _numbers("load", load, len(w))
-    first = fit_friction(w, tau, pressed, group, law)
-    reference = float(np.round(np.median(t[moving])))
-    block = blocks(group[moving], when)
-
-    def choose(fit: FitResult) -> tuple[TemperatureChoice, Array | None]:
-        own = None if pressed is None or fit.load == "none" else pressed
-        data = TemperatureData(np.abs(w[moving]), (np.sign(w) * tau)[moving], t[moving] - reference,
-                               None if own is None else own[moving], block)
-        return choose_temperature(data, law_named(fit.law), fit.values, coulomb, viscous), own
-
-    choice, own = choose(first)
-    if choice.claimed:
-        change = np.zeros(len(w))
-        fit, part = choice.fit, None if own is None else own[moving]
-        speed = np.abs(w[moving])
-        change[moving] = fit.predict(speed, t[moving] - reference, part) - fit.predict(speed, np.zeros(len(speed)), part)
-        first = fit_friction(w, tau - np.sign(w) * change, pressed, group, law)
-        choice, own = choose(first)
-    return TemperatureResult(choice.fit.law.name, "none" if own is None else "load", reference, choice)
-
-
-def _checked(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLike) -> tuple[Array, Array, Array, Array]:
-    """Return velocity, torque, temperature, and which points move."""
-    w = np.atleast_1d(np.asarray(velocity, dtype=float))
-    tau, t = _numbers("torque", torque, len(w)), _numbers("temperature", temperature, len(w))
-    moving = w != 0.0
+    w, tau = checked_friction(velocity, torque)
+    t, moving = checked_numbers("temperature", temperature, len(w)), w != 0.0
     width = float(np.ptp(t[moving])) if moving.any() else 0.0
     if width < LEAST:
         raise FitError(f"the temperature varies by {width:.2g} K; a dependence shows only from {LEAST:g} K on, for example "
                        "during a warm-up")
-    return w, tau, t, moving
+    group = np.arange(len(w)) if group is None else np.asarray(group)
+    when = None if time is None else checked_numbers("time", time, len(w))[moving]
+    pressed = None if load is None else checked_numbers("load", load, len(w))
+    reference = float(np.round(np.median(t[moving])))
+
+    def choose(data: TemperatureData, fit: FitResult) -> TemperatureChoice:
+        warm = replace(data, temperature=t[moving] - reference)
+        return choose_temperature(warm, law_named(fit.law), fit.values, coulomb, viscous)
+
+    choice = fit_with_law(w, tau, pressed, group, law, blocks(group[moving], when), choose)
+    return TemperatureResult.of(choice, reference)
 
 
-def _numbers(name: str, values: ArrayLike, length: int) -> Array:
+def fit_with_law(w: Array, tau: Array, load: Array | None, group: NDArray[Any], law: str, block: Groups,
+                 choose: Callable[[TemperatureData, FitResult], TemperatureChoice]) -> TemperatureChoice:
+    """Choose the law, then temperature laws; if they are claimed, choose both again with friction at the reference.
+
+    Parameters
+    ----------
+    w, tau, load, group, law
+        As for `fit_friction`.
+    block : ndarray, shape (M,)
+        Block of each point that moves.
+    choose : callable
+        Returns the choice of temperature laws for points without temperature, and the fit of their law.
+    """
+    moving = w != 0.0
+
+    def chosen(fit: FitResult) -> TemperatureChoice:
+        own = None if load is None or fit.load == "none" else load[moving]
+        speed = np.abs(w[moving])
+        return choose(TemperatureData(speed, (np.sign(w) * tau)[moving], np.zeros(len(speed)), own, block), fit)
+
+    choice = chosen(fit_friction(w, tau, load, group, law, "squares"))      # friction at other temperatures is no outlier
+    if not choice.claimed:
+        return choice
+    change = np.zeros(len(w))
+    change[moving] = choice.fit.change
+    return chosen(fit_friction(w, tau - np.sign(w) * change, load, group, law, "squares"))
+
+
+def checked_friction(velocity: ArrayLike, torque: ArrayLike) -> tuple[Array, Array]:
+    """Return velocity and torque as arrays of one length."""
+    w = np.atleast_1d(np.asarray(velocity, dtype=float))
+    return w, checked_numbers("torque", torque, len(w))
+
+
+def checked_numbers(name: str, values: ArrayLike, length: int) -> Array:
+    """Return finite numbers of shape (length,)."""
     try:
         found = np.asarray(values, dtype=float)
     except (TypeError, ValueError):

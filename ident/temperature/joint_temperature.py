@@ -12,9 +12,11 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.temperature.choose_temperature import TemperatureChoice
+from stribeck.ident.temperature.self_heating import SelfHeating, check_heating
 from stribeck.ident.temperature.temperature_fit import TemperatureFit, scaled
 from stribeck.ident.temperature.temperature_laws import PARTS, TEMPERATURE_LAWS, unit_of
 
+_CLOSE = 0.02           # rows of the table this near to the reference are left out, in measured ranges
 _ROWS = 13              # temperatures of the table of half widths, over three times the measured range
 
 
@@ -37,6 +39,8 @@ class JointTemperature:
     further_error : tuple of (float, float)
         Temperatures [°C], and the half width of the 95 % interval of the change of friction from the reference temperature to
         there, as a fraction of friction at the reference temperature. It covers all temperature laws that compete.
+    heating : SelfHeating, optional
+        How friction heats the joint. With it, all temperatures are its dimensionless state.
     """
 
     reference: float
@@ -47,6 +51,17 @@ class JointTemperature:
     held_out_rmse: float
     static_rmse: float
     further_error: tuple[tuple[float, float], ...] = ()
+    heating: SelfHeating | None = None
+
+    @property
+    def reference_words(self) -> str:
+        """The reference temperature with its unit, such as "30 °C" or "state 0.62"."""
+        return f"{self.reference:g} °C" if self.heating is None else f"state {self.reference:g}"
+
+    @property
+    def all_parameters(self) -> dict[str, Parameter]:
+        """Parameters of both temperature laws, and those of self-heating."""
+        return {**self.parameters, **({} if self.heating is None else self.heating.parameters)}
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -62,6 +77,13 @@ class JointTemperature:
         theta = np.where(np.isnan(given), 0.0, given - self.reference)
         return (TEMPERATURE_LAWS[self.coulomb].factor(theta, self.values, "coulomb"),
                 TEMPERATURE_LAWS[self.viscous].factor(theta, self.values, "viscous"))
+
+    def power_factors(self, state: ArrayLike) -> tuple[Array, Array]:
+        """Return the factors with which friction heats at states, shape (N,) each.
+
+        Beyond the hottest measured state they stay as they are there: an extrapolated law could heat without end.
+        """
+        return self.factors(np.minimum(state, self.range[1]))
 
     def friction(self, law: Law, values: Mapping[str, float], velocity: Array, load: Array | None,
                  temperature: ArrayLike | None) -> Array:
@@ -88,6 +110,22 @@ class JointTemperature:
         return max((entry.verdict for entry in self.parameters.values()), key=rank.index)
 
 
+def each_temperature(temperature: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return the temperature of each joint, shape (n,) or (N, n) [°C].
+
+    Raises
+    ------
+    InputError
+        If the shape does not fit.
+    """
+    given = np.asarray(temperature, dtype=float)
+    try:
+        return np.broadcast_to(given, shape)
+    except ValueError:
+        raise InputError(f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or {shape}, is "
+                         "needed") from None
+
+
 def check_temperature(found: JointTemperature, where: str) -> None:
     """Refuse a dependence on temperature whose keys contradict each other; `where` begins the messages.
 
@@ -112,20 +150,24 @@ def check_temperature(found: JointTemperature, where: str) -> None:
     for name in found.parameters:
         if name not in needed:
             raise InputError(f"{where}.parameters: {unknown_name('parameter', name, needed)}")
+    if found.heating is not None:
+        check_heating(found.heating, f"{where}.heating")
     if not np.all(np.diff([at for at, _ in found.further_error]) > 0.0):
         raise InputError(f"{where}.further_error: temperatures must be in ascending order")
 
 
-def joint_temperature(choice: TemperatureChoice, reference: float) -> JointTemperature:
-    """Return the temperature dependence that a choice of temperature laws claims."""
+def joint_temperature(choice: TemperatureChoice, reference: float, heating: SelfHeating | None = None) -> JointTemperature:
+    """Return the temperature dependence that a choice of temperature laws claims; with `heating`, over its state."""
     fit, measured = choice.fit, choice.fit.data.temperature
     low, high = float(measured.min()), float(measured.max())
-    least, most = np.round((low - (high - low) + reference, high + (high - low) + reference))
-    theta = np.union1d(np.round(np.linspace(least, most, _ROWS), 1), [reference]) - reference
-    parameters = {name: entry for name, entry in with_intervals(fit).items() if "_temperature_" in name}
+    digits = 1 if heating is None else 3
+    least, most = np.round((low - (high - low) + reference, high + (high - low) + reference), digits - 1)
+    even = np.round(np.linspace(least, most, _ROWS), digits) - reference
+    theta = np.union1d(even[np.abs(even) > _CLOSE * (high - low)], [0.0])
+    parameters = {name: entry for name, entry in with_intervals(fit, heating is None).items() if "_temperature_" in name}
     return JointTemperature(
         reference, fit.coulomb.name, fit.viscous.name, parameters, (low + reference, high + reference), fit.held_out_rmse,
-        choice.static_rmse, tuple((float(reference + at), _doubt(choice, float(at))) for at in theta))
+        choice.static_rmse, tuple((float(reference + at), _doubt(choice, float(at))) for at in theta), heating)
 
 
 def _doubt(choice: TemperatureChoice, theta: float) -> float:
@@ -143,13 +185,16 @@ def _doubt(choice: TemperatureChoice, theta: float) -> float:
     return worst
 
 
-def with_intervals(fit: TemperatureFit) -> dict[str, Parameter]:
-    """Return all parameters of a fit with 95 % intervals and verdicts; units of the law's own parameters are left empty."""
+def with_intervals(fit: TemperatureFit, degrees: bool = True) -> dict[str, Parameter]:
+    """Return all parameters of a fit with 95 % intervals and verdicts; units of the law's own parameters are left empty.
+
+    Without `degrees`, the temperature is a dimensionless state.
+    """
     error = np.sqrt(np.maximum(0.0, np.diag(fit.covariance)))
     at = {name: k for k, name in enumerate(np.array(fit.names)[fit.free].tolist())}
     found = {}
     for name, value in fit.values.items():
-        unit = unit_of(name) if "_temperature_" in name else ""
+        unit = unit_of(name, degrees) if "_temperature_" in name else ""
         if name not in at:
             found[name] = Parameter(value, None, None, None, unit, "at bound", "at the end of its range")
             continue

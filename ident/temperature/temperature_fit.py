@@ -40,6 +40,8 @@ class TemperatureData:
         Block of round trips 0 ... B-1 that is left out together.
     prismatic : bool
         Whether the joint slides; decides the units.
+    sensitivity : ndarray, shape (N, k), optional
+        Derivatives of a temperature that was fitted, too, by its k parameters.
     """
 
     speed: Array
@@ -48,6 +50,7 @@ class TemperatureData:
     load: Array | None
     block: Groups
     prismatic: bool = False
+    sensitivity: Array | None = None
 
     @property
     def width(self) -> float:
@@ -101,6 +104,13 @@ class TemperatureFit:
             columns.append((ends[1] - ends[0]) / (2.0 * step[k]))
         return np.column_stack(columns) if columns else np.zeros((len(speed), 0))
 
+    @property
+    def change(self) -> Array:
+        """Friction at each point minus friction there at the reference temperature, shape (N,) [N·m or N]."""
+        data = self.data
+        at_reference = self.predict(data.speed, np.zeros(len(data.speed)), data.load)
+        return self.predict(data.speed, data.temperature, data.load) - at_reference
+
     @cached_property
     def residual(self) -> Array:
         """Measured minus fitted friction, shape (N,)."""
@@ -109,9 +119,11 @@ class TemperatureFit:
 
     @cached_property
     def _left_out(self) -> tuple[Array, Array]:
-        """Residuals of each point if its block is left out, and the covariance of the free parameters from those (CR3)."""
-        data = self.data
-        j = self.jacobian(data.speed, data.temperature, data.load)
+        """Residuals of each point if its block is left out, and the covariance of the free parameters from those (CR3).
+
+        The last rows and columns of the covariance are those of the temperature's own parameters.
+        """
+        data, j = self.data, self.whole_jacobian
         scale = np.maximum(np.linalg.norm(j, axis=0), 1e-300)
         q, r = np.linalg.qr(j / scale)
         out = np.empty(len(self.residual))
@@ -136,10 +148,33 @@ class TemperatureFit:
         """Root mean square error of points in left-out blocks [N·m or N]."""
         return float(np.sqrt(np.mean(self._left_out[0] ** 2)))
 
+    @cached_property
+    def whole_jacobian(self) -> Array:
+        """Derivative of friction at the points by the free parameters, and by those of the temperature, shape (N, f + k)."""
+        data = self.data
+        return np.column_stack([self.jacobian(data.speed, data.temperature, data.load), *self._by_temperature()])
+
+    def _by_temperature(self) -> list[Array]:
+        """Return derivatives of friction by the temperature's own parameters, as columns, if it depends on temperature."""
+        data = self.data
+        if data.sensitivity is None or not (self.coulomb.quantities or self.viscous.quantities):
+            return []
+        step = _STEP * data.width
+        slope = (self.predict(data.speed, data.temperature + step, data.load)
+                 - self.predict(data.speed, data.temperature - step, data.load)) / (2.0 * step)
+        return list(slope * data.sensitivity.T)
+
     @property
     def covariance(self) -> Array:
         """Covariance of the free parameters, from leaving out one block at a time, shape (f, f)."""
-        return self._left_out[1]
+        free = int(self.free.sum())
+        return self._left_out[1][:free, :free]
+
+    @property
+    def temperature_covariance(self) -> Array:
+        """Covariance of the temperature's own parameters, shape (k, k); empty if friction does not depend on temperature."""
+        free = int(self.free.sum())
+        return self._left_out[1][free:, free:]
 
     @property
     def factor(self) -> float:
@@ -181,7 +216,7 @@ def fit_temperature_law(data: TemperatureData, law: Law, start: Mapping[str, flo
                           / level)
 
     found = [least_squares(residual, np.clip([*start.values(), *first, *second], low, high), bounds=(low, high), x_scale=size,
-                           xtol=1e-10, ftol=1e-10, max_nfev=60)
+                           xtol=1e-8, ftol=1e-8, max_nfev=60)
              for first in coulomb.starts(data.width) for second in viscous.starts(data.width)]
     best: Any = min(found, key=lambda one: one.cost)
     range_ = np.where(np.isfinite(high - low), high - low, np.inf)

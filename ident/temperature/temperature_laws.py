@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.laws.law_table import unit
 
 PARTS = ("coulomb", "viscous")
 SLOPE, CURVATURE, DECAY, FLOOR = "temperature_slope", "temperature_curvature", "temperature_decay", "temperature_floor"
-UNITS = {SLOPE: "1/K", CURVATURE: "1/K²", DECAY: "K", FLOOR: "1"}
 _LEAST, _MOST = 0.1, 30.0       # range of the decay temperature, in ranges of the measured temperature
 
 
@@ -81,9 +81,10 @@ EXPONENTIAL = TemperatureLaw(
     lambda width: [(_LEAST * width, _MOST * width), (0.0, 1.0)])
 
 TEMPERATURE_LAWS = {law.name: law for law in (NONE, LINEAR, QUADRATIC, EXPONENTIAL)}
+SIMPLEST = dict.fromkeys(PARTS, (NONE, LINEAR))      # for a first choice
 COMPETING = {"coulomb": (NONE, LINEAR, QUADRATIC), "viscous": (NONE, LINEAR, QUADRATIC, EXPONENTIAL)}
 
 
-def unit_of(name: str) -> str:
-    """Unit of a parameter such as ``coulomb_temperature_slope``."""
-    return UNITS[name.split("_", 1)[1]]
+def unit_of(name: str, degrees: bool = True) -> str:
+    """Unit of a parameter such as ``coulomb_temperature_slope``; without degrees the temperature is a dimensionless state."""
+    return unit(name) if degrees else "1"

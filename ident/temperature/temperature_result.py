@@ -1,6 +1,6 @@
 """A friction law fitted with temperature: parameters with intervals and verdicts, predictions, and a band that extrapolates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.temperature.choose_temperature import TemperatureCandidate, TemperatureChoice
 from stribeck.ident.temperature.joint_temperature import JointTemperature, joint_temperature, with_intervals
+from stribeck.ident.temperature.self_heating import SelfHeating
 from stribeck.ident.views.frames import frame_html, parameter_frame
 
 if TYPE_CHECKING:
@@ -32,12 +33,20 @@ class TemperatureResult:
         Temperature at which the law's own parameters hold [°C].
     choice : TemperatureChoice
         The chosen fit, its rivals, and all pairs of temperature laws that competed.
+    heating : SelfHeating, optional
+        How friction heats the joint. With it, all temperatures are its dimensionless state.
     """
 
     law: str
     load: str
     reference: float
     choice: TemperatureChoice
+    heating: SelfHeating | None = None
+
+    @classmethod
+    def of(cls, choice: TemperatureChoice, reference: float, heating: SelfHeating | None = None) -> "TemperatureResult":
+        """Return the result of a choice of temperature laws."""
+        return cls(choice.fit.law.name, "none" if choice.fit.data.load is None else "load", reference, choice, heating)
 
     @property
     def coulomb(self) -> str:
@@ -53,10 +62,9 @@ class TemperatureResult:
     def parameters(self) -> dict[str, Parameter]:
         """Parameters of the law at the reference temperature, and of the temperature laws."""
         found = {}
-        for name, entry in with_intervals(self.choice.fit).items():
-            own = entry.unit or unit(name, self.choice.fit.data.prismatic)
-            found[name] = Parameter(entry.value, entry.std_error, entry.low, entry.high, own, entry.verdict, entry.note)
-        return found
+        for name, entry in with_intervals(self.choice.fit, self.heating is None).items():
+            found[name] = replace(entry, unit=entry.unit or unit(name, self.choice.fit.data.prismatic))
+        return found if self.heating is None else {**found, **self.heating.parameters}
 
     @property
     def values(self) -> dict[str, float]:
@@ -87,15 +95,15 @@ class TemperatureResult:
     @property
     def joint(self) -> JointTemperature:
         """The temperature dependence, as a calibration holds it."""
-        return joint_temperature(self.choice, self.reference)
+        return joint_temperature(self.choice, self.reference, self.heating)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
-        return (f"<TemperatureResult {self.law} at {self.reference:g} °C, Coulomb part {self.coulomb}, viscous part "
+        return (f"<TemperatureResult {self.law} at {self.joint.reference_words}, Coulomb part {self.coulomb}, viscous part "
                 f"{self.viscous}: {values}; held-out rmse {self.held_out_rmse:.3g}>")
 
     def _repr_html_(self) -> str:
-        return frame_html(f"{self.law} with temperature, at {self.reference:g} °C", self.to_dataframe())
+        return frame_html(f"{self.law} with temperature, at {self.joint.reference_words}", self.to_dataframe())
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each parameter, those of temperature last."""
@@ -150,7 +158,8 @@ class TemperatureResult:
             half = self.band(at, t, pressed)
             ax.fill_between(t, friction - half, friction + half, color=line.get_color(), alpha=0.15, lw=0)
             ax.plot(data.temperature[rows] + self.reference, data.friction[rows], ".", ms=2.0, color=line.get_color())
-        ax.set(xlabel="temperature, °C", ylabel=f"friction, {'N' if data.prismatic else 'N·m'}")
+        ax.set(xlabel="temperature, °C" if self.heating is None else "state of self-heating",
+               ylabel=f"friction, {'N' if data.prismatic else 'N·m'}")
         ax.legend(frameon=False, fontsize=7)
         ax.spines[["top", "right"]].set_visible(False)
         return ax

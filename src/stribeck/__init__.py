@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     from stribeck.ident.memory.fit_memory import fit_memory
     from stribeck.ident.model.loads import joint_loads
     from stribeck.ident.model.mechanism import Mechanism
+    from stribeck.ident.temperature.fit_self_heating import fit_self_heating
     from stribeck.ident.temperature.fit_temperature import fit_temperature
 
 __all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous", "export", "fit",
-           "fit_friction", "fit_memory", "fit_temperature", "identify", "joint_loads", "load_mechanism", "load_run", "stribeck",
-           "validate"]
+           "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify", "joint_loads", "load_mechanism",
+           "load_run", "stribeck", "validate"]
 
 _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
           **dict.fromkeys(("calibrate", "compare", "export", "fit", "validate"), "experiments.commands"),
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_friction": "ident.fit.fit_friction",
-          "fit_memory": "ident.memory.fit_memory", "fit_temperature": "ident.temperature.fit_temperature",
+          "fit_memory": "ident.memory.fit_memory", "fit_self_heating": "ident.temperature.fit_self_heating",
+          "fit_temperature": "ident.temperature.fit_temperature",
           "identify": "ident.identify", "joint_loads": "ident.model.loads",
           "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
           "stribeck": "ident.laws.stribeck"}

@@ -24,6 +24,13 @@ _LEAST, _MOST = 8.0, 1800.0     # s of robot time
 _SHOWN = 6              # base parameters
 
 
+def time_of(experiment: str, budget: str | None) -> float | None:
+    """Return the time of an experiment [s] for a budget of robot time; None without a budget, or if it takes none."""
+    from stribeck.ident.log.run import EXCITATION, WARM_UP
+
+    return motion_time(budget) if experiment == EXCITATION else seconds(budget) if experiment == WARM_UP else None
+
+
 def motion_time(budget: str | None) -> float | None:
     """Return the time of the motion [s] for a budget of robot time such as 60s or 2min.
 

@@ -170,12 +170,12 @@ def plan(arm: ArmArgument = "lab6",
     from dataclasses import asdict
 
     from stribeck.drivers.connect import check_kind
-    from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
+    from stribeck.experiments.cli.commands.excite import SEEKING, runs_before, show_told, time_of
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import checked_against, forecast_table
     from stribeck.experiments.exporters.plan_export import plan_writer
     from stribeck.experiments.methods.refine import first_goal
-    from stribeck.experiments.methods.registry import ROUND_TRIPS, plan_experiment
+    from stribeck.experiments.methods.registry import ROUND_TRIPS, TIMED, plan_experiment
     from stribeck.experiments.methods.small_round_trips import planned_amplitudes
     from stribeck.experiments.plans.forecast import load_spread
     from stribeck.experiments.plans.speeds_and_postures import TARGET
@@ -191,16 +191,16 @@ def plan(arm: ArmArgument = "lab6",
     arm_file = load_arm(arm)
     check_kind(arm_file)
     mechanism = load_mechanism(arm_file)
-    excites = experiment == EXCITATION
-    wanted = fraction(target), None if excites else seconds(budget)
+    excites, timed = experiment == EXCITATION, experiment in TIMED
+    wanted = fraction(target), None if timed else seconds(budget)
     if any(wanted) and experiment != ROUND_TRIPS:
-        given = "--target is" if excites else "--target and --budget are"
-        raise InputError(f"{given} for round trips; leave {'it' if excites else 'them'} out with --experiment {experiment}")
+        given = "--target is" if timed else "--target and --budget are"
+        raise InputError(f"{given} for round trips; leave {'it' if timed else 'them'} out with --experiment {experiment}")
     goal = first_goal(*wanted) if any(wanted) else None
     known, small = runs_before(after, arm_file, experiment), small_trips(amplitudes, places, experiment)
     if excites:
         text.print(SEEKING)
-    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, motion_time(budget) if excites else None,
+    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, time_of(experiment, budget),
                            known, small)
     _show(text, made, arm_file, mechanism)
     further: dict[str, Any] = show_told(text, made, arm_file, known) if excites else {}
@@ -239,9 +239,9 @@ def run(
     from dataclasses import asdict
 
     from stribeck.drivers.connect import connect
-    from stribeck.experiments.cli.commands.excite import SEEKING, motion_time, runs_before, show_told
+    from stribeck.experiments.cli.commands.excite import SEEKING, runs_before, show_told, time_of
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
-    from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, UNTIL, plan_experiment
+    from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, TIMED, UNTIL, plan_experiment
     from stribeck.experiments.plans.check_plan import check_plan, with_margin
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
@@ -264,15 +264,15 @@ def run(
     folder = out or after or Path(f"campaign-{arm_file.name}")
     if folder != after:
         refuse_used(folder)
-    if budget and not excites:
-        raise InputError("stribeck run takes --budget only with --experiment excitation; for round trips use stribeck calibrate "
-                         "--budget")
+    if budget and experiment not in TIMED:
+        raise InputError(f"stribeck run takes --budget only with --experiment {' or '.join(TIMED)}; for round trips use stribeck "
+                         "calibrate --budget")
     device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
     _greet(text, arm_file, mechanism, folder)
     if excites:
         text.print(SEEKING)
     made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
-                                                        time=motion_time(budget) if excites else None, after=known,
+                                                        time=time_of(experiment, budget), after=known,
                                                         small=small)
     with about_file(plan) if plan else nullcontext():
         check_plan(made, arm_file, mechanism)

@@ -14,7 +14,7 @@ INERTIA = ("auto", "fit", "trust")
 MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "maxwell-slip")  # see `ident.memory.states.memories`
 RIPPLE = ("none", "auto")
 
-TEMPERATURE = ("auto", "any", "none")
+TEMPERATURE = ("auto", "any", "self-heating", "none")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Options:
     loss: str = "auto"          # "huber": outliers count less, "squares": all count alike, "auto": "huber" with outliers
     place: str = "auto"         # waves of friction with position: "none", "once a turn", "twice a turn"
     memory: str = "auto"        # of reversals: a name, "any", "none", or "auto": sought in presliding runs
-    temperature: str = "auto"   # "auto": sought where it rises and falls, "any": wherever it varies, "none": not sought
+    temperature: str = "auto"   # "auto": sought where it rises and falls, "any": wherever it varies, "self-heating", "none"
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
     bandwidth: float | None = None      # Hz, of the filter for general motion; by default 20, or less if positions are coarse
     ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed

@@ -107,7 +107,7 @@ def stage(temperature: np.ndarray | None, option: str = "auto", hot: bool = True
         if hot:
             points["odd"] *= 1.0 - 0.01 * (t - 30.0)
     fitted = fit_joints(chosen, reduced, inertia)
-    return reduced, fitted, fit_temperatures(reduced, fitted, inertia)
+    return reduced, fitted, fit_temperatures(chosen, reduced, fitted, inertia)
 
 
 def test_temperature_that_rises_and_falls_is_fitted_and_drift_is_explained() -> None:
@@ -137,3 +137,28 @@ def test_the_option_changes_nothing_where_temperature_has_no_effect() -> None:
     auto, none = (identify([run], Options(temperature=name)).calibration.joints["hinge"] for name in ("auto", "none"))
     assert auto.values == none.values
     assert auto.temperature is None
+
+
+def test_several_days_are_pooled_by_their_temperature() -> None:
+    """Runs of ascending days, each at a temperature of its own: temperature is told from the time within each run."""
+    chosen = choose_runs([load_run(GOLDEN / "runs" / "constant-speed")])
+    reduced = reduce_runs(chosen, options_for(chosen, Options()))
+    day = np.arange(len(reduced.points)) % 3
+    reduced.points["temperature"] = 20.0 + 8.0 * day + reduced.points["t"] / 200.0
+    reduced.points["run"] = [f"day {k}" for k in day]
+    reduced.points["odd"] *= 1.0 - 0.01 * (reduced.points["temperature"] - 30.0)
+    _, inertia = identify_inertia.identify_inertia(chosen, reduced)
+    fitted = fit_joints(chosen, reduced, inertia)
+    found = fit_temperatures(chosen, reduced, fitted, inertia)
+    joint = found.joints["hinge"]
+    at_reference = 1.0 - 0.01 * (joint.reference - 30.0)
+    assert joint.factors(joint.reference - 10.0)[0] == pytest.approx(1.0 + 0.1 / at_reference, rel=0.03)
+    again = found.applied(fitted).joints["hinge"].fit
+    assert again.held_out_rmse < 0.5 * fitted.joints["hinge"].fit.held_out_rmse
+
+
+def test_a_log_without_rests_tells_why_no_self_heating_is_claimed() -> None:
+    found = stage(None, "self-heating")[2]
+    assert found.joints == {}
+    assert found.findings[0].kind == "warmth"
+    assert "hinge: no dependence on temperature: " in found.findings[0].text
