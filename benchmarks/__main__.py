@@ -30,6 +30,7 @@ BENCHMARKS = {
     "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
     "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
+    "backlash": "play between motor and link, from link positions and from torque alone: errors, intervals, and false claims",
     "ripple": "torque that ripples with position: claims, errors and intervals over random joints, and its compensation",
     "temperature": "friction over temperature from one warm-up: errors inside and outside its range, bands, and claims",
     "choice": "choice among rival laws: errors against the best candidate, claims, and intervals against an oracle",

@@ -27,13 +27,16 @@ class DriveReading:
         self._cycle = self._row = 0
         self._noise = np.empty((0, 2, n))
         self._noise_state = np.zeros((1, n))
+        steps = truth.column("link_encoder_step")
+        self._at_link, self._measures_link = np.isfinite(steps), bool(np.isfinite(steps).any())
+        self._in_link_counts = Quantiser(np.nan_to_num(steps))
         self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
 
     def skip(self, cycles: int) -> None:
         """Advance the clock of the readings by cycles that nobody reads."""
         self._cycle += cycles
 
-    def measure(self, q: Array, dq: Array, torque: Array) -> JointSample:
+    def measure(self, q: Array, dq: Array, torque: Array, link: Array) -> JointSample:
         """Return the reading of the next cycle.
 
         Parameters
@@ -42,6 +45,8 @@ class DriveReading:
             True positions and velocities of the drives [rad, rad/s].
         torque : ndarray, shape (n,)
             True torques at the time that the drives report now [N·m].
+        link : ndarray, shape (n,)
+            True positions of the links [rad or m].
         """
         truth = self._truth
         row = self._row % _NOISE_BLOCK
@@ -54,7 +59,8 @@ class DriveReading:
         t = self._cycle / self._rate
         warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
         return JointSample(t, q, dq + self._noise[row, 1], tau, np.full(len(q), t), 25.0 + 12.0 * warm,
-                           np.zeros(len(q), dtype=np.int64))
+                           np.zeros(len(q), dtype=np.int64), None,
+                           self._in_link_counts(np.where(self._at_link, link, np.nan)) if self._measures_link else None)
 
     def _draw_noise(self) -> None:
         truth, n = self._truth, len(self._truth.joints)

@@ -89,6 +89,9 @@ MemoryOption = Annotated[str, choice(
 TemperatureOption = Annotated[str, choice(
     "auto", "any", "none", help="Friction over the temperature of the drives. auto: sought where temperature rises and falls; "
     "any: wherever it varies; none.")]
+BacklashOption = Annotated[str, choice(
+    "auto", "any", "none", help="Play between motor and link. auto: sought where the position of the link is logged (q_link); "
+    "any: there, or else from the torque of the motor; none.")]
 InertiaOption = Annotated[str, choice(
     "auto", "fit", "trust", help="Inertia of the links. fit: identify it; trust: take the model's; auto: identify it in general "
     "motion where the torques contradict the model.")]

@@ -13,7 +13,8 @@ from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.memory.memories import relaxed
 
 _CLAIM = 2.6            # standard errors by which play must predict left-out blocks better than none,
-_BETTER = 0.9           # and largest ratio of the errors
+_BETTER = 0.9           # and largest ratio of the errors,
+_MUCH_BETTER = 0.7      # or a ratio so small that ranks do not matter
 _CROSSINGS = 4          # fewest crossings of the gap
 _SAMPLES = 5            # fewest samples in a crossing
 _STEPS = 2.0            # smallest play in steps of the motor's encoder
@@ -61,7 +62,8 @@ def find_play(data: PlayData, coulomb: float | None = None, stiffness: float | N
     search = GearSearch(data, friction, stiffness)
     found, none = search.search()
     play, unit = float(found.values[0]), ("m", "N") if data.prismatic else ("rad", "N·m")
-    if not (found.ahead_of(none) > _CLAIM and found.rmse < _BETTER * none.rmse):
+    ratio = found.rmse / none.rmse
+    if not (ratio < _MUCH_BETTER or (ratio < _BETTER and found.ahead_of(none) > _CLAIM)):
         raise FitError(f"wind-up and friction alone predict left-out blocks as well as play does (error {none.rmse:.3g} without, "
                        f"{found.rmse:.3g} with a play of {play:.2g} {unit[0]})")
     passage = search.passage(found)
@@ -101,8 +103,8 @@ def _check_flanks(data: PlayData, friction: float) -> None:
         if np.mean(side * load > friction) > _PRESSED:
             low, high = np.quantile(load, (0.001, 0.999))
             unit = "N" if data.prismatic else "N·m"
-            raise FitError(f"gravity keeps one flank in contact: the load of the link is {low:.3g} to {high:.3g} {unit}, beyond all "
-                           f"friction of {friction:.2g} {unit}; record it where the load is smaller or changes its direction")
+            raise FitError(f"gravity keeps one flank in contact: the load of the link is {low:.3g} to {high:.3g} {unit}, beyond "
+                           f"all friction of {friction:.2g} {unit}; record it where the load is smaller or changes its direction")
 
 
 def _parameters(search: GearSearch, found: Gear, unit: tuple[str, str], step: float) -> tuple[Parameter, Parameter, Parameter]:

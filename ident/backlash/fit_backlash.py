@@ -73,7 +73,7 @@ class BacklashResult:
         FitError
             If no play is claimed.
         """
-        from stribeck.ident.views.loops import draw_loop
+        from stribeck.ident.backlash.loop_picture import draw_loop
 
         if self.joint is None or self.found is None:
             raise FitError(f"no play to plot: {self.reason}")

@@ -1,7 +1,7 @@
 """Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the samples of a joint.
 
-A grid over the first three is the global search. Gauss-Newton steps with finite differences refine the best points of the grid. The
-linear parameters of `Observed` are least squares at each gear. Intervals leave out blocks between reversals (CR3).
+A grid over the first three is the global search. Gauss-Newton steps with finite differences refine the best points of the grid.
+The linear parameters of `Observed` are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.observed import observed
-from stribeck.ident.backlash.play_data import PlayData
+from stribeck.ident.backlash.play_data import LONGEST, PlayData
 from stribeck.ident.backlash.two_bodies import Passage
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
@@ -20,14 +20,13 @@ _PLAYS = 12             # plays of the grid, besides none
 _SWINGS = np.array([0.12, 0.35, 1.0])            # frequencies of link on flank in the grid, over the highest
 _STIFFEST = 0.6         # highest such frequency over the cut-off of the motor's position
 _SHARES = np.array([0.0, 0.15, 0.35, 0.65])       # link's friction over all friction, in the grid
-_STARTS = 2             # plays of the grid that are refined
+_STARTS = 2             # plays of the grid that are refined without the position of the link
 _ROUNDS = 6             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
 _ENOUGH = 3e-3          # relative decrease of the sum of squares that ends the refinement
 _RATIO = 0.1, 0.02, 1.0 # damping ratio of the flanks in the grid, and its range
 _SMALL = np.array([0.02, 0.05, 0.03, 0.2])      # steps of derivatives, relative; of friction: relative to all friction
 _RIDGE = 1e-9
-_LONGEST = 0.3          # longest play over the range of positions
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ class GearSearch:
     def search(self) -> tuple[Gear, Gear]:
         """Return the best gear with play, and the best gear without."""
         data = self.data
-        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * _LONGEST * data.span)
-        longest = _LONGEST * data.span
+        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * LONGEST * data.span)
+        longest = LONGEST * data.span
         if data.measures_link:
             longest = min(longest, 1.2 * float(np.ptp(data.difference[data.used])))
             shortest = min(shortest, 0.1 * longest)
@@ -94,7 +93,7 @@ class GearSearch:
         grid = np.array([(b, K, share * self._coulomb, _RATIO[0]) for b in plays for K in stiff for share in _SHARES])
         least = self._fits(grid)[0].min(axis=1)
         near = [int(min(np.flatnonzero(grid[:, 0] == b), key=lambda k: float(least[k]))) for b in plays]
-        chosen = sorted(near[1:], key=lambda k: float(least[k]))[:_STARTS]
+        chosen = sorted(near[1:], key=lambda k: float(least[k]))[:1 if data.measures_link else _STARTS]
         return min((self._refined(grid[k]) for k in chosen), key=lambda one: one.squares), self._refined(grid[near[0]])
 
     def intervals(self, gear: Gear) -> tuple[Intervals, tuple[int, ...]]:

@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import LINK_FRICTION, PLAY
 
 LINK, TORQUE = "link position", "torque"
+FIGURES = ("method", "crossings", "samples", "error", "without")       # what is told beside the parameters
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class JointBacklash:
     @property
     def parameters(self) -> dict[str, Parameter]:
         """Parameters by name."""
-        return {"play": self.play, "stiffness": self.stiffness, "link_friction": self.link_friction}
+        return {PLAY.name: self.play, "stiffness": self.stiffness, LINK_FRICTION.name: self.link_friction}
 
     def lag(self, torque: ArrayLike, resolution: float = 0.0) -> Array:
         """Return motor minus link in contact, shape (N,): half the play on the loaded flank, and wind-up [rad or m].

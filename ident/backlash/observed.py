@@ -1,7 +1,7 @@
 r"""What the samples of a joint show of the gear between motor and link: the link's lag, or the torque that the link takes.
 
-With the position of the link, the gap between motor and link is measured, :math:`q - x = d_0 + e(b, K, f)`. Without it, the torque
-T that the link takes is a column of the motor's torque,
+With the position of the link, the gap between motor and link is measured, :math:`q - x = d_0 + e(b, K, f)`. Without it, the
+torque T that the link takes is a column of the motor's torque,
 
 .. math:: \tau = s T(b, K, f) + \tau_T \dot T + B \ddot q + \tau_f + o
 

@@ -16,6 +16,7 @@ from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.joint_samples import JointLog, play_width
 from stribeck.ident.memory.path import Path
 
+LONGEST = 0.3           # longest play over the range of positions
 Signal = Callable[["Section"], Array]
 _OF_RATE, _HIGHEST = 0.3, 100.0     # cut-off of the position that moves the link over the sampling rate, and its limit [Hz]
 _REST = 0.02            # part of the fast speeds below which dry friction may hold the motor,
@@ -108,7 +109,9 @@ class PlayData:
         inner = np.zeros(sum(len(one.torque) for one in self.sections), dtype=bool)
         begin = 0
         for one in self.sections:
-            inner[begin + border:begin + len(one.torque) - border] = True
+            q = one.drive.q             # where the link is in its gap is unknown until the motor has crossed any gap
+            known = np.maximum.accumulate(q) - np.minimum.accumulate(q) > LONGEST * self.span
+            inner[begin + border:begin + len(q) - border] = known[border:len(q) - border]
             begin += len(one.torque)
         rest = np.abs(self.motion[0]) < _REST * float(np.quantile(np.abs(self.motion[0][inner]), 0.9)) if inner.any() else ~inner
         blur = 2 * max(1, round(_BLUR / self.cutoff / self.dt)) + 1

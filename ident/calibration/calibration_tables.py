@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, Po
 from pydantic import Field as Key
 
 from stribeck.ident.arm.arm_file import Name, Tool, Vector
+from stribeck.ident.backlash.joint_backlash import JointBacklash
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
@@ -244,6 +245,27 @@ class _TemperatureTable(BaseModel):
         return found
 
 
+class _BacklashTable(BaseModel):
+    model_config = _STRICT
+    method: Literal["link position", "torque"]
+    crossings: Annotated[int, Key(ge=1)]
+    samples: PositiveFloat
+    error: NonNegativeFloat
+    without: NonNegativeFloat
+    play: ParameterTable
+    stiffness: ParameterTable
+    link_friction: ParameterTable
+
+    def backlash(self, where: str) -> JointBacklash:
+        """Return the play, after checks of several keys together; `where` begins the messages."""
+        told = {key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}
+        for key, entry in told.items():
+            if entry.value is None or entry.value < 0.0 or (entry.value == 0.0 and key != "link_friction"):
+                raise InputError(f"{where}.{key} = {entry.value}; it must be "
+                                 f"{'at least 0' if key == 'link_friction' else 'positive'}")
+        return JointBacklash(**{**vars(self), **told})
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -269,6 +291,7 @@ class JointCalibrationTable(BaseModel):
     memory: _MemoryTable | None = None
     ripple: list[_WaveTable] = []
     temperature: _TemperatureTable | None = None
+    backlash: _BacklashTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -324,7 +347,8 @@ class JointCalibrationTable(BaseModel):
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
                                 memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
                                 temperature=None if self.temperature is None else self.temperature.temperature(
-                                    f"{where}.temperature"))
+                                    f"{where}.temperature"),
+                                backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"))
 
 
 class MotorTable(BaseModel):
