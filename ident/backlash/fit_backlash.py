@@ -122,14 +122,11 @@ def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: 
     >>> import numpy as np
     >>> from stribeck import fit_backlash
     >>> t = np.arange(5000) / 250.0
-    >>> q = 0.2 * np.sin(2.0 * np.pi * 0.25 * t)                    # the link lags by half of the play, 2 mrad
-    >>> link = q.copy()
-    >>> for k in range(1, len(t)):
-    ...     link[k] = min(max(link[k - 1], q[k] - 1e-3), q[k] + 1e-3)
-    >>> torque = 4.0 * np.tanh(np.gradient(q, t) / 1e-3)
-    >>> fit = fit_backlash(t, q, torque, np.zeros(5000), 0.02, link)
-    >>> round(1e3 * fit.play, 1)
-    2.0
+    >>> q = 0.1 * np.sin(0.3 * np.pi * t)
+    >>> load = np.full(5000, 50.0)                      # a weight that presses one flank all the time
+    >>> fit = fit_backlash(t, q, 50.0 + 4.0 * np.sign(np.gradient(q, t)), load, 0.5)
+    >>> fit.play, fit.reason.partition(":")[0]
+    (0.0, 'gravity keeps one flank in contact')
     """
     t, q, tau, g = (np.atleast_1d(np.asarray(values, dtype=float)) for values in (time, position, torque, load))
     J = np.broadcast_to(np.asarray(inertia, dtype=float), t.shape)

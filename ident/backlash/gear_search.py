@@ -17,9 +17,9 @@ from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.fit.group_sums import product_sums
 
 _PLAYS = 12             # plays of the grid, besides none
-_SWINGS = np.array([0.12, 0.35, 1.0])            # frequencies of link on flank in the grid, over the highest
-_STIFFEST = 0.6         # highest such frequency over the cut-off of the motor's position
-_SHARES = np.array([0.0, 0.15, 0.35, 0.65])       # link's friction over all friction, in the grid
+_SWINGS = np.array([0.1, 0.33, 1.0])             # frequencies of link on flank in the grid, over the highest
+_STIFFEST = 0.8         # highest such frequency over the cut-off of the motor's position
+_SHARES = np.array([0.0, 0.03, 0.15, 0.4])        # link's friction over all friction, in the grid
 _STARTS = 2             # plays of the grid that are refined without the position of the link
 _ROUNDS = 6             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
@@ -52,7 +52,7 @@ class Gear:
 
     @property
     def rmse(self) -> float:
-        """Root mean square error of left-out blocks [N·m, N, rad or m]."""
+        """Root mean square error of left-out blocks [N·m or N; with the position of the link 1, see `ObservedBoth`]."""
         return float(np.sqrt(np.mean(self.held_out)))
 
     def ahead_of(self, other: "Gear") -> float:
@@ -75,8 +75,8 @@ class GearSearch:
     def __init__(self, data: PlayData, coulomb: float, stiffness: float | None = None) -> None:
         self.data, self._coulomb, self._known = data, coulomb, stiffness
         self._seen = observed(data)
-        self._order = np.argsort(data.blocks, kind="stable")
-        self._groups = data.blocks[self._order]
+        self._order = np.argsort(self._seen.blocks, kind="stable")
+        self._groups = self._seen.blocks[self._order]
         self._counts = np.bincount(self._groups).astype(float)
         self.stiffest = float(np.median(data.inertia)) * (2.0 * np.pi * _STIFFEST * data.fast) ** 2
 
@@ -99,18 +99,16 @@ class GearSearch:
     def intervals(self, gear: Gear) -> tuple[Intervals, tuple[int, ...]]:
         """Return the covariance of the gear's parameters, and which of the four they are."""
         free, columns, residual = self._linear(gear.values, gear.kind)
-        return cluster_covariance(columns, residual, self.data.blocks), free
+        return cluster_covariance(columns, residual, self._seen.blocks), free
 
     def passage(self, gear: Gear) -> Passage:
         """Return the link behind a gear."""
         return self.data.follow(*gear.values[:, None])
 
-    def _rows(self, gears: Array) -> Array:
-        return self._seen.rows(self.data.follow(*gears.T))
-
     def _fits(self, gears: Array) -> tuple[Array, list[list[Array]]]:
         """Return the sum of squares of each gear and kind, shape (C, H), and the products of each block."""
-        sums = [[product_sums(one[self._order], self._groups) for one in own] for own in self._rows(gears)]
+        sums = [[product_sums(one[self._order], self._groups) for one in own] for own in self._seen.rows(
+            self.data.follow(*gears.T))]
         return np.array([[_solved(one.sum(axis=0))[0] for one in own] for own in sums]), sums
 
     def _refined(self, start: Array) -> Gear:
@@ -147,7 +145,7 @@ class GearSearch:
         free = tuple(k for k in range(4) if step[k] > 0.0 and not (k == 1 and self._known is not None))
         moved = np.array([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in free for sign in (1.0, -1.0))])
         moved[:, 2] = np.maximum(moved[:, 2], 0.0)
-        rows = self._rows(moved)[:, kind]
+        rows = [own[kind] for own in self._seen.rows(self.data.follow(*moved.T))]
         beta = np.append(-_solved(rows[0].T @ rows[0])[1], 1.0)
         slopes = [((rows[2 + 2 * i] - rows[1 + 2 * i]) @ beta) / (moved[1 + 2 * i, k] - moved[2 + 2 * i, k])
                   for i, k in enumerate(free)]

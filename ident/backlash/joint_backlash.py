@@ -32,7 +32,8 @@ class JointBacklash:
     samples : float
         Median number of samples in a crossing.
     error, without : float
-        Root mean square error of left-out blocks with and without play [rad or m; method torque: N·m or N].
+        Root mean square error of left-out blocks with and without play [N·m or N; method link position: relative to the least
+        errors of positions and torque in the search].
     """
 
     play: Parameter

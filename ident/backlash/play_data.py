@@ -72,11 +72,10 @@ class PlayData:
         """Range of the motor's positions [rad or m]."""
         return float(np.ptp(self._joined(lambda one: one.drive.q)))
 
-    @property
+    @cached_property
     def resolution(self) -> float:
         """Displacement of the motor that its path resolves [rad or m]."""
-        moving = self.path.length[self.path.length > 0.0]
-        return max(self.step, float(np.median(moving)) if len(moving) else self.span)
+        return 2.0 * max(play_width(log, 0, self.cutoff) for log in self._logs())
 
     @cached_property
     def step(self) -> float:
@@ -98,9 +97,8 @@ class PlayData:
     @cached_property
     def path(self) -> Path:
         """Path of the motor without noise at rest."""
-        width = max(play_width(log, 0, self.cutoff) for log in self._logs())
         sizes = [len(one.torque) for one in self.sections]
-        return Path.of(self._filtered(lambda one: one.drive.q, self.cutoff), width, np.cumsum([0, *sizes[:-1]]))
+        return Path.of(self._filtered(lambda one: one.drive.q, self.cutoff), 0.5 * self.resolution, np.cumsum([0, *sizes[:-1]]))
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -176,4 +174,5 @@ class PlayData:
         return np.concatenate([low_pass(of(one), cutoff * self.dt) for one in self.sections])
 
     def _logs(self) -> Sequence[JointLog]:
-        return [JointLog(np.arange(len(one.torque)) * self.dt, {"q": one.drive.q[:, None]}) for one in self.sections]
+        return [JointLog(np.linspace(0.0, len(one.torque) * self.dt, len(one.torque)), {"q": one.drive.q[:, None]})
+                for one in self.sections]

@@ -87,7 +87,7 @@ def follow(drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: 
     for k in range(1, len(q)):
         speed = (q[k] - q[k - 1]) / dt
         load, slope, gain = drive.load[k], drive.slope[k], inverse[k]
-        loss, total, stride = gain * friction, 0.0, speed * h
+        loss, total, stride = gain * friction, np.zeros(len(play)), speed * h
         for _ in range(steps):
             motor += stride
             e = motor - x
