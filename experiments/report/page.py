@@ -13,8 +13,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from stribeck.experiments.report import report_tables, sentences, words
-from stribeck.experiments.report.backlash_figure import backlash_figure
-from stribeck.experiments.report.backlash_words import backlash_words
+from stribeck.experiments.report.backlash_section import backlash_figure, backlash_words
 from stribeck.experiments.report.equation import equation
 from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from stribeck.experiments.report.joint_data import JointData, joint_data

@@ -79,8 +79,8 @@ def find_play(data: PlayData, coulomb: float | None = None, stiffness: float | N
         raise FitError(f"a play of {play:.2g} {unit[0]} is below {_STEPS:g} steps of the encoder, {_STEPS * data.step:.2g} "
                        f"{unit[0]}; use a finer encoder")
     if play < (wound := friction / float(found.values[1])):
-        raise FitError(f"a play of {play:.2g} {unit[0]} is below the wind-up by the joint's friction, {wound:.2g} {unit[0]}, and is "
-                       "not told from it; a stiffness stated in the arm file, or slower motion, may tell them apart")
+        raise FitError(f"a play of {play:.2g} {unit[0]} is below the wind-up by the joint's friction, {wound:.2g} {unit[0]}, and "
+                       "is not told from it; a stiffness stated in the arm file, or slower motion, may tell them apart")
     told = _parameters(search, found, unit, data.step)
     if told[0].verdict == "unidentifiable":
         raise FitError(f"play = {play:.3g} ± {told[0].half_width:.2g} {unit[0]} is not determined; record more reversals")

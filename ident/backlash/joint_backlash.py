@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import LINK_FRICTION, PLAY
 
@@ -64,3 +65,18 @@ class JointBacklash:
         side = np.clip(torque / resolution, -1.0, 1.0) if resolution > 0.0 else np.sign(torque)
         compliance = 1.0 / self.stiffness.value if self.stiffness.value else 0.0
         return np.asarray(0.5 * play * side + compliance * torque)
+
+
+def checked_backlash(found: JointBacklash, where: str) -> JointBacklash:
+    """Return a play after checks of its values; `where` begins the messages.
+
+    Raises
+    ------
+    InputError
+        If play or stiffness are not positive, or the friction of the link is negative.
+    """
+    for name, entry in found.parameters.items():
+        least = "at least 0" if name == LINK_FRICTION.name else "positive"
+        if entry.value is None or entry.value < 0.0 or (entry.value == 0.0 and least == "positive"):
+            raise InputError(f"{where}.{name} = {entry.value}; it must be {least}")
+    return found

@@ -8,8 +8,8 @@ torque T that the link takes is a column of the motor's torque,
 with rotor B, the delay of the signal, and the motor's friction tau_f: a viscous part and two relaxing states (`ident.memory`), so
 that presliding and wind-up (b = 0) compete with play on equal terms.
 
-The gap alone does not tell play from wind-up: a link with friction winds up a soft gear by f / K in each direction, as if it had a
-play of 2 f / K. The torque tells both apart, because it rises during wind-up. So with the position of the link both signals are used.
+The gap alone does not tell play from wind-up: a link with friction winds up a soft gear by f / K in each direction, as if it
+had a play of 2 f / K. The torque tells both apart, because it rises during wind-up. Both are used if the link is measured.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, Po
 from pydantic import Field as Key
 
 from stribeck.ident.arm.arm_file import Name, Tool, Vector
-from stribeck.ident.backlash.joint_backlash import JointBacklash
+from stribeck.ident.backlash.joint_backlash import JointBacklash, checked_backlash
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
@@ -248,7 +248,7 @@ class _TemperatureTable(BaseModel):
 class _BacklashTable(BaseModel):
     model_config = _STRICT
     method: Literal["link position", "torque"]
-    crossings: Annotated[int, Key(ge=1)]
+    crossings: int
     samples: PositiveFloat
     error: NonNegativeFloat
     without: NonNegativeFloat
@@ -257,13 +257,9 @@ class _BacklashTable(BaseModel):
     link_friction: ParameterTable
 
     def backlash(self, where: str) -> JointBacklash:
-        """Return the play, after checks of several keys together; `where` begins the messages."""
-        told = {key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}
-        for key, entry in told.items():
-            if entry.value is None or entry.value < 0.0 or (entry.value == 0.0 and key != "link_friction"):
-                raise InputError(f"{where}.{key} = {entry.value}; it must be "
-                                 f"{'at least 0' if key == 'link_friction' else 'positive'}")
-        return JointBacklash(**{**vars(self), **told})
+        """Return the play, after checks of its values; `where` begins the messages."""
+        return checked_backlash(JointBacklash(**{**vars(self), **{
+            key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}}), where)
 
 
 class JointCalibrationTable(BaseModel):
@@ -336,19 +332,16 @@ class JointCalibrationTable(BaseModel):
                              f"{[len(row) for row in self.correlation.matrix]} numbers; {n} rows of {n} numbers are needed")
         return JointCalibration(self.law, self.load, parameters,
                                 {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
-                                self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
-                                self.temperature_range, self.correlation.names,
-                                np.array(self.correlation.matrix).reshape(n, n), self.factor,
+                                self.held_out_rmse, self.velocity_range, self.load_range, self.load_part, self.temperature_range,
+                                self.correlation.names, np.array(self.correlation.matrix).reshape(n, n), self.factor,
                                 self.directional, self.torque_scale, self.stribeck_share,
                                 None if self.further_error is None else np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
-                                ripple=tuple(Wave(**vars(one)) for one in self.ripple),
-                                breakaway=None if self.breakaway is None else Breakaway(
+                                ripple=tuple(Wave(**vars(one)) for one in self.ripple), breakaway=self.breakaway and Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
-                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
-                                temperature=None if self.temperature is None else self.temperature.temperature(
-                                    f"{where}.temperature"),
-                                backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"))
+                                memory=self.memory and self.memory.memory(f"{where}.memory"),
+                                temperature=self.temperature and self.temperature.temperature(f"{where}.temperature"),
+                                backlash=self.backlash and self.backlash.backlash(f"{where}.backlash"))
 
 
 class MotorTable(BaseModel):

@@ -201,7 +201,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     """Print the result of a fit: the table, what needs attention, where the files are; with -v every note, too."""
     from stribeck.experiments.cli.screen.attention import attention
     from stribeck.experiments.cli.screen.text import result_table
-    from stribeck.experiments.report.backlash_words import backlash_lines
+    from stribeck.experiments.report.backlash_section import backlash_lines
     from stribeck.experiments.report.memory_words import memory_lines
     from stribeck.experiments.report.temperature_words import temperature_lines
     from stribeck.experiments.report.words import breakaway_lines, motor_lines, passive_lines, repeat_sentence

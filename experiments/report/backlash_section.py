@@ -1,10 +1,12 @@
-"""Figure of a joint's play: motor minus link over the torque of the link."""
+"""Play between motor and link in the report: sentences, and the loop of motor minus link over the torque of the link."""
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from stribeck.experiments.report.svg import COLOURS, inline
+from stribeck.experiments.report.words import plus_minus
+from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 
 _SIZE = (3.6, 2.9)      # inches; about the width of the figure on the page
@@ -28,3 +30,17 @@ def backlash_figure(joint: JointCalibration, angle: str) -> Markup:
     axes.set_title(f"motor minus link, {'mrad' if angle == 'rad' else 'mm'}")
     axes.set_xlabel(f"torque of the link, {own.link_friction.unit}")
     return inline(figure, "Motor minus link over the torque of the link: play is the width at zero torque, wind-up the slope")
+
+
+def backlash_lines(calibration: Calibration) -> list[str]:
+    """One line for each joint with play: width, stiffness, verdicts, and what showed them."""
+    return [backlash_words(name, joint) for name, joint in calibration.joints.items() if joint.backlash is not None]
+
+
+def backlash_words(name: str, joint: JointCalibration) -> str:
+    """Return play and wind-up of a joint, as a heading."""
+    own = joint.backlash
+    assert own is not None
+    told = ", ".join(f"{key.replace('_', ' ')} {plus_minus(entry)} {entry.unit}"
+                     + ("" if entry.verdict == "identified" else f" ({entry.verdict})") for key, entry in own.parameters.items())
+    return f"{name}: {told}; from {own.method}, {own.crossings} crossings of the gap"
