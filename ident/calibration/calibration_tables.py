@@ -330,12 +330,11 @@ class JointCalibrationTable(BaseModel):
         if [len(row) for row in self.correlation.matrix] != [n] * n:
             raise InputError(f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
                              f"{[len(row) for row in self.correlation.matrix]} numbers; {n} rows of {n} numbers are needed")
-        return JointCalibration(self.law, self.load, parameters,
-                                {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
-                                self.held_out_rmse, self.velocity_range, self.load_range, self.load_part, self.temperature_range,
-                                self.correlation.names, np.array(self.correlation.matrix).reshape(n, n), self.factor,
-                                self.directional, self.torque_scale, self.stribeck_share,
-                                None if self.further_error is None else np.array(self.further_error),
+        gravity = {name: Parameter(**vars(table)) for name, table in self.gravity.items()}
+        return JointCalibration(self.law, self.load, parameters, gravity, self.bearing, self.held_out_rmse, self.velocity_range,
+                                self.load_range, self.load_part, self.temperature_range, self.correlation.names,
+                                np.array(self.correlation.matrix).reshape(n, n), self.factor, self.directional,
+                                self.torque_scale, self.stribeck_share, self.further_error and np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
                                 ripple=tuple(Wave(**vars(one)) for one in self.ripple), breakaway=self.breakaway and Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
