@@ -70,6 +70,8 @@ class JointSample:
         The drive's own status word; 0 if it has none.
     raw : ndarray, shape (n,), optional
         The drive's own torque count or current, before any scaling.
+    q_link : ndarray, shape (n,), optional
+        Position of the link by a second encoder behind the gear [rad or m].
     """
 
     t: float
@@ -80,6 +82,7 @@ class JointSample:
     temperature: Array | None
     status: NDArray[np.int64]
     raw: Array | None = None
+    q_link: Array | None = None
 
 
 @dataclass(frozen=True)

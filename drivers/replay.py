@@ -101,7 +101,7 @@ class ReplayArm:
 
         return JointSample(float(run.t[row]), signals["q"][row], signals["dq"][row], signals["tau"][row],
                            signals["t"][row], optional("temperature"), np.zeros(len(run.names), dtype=np.int64),
-                           optional("raw"))
+                           optional("raw"), optional("q_link"))
 
     def _time(self) -> float:
         return float(self._run.t[min(self._row, len(self._run.t) - 1)] - self._run.t[0])

@@ -1,7 +1,7 @@
 """Identification: from runs to a calibration.
 
 Stages: choose the runs, reduce them to points, take ripple out, fit every joint, fit temperature, judge the fits, fit memories,
-make the calibration.
+find backlash, make the calibration.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs, options_for
+from stribeck.ident.identification.find_backlash import find_backlash
 from stribeck.ident.identification.fit_joints import fit_joints
 from stribeck.ident.identification.fit_memories import fit_memories
 from stribeck.ident.identification.fit_temperatures import fit_temperatures
@@ -108,8 +109,9 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     judged = judge_joints(chosen, reduced, fitted)
     memories = fit_memories(chosen, reduced, judged.joints)
     judged = memories.applied(judged)
-    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple, temperatures)
+    backlash = find_backlash(chosen, reduced, judged.joints)
+    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple, temperatures, backlash)
     found = (*chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings, *judged.findings,
-             *memories.findings, *temperatures.findings)
+             *memories.findings, *temperatures.findings, *backlash.findings)
     findings = without_moot(memories.without_explained(temperatures.without_explained(found)))
     return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)

@@ -29,13 +29,16 @@ class DriveReading:
         self._noise_state = np.zeros((1, n))
         self._heated, self._sensed = (np.array([joint.heat is not None and told(joint.heat) for joint in truth.joints])
                                       for told in (lambda _: True, lambda heat: heat.sensor))
+        steps = truth.column("link_encoder_step")
+        self._at_link, self._measures_link = np.isfinite(steps), bool(np.isfinite(steps).any())
+        self._in_link_counts = Quantiser(np.nan_to_num(steps))
         self._in_torque_steps, self._in_counts = Quantiser(truth.column("torque_step")), Quantiser(truth.column("encoder_step"))
 
     def skip(self, cycles: int) -> None:
         """Advance the clock of the readings by cycles that nobody reads."""
         self._cycle += cycles
 
-    def measure(self, q: Array, dq: Array, torque: Array, temperature: Array) -> JointSample:
+    def measure(self, q: Array, dq: Array, torque: Array, temperature: Array, link: Array) -> JointSample:
         """Return the reading of the next cycle.
 
         Parameters
@@ -46,6 +49,8 @@ class DriveReading:
             True torques at the time that the drives report now [N·m].
         temperature : ndarray, shape (n,)
             True temperatures of joints that friction heats [°C]; nan for others, whose drives warm up with time.
+        link : ndarray, shape (n,)
+            True positions of the links [rad or m].
         """
         truth = self._truth
         row = self._row % _NOISE_BLOCK
@@ -58,7 +63,8 @@ class DriveReading:
         t = self._cycle / self._rate
         warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
         shown = np.where(self._heated, np.where(self._sensed, temperature, np.nan), 25.0 + 12.0 * warm)
-        return JointSample(t, q, dq + self._noise[row, 1], tau, np.full(len(q), t), shown, np.zeros(len(q), dtype=np.int64))
+        return JointSample(t, q, dq + self._noise[row, 1], tau, np.full(len(q), t), shown, np.zeros(len(q), dtype=np.int64), None,
+                           self._in_link_counts(np.where(self._at_link, link, np.nan)) if self._measures_link else None)
 
     def _draw_noise(self) -> None:
         truth, n = self._truth, len(self._truth.joints)

@@ -82,6 +82,8 @@ class PhysicsLoop:
         frictions = physics.motors.frictions(truth, dt)
         self._motors = list(zip(physics.motors.tendons, physics.motors.ratios, frictions, strict=True))
         model.tendon_solref_fri[physics.motors.tendons] = [2.0 * dt, 1.0]
+        model.tendon_solref_fri[physics.link_tendons] = [2.0 * dt, 1.0]
+        self._gaps = physics.gaps
         self._passive = physics.passive
         self._passive_frictions = [Friction(joint, 0.0, dt) for joint in truth.passive.values()]
         self._passive_loads = ReactionLoads(model, tuple(truth.passive.values()), Axes.rigid(physics.passive))
@@ -168,6 +170,8 @@ class PhysicsLoop:
         if bristles is not None:
             torque = [push - held for push, held in zip(torque, bristles[0], strict=True)]
             inertia = [one + other for one, other in zip(inertia, bristles[1], strict=True)]
+        if self._gaps:
+            self._gaps.touch(self._model, data)
         data.qfrc_applied[drives] = torque
         if inertia is not self._none:
             self._model.dof_armature[drives] = self._rotors + inertia

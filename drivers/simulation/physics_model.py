@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
+from stribeck.drivers.simulation.backlash import Gaps, gaps_of
 from stribeck.drivers.simulation.closed_loops import SOLIMP, ClosedLoops
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
 from stribeck.drivers.simulation.simulated_motors import SharedMotors, add_tendons, shared_motors
@@ -90,6 +91,10 @@ class PhysicsModel:
         Closed loops of the chain, if it has any.
     passive : ndarray of int
         Joints with friction but without a drive, in the order of `truth.passive`.
+    gaps : Gaps or None
+        Play between drives and links, if any joint has it.
+    link_tendons : ndarray of int
+        Tendons with the dry friction of links behind springs.
     """
 
     model: "mujoco.MjModel"
@@ -100,6 +105,8 @@ class PhysicsModel:
     motors: SharedMotors
     loops: ClosedLoops | None = None
     passive: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
+    gaps: Gaps | None = None
+    link_tendons: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     def inertia(self, data: "mujoco.MjData") -> Array:
         """Return the mass matrix of all degrees of freedom, or of the drives of a closed chain; call after `stand`."""
@@ -127,6 +134,8 @@ class PhysicsModel:
         for _ in range(_SETTLING):
             mujoco.mj_fwdPosition(model, data)
             mujoco.mj_fwdVelocity(model, data)
+            if self.gaps:
+                self.gaps.lean(model, data)
             missing = (data.qfrc_passive - data.qfrc_bias)[axes.springs] / model.jnt_stiffness[axes.springs]
             if np.all(np.abs(missing) < 1e-12):
                 return
@@ -173,9 +182,17 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
                 frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
+            if joint.link_friction:
+                rubbing = spec.add_tendon(name=_rubbing(name), frictionloss=joint.link_friction, solimp_friction=SOLIMP)
+                rubbing.wrap_joint(name, 1.0)
+                rubbing.wrap_joint(_spring(name), 1.0)
     add_tendons(spec, arm.transmission_of(names))
     model, motors = _as_it_is(spec, truth, arm, names)
-    return PhysicsModel(model, _axes(model, names, truth, beams), beams, names, truth, motors)
+    axes = _axes(model, names, truth, beams)
+    gaps = gaps_of(model, truth, axes.springs[:axes.behind], axes.owner[:axes.behind])
+    tendons = np.array([model.tendon(_rubbing(name)).id for name, joint in zip(names, truth.joints, strict=True)
+                        if joint.link_friction], dtype=int)
+    return PhysicsModel(model, axes, beams, names, truth, motors, gaps=gaps or None, link_tendons=tendons)
 
 
 def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
@@ -236,6 +253,11 @@ def _as_it_is(spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile,
 def _spring(joint: str) -> str:
     """Return MuJoCo's name of a joint's spring."""
     return f"{joint} spring"
+
+
+def _rubbing(joint: str) -> str:
+    """Return MuJoCo's name of the friction of a joint's link."""
+    return f"{joint} link friction"
 
 
 def _axes(model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth, beams: dict[int, Beam]) -> Axes:

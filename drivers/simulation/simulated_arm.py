@@ -94,7 +94,8 @@ class SimulatedArm:
         loop.take_torques(command)
         loop.begin_strokes(command.velocity)
         loop.advance(command.velocity)
-        return self._reading.measure(data.qpos[drives], data.qvel[drives], loop.reported_torque(), loop.temperature())
+        return self._reading.measure(data.qpos[drives], data.qvel[drives], loop.reported_torque(), loop.temperature(),
+                                     self._physics.axes.link(data.qpos))
 
     @property
     def standing(self) -> bool:

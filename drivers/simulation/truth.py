@@ -60,6 +60,11 @@ class Knobs(BaseModel):
     stiffness: PositiveFloat | None = Field(
         None, description="stiffness of the spring between drive and link, N·m/rad; a joint without this key is rigid")
     stiffness_damping: NonNegativeFloat = Field(0.0, description="damping of that spring, N·m·s/rad")
+    backlash: NonNegativeFloat | None = Field(None, description="play between drive and link, rad; needs stiffness, the flanks'")
+    link_friction: NonNegativeFloat | None = Field(
+        None, description="dry friction of the link, behind spring and gap, N·m; needs stiffness")
+    link_encoder_step: NonNegativeFloat | None = Field(
+        None, description="resolution of a second encoder, at the link, rad; without this key there is none")
 
 
 class FlexibleLink(BaseModel):
@@ -114,6 +119,9 @@ class PassiveTruth(JointTruth):
     flexible_link: None = None
     stiffness: None = None
     heat: None = None
+    backlash: None = None
+    link_friction: None = None
+    link_encoder_step: None = None
     memory: None = None
 
 
@@ -126,6 +134,9 @@ class MotorTruth(JointTruth):
     flexible_link: None = None
     stiffness: None = None
     heat: None = None
+    backlash: None = None
+    link_friction: None = None
+    link_encoder_step: None = None
     memory: None = None
 
 
@@ -291,8 +302,10 @@ def armature(arm: ArmFile, name: str, joint: JointTruth) -> float:
 
 def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
     """Refuse a spring without a rotor inertia on its drive side, and damping without a spring."""
-    if joint.stiffness is None and joint.stiffness_damping > 0.0:
-        raise InputError(f"{arm.path}: simulation.joints.{name}: stiffness_damping needs a spring; state stiffness too")
+    for key in ("stiffness_damping", "backlash", "link_friction"):
+        if joint.stiffness is None and getattr(joint, key):
+            raise InputError(f"{arm.path}: simulation.joints.{name}: {key} = {getattr(joint, key):g} needs a spring between "
+                             "drive and link; state stiffness too")
     for key, what in (("stiffness", "rotor and link"), ("flexible_link", "rotor and the link's pieces")):
         if getattr(joint, key) is not None and armature(arm, name, joint) == 0.0:
             raise InputError(f"{arm.path}: simulation.joints.{name}: {key} puts a spring between {what}; "

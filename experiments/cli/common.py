@@ -91,6 +91,9 @@ TemperatureOption = Annotated[str, choice(
     "auto", "any", "self-heating", "none", help="Friction over the temperature of the drives. auto: sought where temperature "
     "rises and falls, and without sensors where the arm rests between motion; any: wherever it varies; self-heating: over a "
     "state that friction heats, whatever sensors say; none.")]
+BacklashOption = Annotated[str, choice(
+    "auto", "any", "none", help="Play between motor and link. auto: sought where the position of the link is logged (q_link); "
+    "any: there, or else from the torque of the motor; none.")]
 InertiaOption = Annotated[str, choice(
     "auto", "fit", "trust", help="Inertia of the links. fit: identify it; trust: take the model's; auto: identify it in general "
     "motion where the torques contradict the model.")]

@@ -21,8 +21,8 @@ UNITS = {
     "temperature": {"°C": 1.0, "degC": 1.0},
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # units of a torque signal whose torque constant is known
-SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd")
-_AS = {"q_cmd": "q"}                    # signal -> the signal whose units it shares
+SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd", "q_link")
+_AS = {"q_cmd": "q", "q_link": "q"}     # signal -> the signal whose units it shares
 SLIDES = {"m", "mm", "m/s", "mm/s", "N", "kN"}      # units of prismatic joints
 _SPELLED = {            # spellings of each unit, see `known_spelling`; all other spellings are unknown
     spelling: unit for unit, spellings in {
@@ -212,7 +212,7 @@ def check_motions(columns: Sequence[ColumnMap], mechanism: Mechanism) -> None:
         If a unit does not fit the joint; the message names joint and unit.
     """
     for entry in columns:
-        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal in ("q", "dq", "tau", "q_cmd"):
+        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal not in ("t", "temperature"):
             slides = bool(mechanism.prismatic[mechanism.names.index(str(entry.joint))])
             if slides != (entry.unit in SLIDES):
                 raise InputError(f"column {entry.column!r}: {entry.joint} is {'prismatic' if slides else 'revolute'}, but "

@@ -57,6 +57,7 @@ class _Log:
     temperature: Array | None
     notes: tuple[str, ...]
     q_cmd: Array | None = None
+    q_link: Array | None = None
 
 
 def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
@@ -187,19 +188,20 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     clock = signal("t", (None,))
     assert clock is not None
     t = clock[:, 0]
-    q, dq, tau, temperature, told = (signal(name) for name in ("q", "dq", "tau", "temperature", "q_cmd"))
+    q, dq, tau, temperature, told, link = (signal(name) for name in ("q", "dq", "tau", "temperature", "q_cmd", "q_link"))
     assert q is not None
     assert tau is not None
     pieces = begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP)
     wraps = unwrap(q, pieces, mechanism)
-    if told is not None:
-        unwrap(told, pieces, mechanism)
+    for values in (told, link):
+        if values is not None:
+            unwrap(values, pieces, mechanism)
     limits, amperes = limits_of_motors(arm.limits(mechanism), coupled), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
     keep, notes = with_sense(t, q, tau, limits.velocity, most, table.source)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
-        dq, temperature, told = (None if values is None else values[keep] for values in (dq, temperature, told))
+        dq, temperature, told, link = (None if values is None else values[keep] for values in (dq, temperature, told, link))
     tables = [arm.joint(name) for name in mechanism.names]
     sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
     q *= sign
@@ -223,7 +225,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; delete these rows, or cut the log here")
     check_leaps(q, t, segment, mechanism, table.source)
-    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps), told)
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps), told,
+                None if link is None else sign * link + zero)
 
 
 def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:
@@ -306,7 +309,7 @@ def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: 
             for row, t in enumerate(log.t.tolist()):
                 sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
                                      None if log.temperature is None else log.temperature[row], status,
-                                     None if raw is None else raw[row])
+                                     None if raw is None else raw[row], None if log.q_link is None else log.q_link[row])
                 writer.sample(sample, unknown if log.q_cmd is None else log.q_cmd[row], unknown, int(log.segment[row]))
     except BaseException as error:          # an incomplete run folder must not remain
         rmtree(folder, ignore_errors=True)

@@ -24,7 +24,7 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.versions import versions_of
 
 _UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
-          "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", "")}
+          "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", ""), "q_link": ("rad", "m")}
 
 
 class RunWriter:
@@ -136,7 +136,8 @@ class RunWriter:
         """Choose the columns from the signals of the first sample."""
         self._signals = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t",
                          *(["raw"] if sample.raw is not None else []),
-                         *(["temperature"] if sample.temperature is not None else []))
+                         *(["temperature"] if sample.temperature is not None else []),
+                         *(["q_link"] if sample.q_link is not None else []))
         fields = [pa.field("t", pa.float64()), pa.field("segment", pa.int32())]
         about = {"t": {"signal": "t", "joint": None, "unit": "s"}, "segment": {"signal": "segment", "joint": None, "unit": ""}}
         for signal in self._signals:

@@ -13,6 +13,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from stribeck.experiments.report import report_tables, sentences, words
+from stribeck.experiments.report.backlash_section import backlash_figure, backlash_words
 from stribeck.experiments.report.equation import equation
 from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
 from stribeck.experiments.report.joint_data import JointData, joint_data
@@ -75,6 +76,9 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         memories = [(memory_words(data.name, data.calibration), report_tables.parameter_rows(memory.parameters),
                      memory_figure(data.calibration, data.unit, data.angle))
                     for data in calibrated if (memory := data.calibration.memory) is not None]
+        gaps = [(backlash_words(data.name, data.calibration), report_tables.parameter_rows(backlash.parameters),
+                 backlash_figure(data.calibration, data.angle))
+                for data in calibrated if (backlash := data.calibration.backlash) is not None]
     calibration = result.calibration
     versions = dict(calibration.fit.get("versions", {}))
     return _template().render(
@@ -86,7 +90,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
                  for line, (name, one) in zip(words.passive_lines(calibration), calibration.model.passive.classes.items(),
                                               strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
-        memories=memories,
+        memories=memories, gaps=gaps,
         temperatures={temperature_words(name, joint): report_tables.parameter_rows(joint.temperature.all_parameters)
                       for name, joint in calibration.joints.items() if joint.temperature is not None},
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),

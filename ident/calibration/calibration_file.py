@@ -6,6 +6,7 @@ from typing import Any
 
 import tomlkit
 
+from stribeck.ident.backlash.joint_backlash import FIGURES
 from stribeck.ident.calibration.calibration_content import CalibrationContent
 from stribeck.ident.calibration.calibration_tables import CalibrationTable
 from stribeck.ident.calibration.joint_calibration import JointCalibration
@@ -179,6 +180,11 @@ def _joint_table(joint: JointCalibration) -> Any:
         table["ripple"] = waves
     if joint.temperature is not None:
         table["temperature"] = _temperature_table(joint.temperature)
+    if joint.backlash is not None:
+        gap = tomlkit.table()
+        gap.update(_parameters(joint.backlash.parameters))
+        gap.update({key: _rounded(getattr(joint.backlash, key)) for key in FIGURES})
+        table["backlash"] = gap
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, Po
 from pydantic import Field as Key
 
 from stribeck.ident.arm.arm_file import Name, Tool, Vector
+from stribeck.ident.backlash.joint_backlash import JointBacklash, checked_backlash
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, unknown_name
@@ -248,6 +249,23 @@ class _TemperatureTable(BaseModel):
         return found
 
 
+class _BacklashTable(BaseModel):
+    model_config = _STRICT
+    method: Literal["link position", "torque"]
+    crossings: int
+    samples: PositiveFloat
+    error: NonNegativeFloat
+    without: NonNegativeFloat
+    play: ParameterTable
+    stiffness: ParameterTable
+    link_friction: ParameterTable
+
+    def backlash(self, where: str) -> JointBacklash:
+        """Return the play, after checks of its values; `where` begins the messages."""
+        return checked_backlash(JointBacklash(**{**vars(self), **{
+            key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}}), where)
+
+
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
@@ -273,6 +291,7 @@ class JointCalibrationTable(BaseModel):
     memory: _MemoryTable | None = None
     ripple: list[_WaveTable] = []
     temperature: _TemperatureTable | None = None
+    backlash: _BacklashTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -315,20 +334,17 @@ class JointCalibrationTable(BaseModel):
         if [len(row) for row in self.correlation.matrix] != [n] * n:
             raise InputError(f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
                              f"{[len(row) for row in self.correlation.matrix]} numbers; {n} rows of {n} numbers are needed")
-        return JointCalibration(self.law, self.load, parameters,
-                                {name: Parameter(**vars(table)) for name, table in self.gravity.items()}, self.bearing,
-                                self.held_out_rmse, self.velocity_range, self.load_range, self.load_part,
-                                self.temperature_range, self.correlation.names,
-                                np.array(self.correlation.matrix).reshape(n, n), self.factor,
-                                self.directional, self.torque_scale, self.stribeck_share,
-                                None if self.further_error is None else np.array(self.further_error),
+        gravity = {name: Parameter(**vars(table)) for name, table in self.gravity.items()}
+        return JointCalibration(self.law, self.load, parameters, gravity, self.bearing, self.held_out_rmse, self.velocity_range,
+                                self.load_range, self.load_part, self.temperature_range, self.correlation.names,
+                                np.array(self.correlation.matrix).reshape(n, n), self.factor, self.directional,
+                                self.torque_scale, self.stribeck_share, self.further_error and np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
-                                ripple=tuple(Wave(**vars(one)) for one in self.ripple),
-                                breakaway=None if self.breakaway is None else Breakaway(
+                                ripple=tuple(Wave(**vars(one)) for one in self.ripple), breakaway=self.breakaway and Breakaway(
                                     **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
-                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
-                                temperature=None if self.temperature is None else self.temperature.temperature(
-                                    f"{where}.temperature"))
+                                memory=self.memory and self.memory.memory(f"{where}.memory"),
+                                temperature=self.temperature and self.temperature.temperature(f"{where}.temperature"),
+                                backlash=self.backlash and self.backlash.backlash(f"{where}.backlash"))
 
 
 class MotorTable(BaseModel):

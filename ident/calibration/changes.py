@@ -196,6 +196,8 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     common |= {f"temperature of {name}": list(_both(a.temperature.all_parameters, b.temperature.all_parameters))
                for name, (a, b) in pairs.items() if a.temperature is not None and b.temperature is not None
                and same_temperature(a, b)}
+    common |= {f"backlash of {name}": list(_both(a.backlash.parameters, b.backlash.parameters)) for name, (a, b) in pairs.items()
+               if a.backlash is not None and b.backlash is not None}
     passive = [one.model.passive.classes for one in (before, after)]
     common |= {name: list(_both(passive[0][name].parameters, passive[1][name].parameters))
                for name in passive[0] if name in passive[1] and passive[0][name].load == passive[1][name].load}

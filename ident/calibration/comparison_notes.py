@@ -67,6 +67,11 @@ def comparison_notes(before: Calibration, after: Calibration, pairs: Mapping[str
                      f"{one.coulomb} and {one.viscous} about {one.reference_words}" for joint in (a, b)]
             yield (f"{name}: dependence on temperature: {kinds[0]}, and {kinds[1]}: parameters at different temperatures differ; "
                    "the friction curves are compared at one temperature")
+        if (a.backlash is None) != (b.backlash is None):
+            with_play = a.backlash or b.backlash
+            assert with_play is not None
+            yield (f"{name}: backlash: {with_play.play.value or 0.0:.3g} {with_play.play.unit} in "
+                   f"{'the first' if a.backlash else 'the other'} calibration only; it is not compared")
         if name not in curves:
             yield f"{name}: calibrated speeds or loads do not overlap; its friction is not compared"
         warm = [joint.temperature_range for joint in (a, b)]

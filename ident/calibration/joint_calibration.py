@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.backlash.joint_backlash import JointBacklash
 from stribeck.ident.fit.fit_result import Candidate, further_band, needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.laws.law_table import law_named
@@ -68,6 +69,8 @@ class JointCalibration:
         Claimed harmonics of the position, which were taken out of the samples; not part of the law.
     temperature : JointTemperature, optional
         How friction changes with temperature, if it was identified. The parameters hold at its reference temperature.
+    backlash : JointBacklash, optional
+        Play and wind-up between motor and link, if play was identified; not part of the law.
     """
 
     law: str
@@ -94,6 +97,7 @@ class JointCalibration:
     memory: JointMemory | None = None
     ripple: tuple[Wave, ...] = ()
     temperature: JointTemperature | None = None
+    backlash: JointBacklash | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())

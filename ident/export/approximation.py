@@ -109,8 +109,8 @@ def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def other_losses(calibration: Calibration, target: str, offset: bool = True, memory: bool = True,
-                 ripple: bool = True, temperature: bool = True) -> tuple[str, ...]:
-    """Return what most targets lack besides the law: torque offsets that are surely not zero, memory, ripple, an unknown tool."""
+                 ripple: bool = True, backlash: bool = True, temperature: bool = True) -> tuple[str, ...]:
+    """Return what most targets lack besides the law: surely known torque offsets, memory, ripple, play, an unknown tool."""
     told = [f"{name} {entry.value:.2g} {entry.unit}" for name, joint in calibration.joints.items()
             if (entry := joint.gravity.get("offset")) is not None and entry.value is not None
             and entry.low is not None and entry.high is not None and not entry.low <= 0.0 <= entry.high]
@@ -121,6 +121,10 @@ def other_losses(calibration: Calibration, target: str, offset: bool = True, mem
     waves = [name for name, joint in calibration.joints.items() if joint.ripple]
     if ripple and waves:
         said.append(f"{target} leaves out the torque that ripples with position: {', '.join(waves)}")
+    loose = [f"{name} {joint.backlash.play.value or 0.0:.3g} {joint.backlash.play.unit}"
+             for name, joint in calibration.joints.items() if joint.backlash]
+    if backlash and loose:
+        said.append(f"{target} has rigid gears, without play: {', '.join(loose)}")
     warm = [f"{name} {joint.temperature.reference_words}" for name, joint in calibration.joints.items() if joint.temperature]
     if temperature and warm:
         said.append(f"{target} has friction at one temperature: {', '.join(warm)}; export Calibration.at_temperature(...) for "

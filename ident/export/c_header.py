@@ -10,6 +10,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
+from stribeck.ident.export.backlash_in_c import backlash_in_c
 from stribeck.ident.export.memory_in_c import memory_in_c
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
@@ -222,7 +223,7 @@ def to_c(calibration: Calibration) -> Export:
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
     body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
-    body += _ripple(joints)
+    body += _ripple(joints) + backlash_in_c(joints)
     body += temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
     body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
@@ -237,7 +238,7 @@ def to_c(calibration: Calibration) -> Export:
         f"the C header has no intervals; {its_loads}",
         *passive_losses(calibration, "the C header"),
         *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False, ripple=False,
-                                         temperature=False)
+                                         backlash=False, temperature=False)
           if "unknown tool" not in loss)))
 
 

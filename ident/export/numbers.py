@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from stribeck.ident.backlash.joint_backlash import FIGURES
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
@@ -40,6 +41,10 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
         table["breakaway"] = asdict(joint.breakaway) if joint.breakaway else None
         table["memory"] = None if joint.memory is None else _memory_table(joint.memory)
         table["temperature"] = None if joint.temperature is None else _temperature_table(joint.temperature)
+        if joint.backlash is not None:
+            table["backlash"] = {**_entries(joint.backlash.parameters), **{key: getattr(joint.backlash, key) for key in FIGURES}}
+        else:
+            del table["backlash"]
         for group in ("parameters", "gravity"):
             table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
@@ -95,6 +100,8 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
             yield f"memory of {name}", joint.memory.name, "none", "none", joint.memory.parameters
         if joint.temperature is not None:
             yield f"temperature of {name}", joint.law, "none", "none", joint.temperature.all_parameters
+        if joint.backlash is not None:
+            yield f"backlash of {name}", joint.backlash.method, "none", "none", joint.backlash.parameters
     for name, motor in calibration.motors.motors.items():
         yield f"motor of {name}", motor.law, "none", "none", motor.parameters
     for name, one in calibration.model.passive.classes.items():

@@ -17,6 +17,7 @@ from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, stated_
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.find_backlash import NO_BACKLASH, FoundBacklash
 from stribeck.ident.identification.fit_memories import NO_MEMORIES, FittedMemories
 from stribeck.ident.identification.fit_temperatures import NO_TEMPERATURES, FittedTemperatures
 from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
@@ -33,7 +34,8 @@ from stribeck.ident.whole_files import file_sha256
 
 def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoints, created: datetime | None,
                      inertia: SoughtInertia = TRUSTED, memories: FittedMemories = NO_MEMORIES,
-                     ripple: SoughtRipple = NO_RIPPLE, temperatures: FittedTemperatures = NO_TEMPERATURES) -> Calibration:
+                     ripple: SoughtRipple = NO_RIPPLE, temperatures: FittedTemperatures = NO_TEMPERATURES,
+                     backlash: FoundBacklash = NO_BACKLASH) -> Calibration:
     """Make the calibration from the judged fits, with the breakaway torque of joints if it was measured."""
     made = _calibration(chosen.arm, chosen.runs, reduced.mechanism, judged.joints, reduced.options,
                         created or datetime.fromisoformat(chosen.runs[-1].record["start"]), reduced.tool.unknown,
@@ -43,7 +45,8 @@ def make_calibration(chosen: ChosenRuns, reduced: ReducedRuns, judged: JudgedJoi
     scales = {name: joint.gravity["scale"] for name, joint in made.joints.items() if "scale" in joint.gravity}
     made = replace(made, motors=reduced.motors.doubted(reduced.mechanism.transmission, scales))
     made = replace(made, joints={name: replace(joint, memory=memories.joints.get(name), ripple=ripple.waves(name),
-                                               temperature=temperatures.joints.get(name))
+                                               temperature=temperatures.joints.get(name),
+                                               backlash=backlash.joints.get(name))
                                  for name, joint in made.joints.items()})
     return _with_breakaway(made, chosen, reduced.mechanism)
 
@@ -69,6 +72,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
            **({"inertia": options.inertia} if options.inertia != "auto" else {}),
            **({"memory": options.memory} if options.memory != "auto" else {}),
            **({"temperature": options.temperature} if options.temperature != "auto" else {}),
+           **({"backlash": options.backlash} if options.backlash != "auto" else {}),
            **({"seed": seeds[0]} if seeds else {}),
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))

@@ -112,6 +112,8 @@ EXPONENT = Quantity("dahl_exponent", "1", "exponent of Dahl's law", ("i", ""))
 STIFFNESS = Quantity("bristle_stiffness", "{tau}/{q}", "bristle stiffness", ("σ", "0"))
 DAMPING = Quantity("bristle_damping", "{tau}·s/{q}", "bristle damping", ("σ", "1"))
 
+PLAY = Quantity("play", "{q}", "play", ("b", ""))
+LINK_FRICTION = Quantity("link_friction", "{tau}", "friction of the link", ("f", ""))
 
 ELEMENTS = 8            # of Maxwell slip
 
@@ -147,6 +149,8 @@ BESIDE = (      # fitted together with a law
     Quantity("inertia", "{tau}·s²/{q}", "inertia"),
     Quantity("friction_arm", "m", "friction arm"),
     Quantity("stiffness", "{tau}/{q}", "stiffness of the joint"),
+    PLAY,
+    LINK_FRICTION,
     Quantity("place_sin_1", "{tau}", "friction with sin q"),
     Quantity("place_cos_1", "{tau}", "friction with cos q"),
     Quantity("place_sin_2", "{tau}", "friction with sin 2q"),

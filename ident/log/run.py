@@ -33,7 +33,7 @@ REPLIES = "replies"     # event: statistics of a bus, after the motion
 BREAKAWAY_RAMP = "ramp"     # kind of segment, and event: the torque of a joint begins to rise
 TO_START = -1               # segment id of the move to the start of a plan, and of trials of its segments
 MOVED = "moved"             # event: the joint has broken loose
-SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature")
+SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature", "q_link")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stribeck.experiments.commands import calibrate, compare, export, fit, validate
     from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.backlash.fit_backlash import fit_backlash
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.feedforward import Feedforward
     from stribeck.ident.fit.fit_friction import fit_friction
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from stribeck.ident.temperature.fit_temperature import fit_temperature
 
 __all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous", "export", "fit",
-           "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify", "joint_loads", "load_mechanism",
-           "load_run", "stribeck", "validate"]
+           "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify", "joint_loads",
+           "load_mechanism", "load_run", "stribeck", "validate"]
 
 _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
           **dict.fromkeys(("calibrate", "compare", "export", "fit", "validate"), "experiments.commands"),
-          "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_friction": "ident.fit.fit_friction",
+          "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_backlash": "ident.backlash.fit_backlash",
+          "fit_friction": "ident.fit.fit_friction",
           "fit_memory": "ident.memory.fit_memory", "fit_self_heating": "ident.temperature.fit_self_heating",
           "fit_temperature": "ident.temperature.fit_temperature",
           "identify": "ident.identify", "joint_loads": "ident.model.loads",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stribeck.experiments.cli.common import (
+    BacklashOption,
     BandwidthOption,
     BasisOption,
     DirectionalOption,
@@ -53,7 +54,7 @@ def fit(
         out: OutOption = None, law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
-        temperature: TemperatureOption = "auto", bandwidth: BandwidthOption = None,
+        temperature: TemperatureOption = "auto", backlash: BacklashOption = "auto", bandwidth: BandwidthOption = None,
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
@@ -67,7 +68,7 @@ def fit(
 
     text = console(as_json, verbose, quiet)
     options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
-                      temperature=temperature, bandwidth=bandwidth)
+                      temperature=temperature, backlash=backlash, bandwidth=bandwidth)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return
@@ -201,6 +202,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     """Print the result of a fit: the table, what needs attention, where the files are; with -v every note, too."""
     from stribeck.experiments.cli.screen.attention import attention
     from stribeck.experiments.cli.screen.text import result_table
+    from stribeck.experiments.report.backlash_section import backlash_lines
     from stribeck.experiments.report.memory_words import memory_lines
     from stribeck.experiments.report.temperature_words import temperature_lines
     from stribeck.experiments.report.words import breakaway_lines, motor_lines, passive_lines, repeat_sentence
@@ -211,7 +213,7 @@ def delivered(text: "Console", delivery: "Delivery", folder: Path, as_json: bool
     text.print(result_table(result, text.width))
     for label, lines in (("motor", motor_lines(calibration)), ("passive", passive_lines(calibration)),
                          ("breakaway", breakaway_lines(calibration)), ("memory", memory_lines(calibration)),
-                         ("warmth", temperature_lines(calibration))):
+                         ("warmth", temperature_lines(calibration)), ("backlash", backlash_lines(calibration))):
         for line in lines:
             text.print(f"{label:<9} {line}")
     if repeats := repeat_sentence(calibration):

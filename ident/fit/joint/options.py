@@ -15,6 +15,7 @@ MEMORY = ("auto", "any", "none", "relaxing", "dahl", "lugre", "two-states", "max
 RIPPLE = ("none", "auto")
 
 TEMPERATURE = ("auto", "any", "self-heating", "none")
+BACKLASH = ("auto", "any", "none")
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Options:
     memory: str = "auto"        # of reversals: a name, "any", "none", or "auto": sought in presliding runs
     temperature: str = "auto"   # "auto": sought where it rises and falls, "any": wherever it varies, "self-heating", "none"
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
+    backlash: str = "auto"      # "auto": sought where the link's position is logged, "any": also from torque, "none": not sought
     bandwidth: float | None = None      # Hz, of the filter for general motion; by default 20, or less if positions are coarse
     ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed
 
@@ -52,6 +54,8 @@ class Options:
             raise unknown_name("memory", self.memory, MEMORY)
         if self.temperature not in TEMPERATURE:
             raise unknown_name("temperature option", self.temperature, TEMPERATURE)
+        if self.backlash not in BACKLASH:
+            raise unknown_name("backlash option", self.backlash, BACKLASH)
         if self.inertia not in INERTIA:
             raise unknown_name("inertia option", self.inertia, INERTIA)
         if self.bandwidth is not None and not 0.0 < self.bandwidth < float("inf"):
