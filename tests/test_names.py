@@ -11,7 +11,8 @@ from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
-from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable, ParameterTable
+from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable
+from stribeck.ident.calibration.parameter_table import ParameterTable
 from stribeck.ident.fit.information import ExpectedPrecision
 from stribeck.ident.laws.law_table import LAWS, quantities
 from stribeck.ident.log.reduction.round_trips import COLUMNS

@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, model_validator
 from pydantic import Field as Key
 
 from stribeck.ident.arm.arm_file import Name, Tool, Vector
-from stribeck.ident.backlash.joint_backlash import JointBacklash, checked_backlash
 from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.effect_tables import BacklashTable, BreakawayTable, MemoryTable, TemperatureTable, WaveTable
 from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.calibration.parameter_table import STRICT, ParameterTable, Range, Speeds
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.arm.unknown_tool import MASS, TOOL_PARAMETERS, UnknownTool
 from stribeck.ident.fit.fit_result import Candidate
@@ -23,53 +24,13 @@ from stribeck.ident.laws.law_table import is_law, law_named, law_names
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COMPONENTS
-from stribeck.ident.log.breakaway import Breakaway
-from stribeck.ident.memory.joint_memory import JointMemory
-from stribeck.ident.memory.states.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.model.files.stated_loops import LoopTable
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave
-from stribeck.ident.temperature.joint_temperature import JointTemperature, check_temperature
-from stribeck.ident.temperature.self_heating import SelfHeating
-
-_FASTEST = 1e6          # rad/s or m/s; no joint goes faster
-_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-def _rising(pair: tuple[float, float]) -> tuple[float, float]:
-    if not pair[0] <= pair[1]:
-        raise ValueError(f"the lower end {pair[0]:g} is above the upper end {pair[1]:g}; exchange them")
-    return pair
-
-
-_Range = Annotated[tuple[float, float], AfterValidator(_rising)]
-_Speeds = Annotated[tuple[NonNegativeFloat, Annotated[float, Key(gt=0.0, le=_FASTEST)]], AfterValidator(_rising)]
-
-
-class ParameterTable(BaseModel):
-    """Estimate of one parameter."""
-
-    model_config = _STRICT
-    value: float | None = None
-    std_error: NonNegativeFloat | None = None
-    low: float | None = None
-    high: float | None = None
-    unit: str
-    verdict: Literal["identified", "weak", "unidentifiable", "at bound"]
-    note: str = ""
-    repeat_deviation: NonNegativeFloat | None = None
-
-    @model_validator(mode="after")
-    def _inside(self) -> "ParameterTable":
-        if self.value is not None and self.low is not None and self.high is not None:
-            room = 1e-3 * (abs(self.low) + abs(self.high))                  # digits are rounded
-            if not self.low - room <= self.value <= self.high + room:
-                raise ValueError(f"the value {self.value:g} is outside its interval, {self.low:g} ... {self.high:g}")
-        return self
 
 
 class _UnknownToolTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     status: Literal["not sought", "none", "possible", "found", "used"] = "not sought"
     mass: ParameterTable | None = None
     moment_x: ParameterTable | None = None
@@ -93,14 +54,14 @@ class _UnknownToolTable(BaseModel):
 
 
 class _LinkTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     mass: NonNegativeFloat
     com: Vector
     inertia: tuple[float, float, float, float, float, float]
 
 
 class _InertiaTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     deviation: PositiveFloat
     constants: NonNegativeFloat = 0.0
     links: dict[str, _LinkTable]
@@ -114,7 +75,7 @@ class _InertiaTable(BaseModel):
 
 
 class _PassiveTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     joints: Annotated[tuple[str, ...], Key(min_length=1)]
     load: Literal["none", "torque", "bending", "radial", "axial", "normal"]
     friction: dict[str, NonNegativeFloat] = {}
@@ -127,7 +88,7 @@ class _PassiveTable(BaseModel):
 
 
 class _ModelTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     file: str
     sha256: str
     gravity: Vector
@@ -147,7 +108,7 @@ class _ModelTable(BaseModel):
 
 
 class _RunTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     path: str
     sha256: str
     tool: Tool | None = None
@@ -155,23 +116,14 @@ class _RunTable(BaseModel):
     purpose: str | None = None
 
 
-class _BreakawayTable(BaseModel):
-    model_config = _STRICT
-    torque: ParameterTable
-    range: _Range
-    rate: PositiveFloat
-    dwell: _Range
-    pairs: int
-
-
 class _CorrelationTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     names: tuple[str, ...]
     matrix: tuple[tuple[Annotated[float, Key(ge=-1.001, le=1.001)], ...], ...]
 
 
 class _CandidateTable(BaseModel):
-    model_config = _STRICT
+    model_config = STRICT
     law: str
     load: str
     held_out_rmse: NonNegativeFloat
@@ -182,104 +134,20 @@ class _CandidateTable(BaseModel):
     place: str = "none"
 
 
-class _MemoryTable(BaseModel):
-    model_config = _STRICT
-    kind: str
-    distance: PositiveFloat
-    held_out_rmse: NonNegativeFloat
-    static_rmse: NonNegativeFloat
-    distances: tuple[PositiveFloat, ...] = ()
-    parameters: dict[str, ParameterTable]
-
-    def memory(self, where: str) -> JointMemory:
-        """Return the memory, after checks of several keys together; `where` begins the messages."""
-        if self.kind not in NAMES[1:]:
-            raise InputError(f"{where}.kind: {unknown_name('memory', self.kind, NAMES[1:])}")
-        if (self.kind == MAXWELL_SLIP) != (len(self.distances) > 1):
-            raise InputError(f"{where}.distances has {len(self.distances)} numbers; {MAXWELL_SLIP} needs at least 2, other "
-                             "memories need none")
-        found = JointMemory(self.kind, {name: Parameter(**vars(table)) for name, table in self.parameters.items()}, self.distance,
-                            self.held_out_rmse, self.static_rmse, self.distances)
-        needed = found.memory.parameters
-        for name in needed:
-            value = found.values.get(name)
-            if value is None or value < 0.0:
-                raise InputError(f"{where}.parameters.{name} = {value}: the memory {self.kind} needs a value of at least 0")
-        for name in self.parameters:
-            if name not in needed:
-                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, needed)}, for the memory {self.kind}")
-        return found
-
-
-class _WaveTable(BaseModel):
-    model_config = _STRICT
-    order: PositiveFloat
-    kind: Literal["cogging", "friction"]
-    origin: Literal["known", "found"]
-    amplitude: NonNegativeFloat
-    std_error: NonNegativeFloat
-    low: NonNegativeFloat
-    high: NonNegativeFloat
-    phase: float
-    phase_low: float
-    phase_high: float
-    unit: str
-    verdict: Literal["identified", "weak", "unidentifiable"]
-
-
-class _TemperatureTable(BaseModel):
-    model_config = _STRICT
-    reference: float
-    coulomb: str
-    viscous: str
-    range: _Range
-    held_out_rmse: NonNegativeFloat
-    static_rmse: NonNegativeFloat
-    further_error: tuple[tuple[float, NonNegativeFloat], ...] = ()
-    parameters: dict[str, ParameterTable]
-    heating: dict[str, ParameterTable] | None = None
-
-    def temperature(self, where: str) -> JointTemperature:
-        """Return the dependence on temperature, after checks of several keys together; `where` begins the messages."""
-        parameters, heating = ({name: Parameter(**vars(table)) for name, table in (tables or {}).items()}
-                               for tables in (self.parameters, self.heating))
-        found = JointTemperature(**{**{key: getattr(self, key) for key in type(self).model_fields}, "parameters": parameters,
-                                    "heating": SelfHeating(heating) if self.heating is not None else None})
-        check_temperature(found, where)
-        return found
-
-
-class _BacklashTable(BaseModel):
-    model_config = _STRICT
-    method: Literal["link position", "torque"]
-    crossings: int
-    samples: PositiveFloat
-    error: NonNegativeFloat
-    without: NonNegativeFloat
-    play: ParameterTable
-    stiffness: ParameterTable
-    link_friction: ParameterTable
-
-    def backlash(self, where: str) -> JointBacklash:
-        """Return the play, after checks of its values; `where` begins the messages."""
-        return checked_backlash(JointBacklash(**{**vars(self), **{
-            key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}}), where)
-
-
 class JointCalibrationTable(BaseModel):
     """Friction of one joint."""
 
-    model_config = _STRICT
+    model_config = STRICT
     law: str
     load: Literal["none", "torque", "bending", "radial", "axial", "normal", "components"]
     directional: Literal["none", "viscous", "driving"]
     place: str = "none"
     bearing: Bearing | None = None
     held_out_rmse: float
-    velocity_range: _Speeds
-    load_range: _Range | dict[str, _Range] | None = None
+    velocity_range: Speeds
+    load_range: Range | dict[str, Range] | None = None
     load_part: tuple[float, float, float] | None = None
-    temperature_range: _Range | None = None
+    temperature_range: Range | None = None
     factor: PositiveFloat = 1.96
     torque_scale: PositiveFloat | None = None
     stribeck_share: Annotated[float, Key(ge=0.0, le=1.0)] | None = None
@@ -287,11 +155,11 @@ class JointCalibrationTable(BaseModel):
     candidates: list[_CandidateTable] = []
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
-    breakaway: _BreakawayTable | None = None
-    memory: _MemoryTable | None = None
-    ripple: list[_WaveTable] = []
-    temperature: _TemperatureTable | None = None
-    backlash: _BacklashTable | None = None
+    breakaway: BreakawayTable | None = None
+    memory: MemoryTable | None = None
+    ripple: list[WaveTable] = []
+    temperature: TemperatureTable | None = None
+    backlash: BacklashTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -338,21 +206,23 @@ class JointCalibrationTable(BaseModel):
         return JointCalibration(self.law, self.load, parameters, gravity, self.bearing, self.held_out_rmse, self.velocity_range,
                                 self.load_range, self.load_part, self.temperature_range, self.correlation.names,
                                 np.array(self.correlation.matrix).reshape(n, n), self.factor, self.directional,
-                                self.torque_scale, self.stribeck_share, self.further_error and np.array(self.further_error),
+                                self.torque_scale, self.stribeck_share,
+                                None if self.further_error is None else np.array(self.further_error),
                                 tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
-                                ripple=tuple(Wave(**vars(one)) for one in self.ripple), breakaway=self.breakaway and Breakaway(
-                                    **{**vars(self.breakaway), "torque": Parameter(**vars(self.breakaway.torque))}),
-                                memory=self.memory and self.memory.memory(f"{where}.memory"),
-                                temperature=self.temperature and self.temperature.temperature(f"{where}.temperature"),
-                                backlash=self.backlash and self.backlash.backlash(f"{where}.backlash"))
+                                ripple=tuple(Wave(**vars(one)) for one in self.ripple),
+                                breakaway=None if self.breakaway is None else self.breakaway.breakaway(),
+                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
+                                temperature=(None if self.temperature is None
+                                             else self.temperature.temperature(f"{where}.temperature")),
+                                backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"))
 
 
 class MotorTable(BaseModel):
     """Friction of a motor that moves several joints."""
 
-    model_config = _STRICT
+    model_config = STRICT
     law: str
-    velocity_range: _Speeds
+    velocity_range: Speeds
     parameters: dict[str, ParameterTable]
 
     def motor(self, where: str) -> RubbingMotor:
@@ -391,7 +261,7 @@ class _FitTable(BaseModel):
 class CalibrationTable(BaseModel):
     """The whole file."""
 
-    model_config = _STRICT
+    model_config = STRICT
     schema_version: int = Key(alias="schema")
     arm: Name
     created: datetime
