@@ -80,6 +80,10 @@ def test_presliding(tmp_path: Path) -> None:
     run_page("presliding", tmp_path)
 
 
+def test_backlash(tmp_path: Path) -> None:
+    run_page("backlash", tmp_path)
+
+
 def test_temperature(tmp_path: Path) -> None:
     run_page("temperature", tmp_path)
 

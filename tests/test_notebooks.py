@@ -62,6 +62,7 @@ def beside(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_and_gives_what_it_shows(notebook: Path, beside: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    pyplot.close("all")                 # of other tests
     for cell in cells(notebook):
         with chdir(beside):
             printed, value = run_cell("".join(cell["source"]), namespace)
