@@ -17,7 +17,7 @@ from durand.datatypes import DatatypeEnum as Type
 from stribeck.drivers.arm import Command
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
-from tests.drivers.wires import PACE, PAIR, merged, steps, until_it_fails, with_port
+from tests.drivers.wires import PACE, PAIR, merged, patiently, steps, until_it_fails, with_port
 
 OBJECTS = {     # of CiA 402-2
     **dict.fromkeys((0x603F, 0x6040, 0x6041, 0x6072), Type.UNSIGNED16), **dict.fromkeys((0x6060, 0x6061), Type.INTEGER8),
@@ -79,7 +79,7 @@ class Drive:
 @pytest.fixture
 def drives(make_arm):
     """Two drives and their arm file; no drive has a watchdog."""
-    with ExitStack() as made:
+    with ExitStack() as made, patiently():      # the drives are threads of the test's own process
         def start(**changes):
             channel = f"durand {next(NUMBERS)}"
             table = merged(with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True, **changes}})
