@@ -1,7 +1,7 @@
-"""Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the samples of a joint.
+"""Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the torque of a joint's motor.
 
 A grid over the first three is the global search. Gauss-Newton steps with finite differences refine the best points of the grid.
-The linear parameters of `Observed` are least squares at each gear. Intervals leave out blocks between reversals (CR3).
+The linear parameters of `ObservedTorque` are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.backlash.observed import observed
-from stribeck.ident.backlash.play_data import LONGEST, PlayData
+from stribeck.ident.backlash.least_squares import left_out_errors, solved
+from stribeck.ident.backlash.observed import ObservedTorque
+from stribeck.ident.backlash.play_data import PlayData
 from stribeck.ident.backlash.two_bodies import Passage
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
@@ -20,13 +21,12 @@ _PLAYS = 12             # plays of the grid, besides none
 _SWINGS = np.array([0.1, 0.33, 1.0])             # frequencies of link on flank in the grid, over the highest
 _STIFFEST = 0.8         # highest such frequency over the cut-off of the motor's position
 _SHARES = np.array([0.0, 0.03, 0.15, 0.4])        # link's friction over all friction, in the grid
-_STARTS = 2             # plays of the grid that are refined without the position of the link
+_STARTS = 2             # plays of the grid that are refined
 _ROUNDS = 6             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
 _ENOUGH = 3e-3          # relative decrease of the sum of squares that ends the refinement
 _RATIO = 0.1, 0.02, 1.0 # damping ratio of the flanks in the grid, and its range
 _SMALL = np.array([0.02, 0.05, 0.03, 0.2])      # steps of derivatives, relative; of friction: relative to all friction
-_RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Gear:
     values : ndarray, shape (4,)
         Play [rad or m], stiffness [N·m/rad or N/m], dry friction of the link [N·m or N], damping ratio of the flanks.
     kind : int
-        Kind of columns, see `Observed`.
+        Kind of columns, see `ObservedTorque`.
     squares : float
         Sum of squared residuals.
     held_out : ndarray, shape (G,)
@@ -52,7 +52,7 @@ class Gear:
 
     @property
     def rmse(self) -> float:
-        """Root mean square error of left-out blocks [N·m or N; with the position of the link 1, see `ObservedBoth`]."""
+        """Root mean square error of left-out blocks [N·m or N]."""
         return float(np.sqrt(np.mean(self.held_out)))
 
     def ahead_of(self, other: "Gear") -> float:
@@ -74,7 +74,7 @@ class GearSearch:
 
     def __init__(self, data: PlayData, coulomb: float, stiffness: float | None = None) -> None:
         self.data, self._coulomb, self._known = data, coulomb, stiffness
-        self._seen = observed(data)
+        self._seen = ObservedTorque(data)
         self._order = np.argsort(self._seen.blocks, kind="stable")
         self._groups = self._seen.blocks[self._order]
         self._counts = np.bincount(self._groups).astype(float)
@@ -83,17 +83,13 @@ class GearSearch:
     def search(self) -> tuple[Gear, Gear]:
         """Return the best gear with play, and the best gear without."""
         data = self.data
-        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * LONGEST * data.span)
-        longest = LONGEST * data.span
-        if data.measures_link:
-            longest = min(longest, 1.2 * float(np.ptp(data.difference[data.used])))
-            shortest = min(shortest, 0.1 * longest)
-        plays = np.append(0.0, np.geomspace(shortest, longest, _PLAYS))
+        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * data.longest)
+        plays = np.append(0.0, np.geomspace(shortest, data.longest, _PLAYS))
         stiff = self.stiffest * _SWINGS**2 if self._known is None else np.array([self._known])
         grid = np.array([(b, K, share * self._coulomb, _RATIO[0]) for b in plays for K in stiff for share in _SHARES])
         least = self._fits(grid)[0].min(axis=1)
         near = [int(min(np.flatnonzero(grid[:, 0] == b), key=lambda k: float(least[k]))) for b in plays]
-        chosen = sorted(near[1:], key=lambda k: float(least[k]))[:1 if data.measures_link else _STARTS]
+        chosen = sorted(near[1:], key=lambda k: float(least[k]))[:_STARTS]
         return min((self._refined(grid[k]) for k in chosen), key=lambda one: one.squares), self._refined(grid[near[0]])
 
     def intervals(self, gear: Gear) -> tuple[Intervals, tuple[int, ...]]:
@@ -109,7 +105,7 @@ class GearSearch:
         """Return the sum of squares of each gear and kind, shape (C, H), and the products of each block."""
         sums = [[product_sums(one[self._order], self._groups) for one in own] for own in self._seen.rows(
             self.data.follow(*gears.T))]
-        return np.array([[_solved(one.sum(axis=0))[0] for one in own] for own in sums]), sums
+        return np.array([[solved(one.sum(axis=0))[0] for one in own] for own in sums]), sums
 
     def _refined(self, start: Array) -> Gear:
         """Return the gear of the least sum of squares near a start."""
@@ -130,7 +126,7 @@ class GearSearch:
             best = int(np.argmin(every.min(axis=1)))
             gear, errors, sums = tried[best], every[best:best + 1], products[best:best + 1]
         kind = int(np.argmin(errors[0]))
-        return Gear(gear, kind, float(errors[0, kind]), self._left_out(sums[0][kind]))
+        return Gear(gear, kind, float(errors[0, kind]), left_out_errors(sums[0][kind], self._counts))
 
     def _within(self, k: int, gear: Array, change: Array) -> Array:
         """Return changed values of a parameter within its range; play and stiffness change at most by a factor of 2."""
@@ -146,26 +142,10 @@ class GearSearch:
         moved = np.array([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in free for sign in (1.0, -1.0))])
         moved[:, 2] = np.maximum(moved[:, 2], 0.0)
         rows = [own[kind] for own in self._seen.rows(self.data.follow(*moved.T))]
-        beta = np.append(-_solved(rows[0].T @ rows[0])[1], 1.0)
+        beta = np.append(-solved(rows[0].T @ rows[0])[1], 1.0)
         slopes = [((rows[2 + 2 * i] - rows[1 + 2 * i]) @ beta) / (moved[1 + 2 * i, k] - moved[2 + 2 * i, k])
                   for i, k in enumerate(free)]
         return free, np.column_stack((*slopes, rows[0][:, :-1])), rows[0] @ beta
-
-    def _left_out(self, sums: Array) -> Array:
-        """Return the mean square error of each block when it is left out, shape (G,)."""
-        total, found = sums.sum(axis=0), []
-        for own, count in zip(sums, self._counts, strict=True):
-            beta = np.append(_solved(total - own)[1], -1.0)
-            found.append(max(float(beta @ own @ beta) / count, 1e-300))
-        return np.array(found)
-
-
-def _solved(total: Array) -> tuple[float, Array]:
-    """Return sum of squares and coefficients of least squares with these products, the target's last."""
-    scale = np.sqrt(np.maximum(np.diag(total)[:-1], 1e-300))
-    A, y = total[:-1, :-1] / np.outer(scale, scale), total[:-1, -1] / scale
-    beta = np.linalg.solve(A + _RIDGE * np.eye(len(A)), y)
-    return float(total[-1, -1] - 2.0 * beta @ y + beta @ A @ beta), beta / scale
 
 
 def crossings(passage: Passage, used: np.ndarray) -> np.ndarray:
