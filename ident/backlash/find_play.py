@@ -19,10 +19,13 @@ from stribeck.ident.memory.states.memories import relaxed
 _CLAIM = 2.6            # standard errors by which play must predict left-out blocks better than none,
 _BETTER = 0.9           # and largest ratio of the errors,
 _MUCH_BETTER = 0.7      # or a ratio so small that ranks do not matter
-_CLAIM_LINK, _BETTER_LINK = 1.5, 0.97               # the same with the position of the link
+_CLAIM_LINK, _BETTER_LINK = 1.5, 0.8                # the same with the position of the link
 _CROSSINGS = 4          # fewest crossings of the gap
 _SAMPLES = 5            # fewest samples in a crossing, without the position of the link
+_SLOW = 0.8             # periods of the cut-off that a crossing takes if the torque shows its shape
+_MODEL = 0.015          # error of the play, relative, by what the two equations leave out
 _STEPS = 2.0            # smallest play in steps of the encoder
+_WIDEST = 0.5           # largest half width of the play's interval over the play
 _PRESSED = 0.99         # part of the samples on one flank from which gravity holds it
 
 
@@ -80,7 +83,7 @@ def _from_link(data: PlayData, friction: float, stiffness: float | None) -> Foun
     """Return the play that motor minus link shows."""
     rows = LinkRows(data, friction)
     fit = LinkFit(rows, stiffness)
-    offset, play, compliance, rubs = fit.loose.values
+    offset, play, compliance, rubs, _ = fit.loose.values
     _check_flanks(data, float(fit.tight.values[FRICTION]), "the link's friction")
     unit = _units(data)[0]
     with_play, without = fit.held_out(fit.loose), fit.held_out(fit.tight)
@@ -92,12 +95,15 @@ def _from_link(data: PlayData, friction: float, stiffness: float | None) -> Foun
     if play > float(np.ptp(data.fast_difference)):
         raise FitError(f"a play of {play:.3g} {unit} is not determined: motor and link differ by "
                        f"{np.ptp(data.fast_difference):.3g} {unit} at most; record more reversals")
-    if play < (wound := 2.0 * compliance * rubs) and stiffness is None:
-        raise FitError(_wound(play, wound, "the link's friction", unit))
+    slow = samples * data.dt * data.cutoff > _SLOW      # else the torque does not show whose friction winds up the gear
+    wound = 2.0 * compliance * (rubs if slow else max(rubs, 0.5 * friction))
+    if play < wound and not (slow and stiffness):
+        raise FitError(_wound(play, wound, "the link's friction" if slow else "half the joint's friction", unit))
     intervals, free = fit.intervals()
-    half = np.zeros(4)
+    half = np.zeros(5)
     half[list(free)] = intervals.half_width()[:len(free)]
     half = np.hypot(half, fit.spread())
+    half[WIDTH] = np.hypot(half[WIDTH], _MODEL * play)
     halves = half[WIDTH], half[COMPLIANCE] / compliance**2, half[FRICTION]
     told = _parameters(data, (play, 1.0 / compliance, rubs), halves, stiffness, np.inf)
     joint = JointBacklash(*told, LINK, len(crossed), samples, error, other)
@@ -189,7 +195,7 @@ def _parameters(data: PlayData, values: Sequence[float] | Array, halves: Sequenc
     Raises
     ------
     FitError
-        If the interval of the play is wider than its value.
+        If the interval of the play is too wide.
     """
     angle, torque = _units(data)
     made = []
@@ -203,6 +209,7 @@ def _parameters(data: PlayData, values: Sequence[float] | Array, halves: Sequenc
         else:
             made.append(Parameter(value, half / 2.0, low, high, unit, verdict(value, low, high)))
     play = made[0]
-    if play.low == 0.0 or play.verdict == "unidentifiable":
+    assert play.value is not None and play.half_width is not None
+    if play.half_width > _WIDEST * play.value:
         raise FitError(f"play = {play.value:.3g} ± {play.half_width:.2g} {angle} is not determined; record more reversals")
     return made[0], made[1], made[2]

@@ -20,7 +20,7 @@ from stribeck.ident.fit.group_sums import product_sums
 _PLAYS = 12             # plays of the grid, besides none
 _SWINGS = np.array([0.1, 0.33, 1.0])             # frequencies of link on flank in the grid, over the highest
 _STIFFEST = 0.8         # highest such frequency over the cut-off of the motor's position
-_SHARES = np.array([0.0, 0.03, 0.15, 0.4])        # link's friction over all friction, in the grid
+_SHARES = np.array([0.005, 0.03, 0.15, 0.4])      # link's friction over all friction, in the grid
 _STARTS = 2             # plays of the grid that are refined
 _ROUNDS = 6             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried

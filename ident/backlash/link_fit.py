@@ -11,18 +11,19 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.least_squares import left_out_errors, solved
-from stribeck.ident.backlash.link_rows import COMPLIANCE, FRICTION, KINDS, OFFSET, WIDTH, LinkRows, Scales, columns_of
+from stribeck.ident.backlash.link_rows import COMPLIANCE, DAMPING, FRICTION, KINDS, OFFSET, WIDTH, LinkRows, Scales, columns_of
 from stribeck.ident.fit.cluster_covariance import Intervals, left_out
 
 _WOUND = 0.02, 0.1, 0.3, 0.6        # shares of wind-up in the hysteresis, in the starts
 _RUBS = 0.05, 0.2, 0.5              # shares of the link in all dry friction, in the starts
 _CLOSED = 1e-9                      # a gap that is none [rad or m]
+_DAMPING = 1e-4, 0.1                # least damping over stiffness in the starts, and greatest [s]
 _STARTS, _ROUNDS = 3, 15
 _DAMPED = 1.0, 0.4, 0.1, 0.02       # parts of a step that are tried
 _ENOUGH = 1e-3                      # relative decrease of the sum of squares that ends the steps
 _OUTLIER = 4.0                      # robust deviations of a position that is left out
 _PLAUSIBLE = 0.03                   # relative increase of the sum of squares up to which another presliding is plausible
-_ALL, _NO_PLAY = (OFFSET, WIDTH, COMPLIANCE, FRICTION), (OFFSET, COMPLIANCE, FRICTION)
+_ALL, _NO_PLAY = (OFFSET, WIDTH, COMPLIANCE, FRICTION, DAMPING), (OFFSET, COMPLIANCE, FRICTION, DAMPING)
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class LinkGear:
 
     Attributes
     ----------
-    values : ndarray, shape (4,)
-        Offset [rad or m], play [rad or m], compliance [rad/(N·m) or m/N], dry friction of the link [N·m or N].
+    values : ndarray, shape (5,)
+        Offset [rad or m], play [rad or m], compliance [rad/(N·m) or m/N], dry friction of the link [N·m or N], damping over
+        stiffness of the flanks [s].
     kind : int
         Presliding of the motor, see `columns_of`.
     squares : float
@@ -89,27 +91,28 @@ class LinkFit:
         return left_out(shift.T @ sums @ shift), free
 
     def spread(self) -> Array:
-        """Return the largest change of each parameter under other plausible presliding of the motor, shape (4,)."""
+        """Return the largest change of each parameter under other plausible presliding of the motor, shape (5,)."""
         gears = [self._refined(self.loose.values, _ALL, kind) for kind in range(KINDS) if kind != self.loose.kind]
         near = [np.abs(one.values - self.loose.values) for one in gears if one.squares < (1.0 + _PLAUSIBLE) * self.loose.squares]
-        return np.max([np.zeros(4), *near], axis=0)
+        return np.max([np.zeros(5), *near], axis=0)
 
     def _starts(self, loose: bool) -> Iterator[Array]:
         """Yield gears that explain the width of the hysteresis; without play, wind-up alone explains it."""
         rows = self._rows
         columns = np.column_stack((np.ones(len(rows.load)), rows.direction, rows.load, rows.closing))
         size = np.sqrt(np.mean(columns**2, axis=0)) + 1e-300
-        middle, half, slope, _ = np.linalg.lstsq(columns / size, rows.deflection, rcond=1e-9)[0] / size
+        middle, half, slope, closing = np.linalg.lstsq(columns / size, rows.deflection, rcond=1e-9)[0] / size
+        damping = float(np.clip(-closing, *_DAMPING))
         low, high = np.quantile(rows.deflection, (0.05, 0.95))
         width = max(2.0 * abs(half), 2.0 * rows.data.step, 1e-6 * rows.data.span)
         for centre, whole in ((middle, width), (0.5 * (low + high), max(width, 0.9 * (high - low)))):
             for friction in (share * rows.coulomb for share in _RUBS):
                 for wound in (_WOUND if loose else (1.0,)):
                     compliance = 0.5 * wound * whole / friction if self._known is None else 1.0 / self._known
-                    yield np.array([centre, max((1.0 - wound) * whole, _CLOSED), compliance, friction])
+                    yield np.array([centre, max((1.0 - wound) * whole, _CLOSED), compliance, friction, damping])
                 if slope > 0.0 and self._known is None:
                     play = max(whole - 2.0 * slope * friction, 0.1 * whole) if loose else _CLOSED
-                    yield np.array([centre, play, slope, friction])
+                    yield np.array([centre, play, slope, friction, damping])
 
     def _free(self, free: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(k for k in free if k != COMPLIANCE or self._known is None)
@@ -132,7 +135,7 @@ class LinkFit:
         free = self._free(free)
         for _ in range(_ROUNDS):
             keep = [*free, *columns_of(best.kind), -1]
-            step = np.zeros(4)
+            step = np.zeros(5)
             step[list(free)] = solved(products[np.ix_(keep, keep)])[1][:len(free)]
             before = best
             for part in _DAMPED:
@@ -145,11 +148,11 @@ class LinkFit:
         return best
 
     def _within(self, gear: Array, step: Array) -> Array:
-        """Return a changed gear; play, compliance and friction stay positive and change by a factor of 3 at most."""
+        """Return a changed gear; all but the offset stay positive and change by a factor of 3 at most."""
         changed, rubs = gear + step, self._rows.coulomb
-        limits = np.maximum(gear / 3.0, 0.0), 3.0 * gear + np.array([0.0, 0.0, 0.0, 0.02 * rubs])
+        limits = np.maximum(gear / 3.0, 0.0), 3.0 * gear + np.array([0.0, 0.0, 0.0, 0.02 * rubs, 0.0])
         changed[1:] = np.clip(changed, *limits)[1:]
-        changed[FRICTION] = min(changed[FRICTION], 1.2 * rubs)
+        changed[FRICTION], changed[DAMPING] = min(changed[FRICTION], 1.2 * rubs), min(changed[DAMPING], _DAMPING[1])
         return np.asarray(changed)
 
     def _first_scales(self, starts: Sequence[Array]) -> Scales:

@@ -2,11 +2,12 @@ r"""Two equations of a joint whose link is measured: motor minus link on each fl
 
 With the deflection e = q - x, the known torque of the link :math:`L = J \ddot x + g`, its dry friction f and its direction s,
 
-.. math:: e = d_0 + \tfrac b2 \operatorname{sgn} T + c T - d \dot e \quad\text{where the link slides,}\quad T = L + s f
+.. math:: e = d_0 + \tfrac b2 \operatorname{sgn} T + c T - t_d \dot e \quad\text{where the link slides,}\quad T = L + s f
 
 .. math:: \tau = T + t \dot T + F s_m + B \ddot q + k_v \dot q + \delta L + o + F_1 z_1 + F_2 z_2
 
-While the link rests, T is the torque of its flank, :math:`\operatorname{clip}((e - d_0 \mp b/2)/c,\ L \pm f)`, and zero in the gap.
+While the link rests, T is the torque of its flank, :math:`\operatorname{clip}((e - d_0 \mp b/2 + t_d \dot e)/c,\ L \pm f)`, and zero
+in the gap; t_d is damping over stiffness of the flanks.
 If only friction presses the flanks, the first equation has the sum b/2 + c f. The second tells both apart: the torque is constant
 while the motor crosses the gap, and rises during wind-up. Presliding of the motor (relaxing states z) competes in the second.
 """
@@ -24,7 +25,7 @@ from stribeck.ident.fit.group_sums import product_sums
 from stribeck.ident.log.motion.low_pass import low_pass
 from stribeck.ident.memory.states.memories import relaxed
 
-OFFSET, WIDTH, COMPLIANCE, FRICTION = range(4)      # parameters of a gear: d_0, b, c, f
+OFFSET, WIDTH, COMPLIANCE, FRICTION, DAMPING = range(5)     # parameters of a gear: d_0, b, c, f, t_d
 KINDS = 8               # second relaxing states that compete, each of twice the distance of the last
 _COMMON = 6             # columns of the torque before these states: s_m, ddq, dq, 1, L, z_1
 _FIRST = 1e-4, 0.1      # least distance of the first state: part of the range of positions, up to this range [rad or m]
@@ -79,11 +80,13 @@ class LinkRows:
             raise FitError("the link hardly slides: motor and link move together in fewer than "
                            f"{_LEAST} samples; record larger or faster round trips")
         self._fast = data.fast_difference
+        self._closing = np.gradient(self._fast, data.dt)
         first = max(2.0 * data.resolution, _FIRST[0] * min(data.span, _FIRST[1]))
         states = [data.filtered(relaxed(data.path, first * 2.0**k)[0]) for k in range(KINDS + 1)]
         self._fixed = np.column_stack([data.filtered(np.sign(dq)), ddq, dq, np.ones(len(dq)), self._load, *states])[used]
         self._gram = self._fixed.T @ self._fixed
         self._torque = data.torque[used]
+        self._late = np.gradient(data.torque, data.dt)
         here = self._contact
         self.deflection, self.direction, self.load = data.difference[here], self._direction[here], self._load[here]
         self.closing = (dq - rate)[here]
@@ -96,38 +99,40 @@ class LinkRows:
         return np.concatenate([self.data.blocks, of_all[self._contact]])
 
     def transmitted(self, gear: Array) -> Array:
-        """Return the torque of the link behind a gear, and its derivatives by the parameters, filtered, shape (M, 5)."""
-        offset, play, compliance, friction = gear
+        """Return the torque of the link behind a gear, and its derivatives by the parameters, filtered, shape (M, 6)."""
+        offset, play, compliance, friction, damping = gear
         over = self._fast - offset
         over -= np.clip(over, -0.5 * play, 0.5 * play)
-        flank, touching = over / compliance, over != 0.0
+        touching, side = over != 0.0, np.sign(over)
+        flank = side * np.maximum(side * (over + damping * self._closing), 0.0) / compliance
         low, high = self._load - friction, self._load + friction
         rests = touching & ~self._slides
-        held = rests & (flank > low) & (flank < high)
-        out = np.zeros((len(over), 5))
+        held = rests & (flank > low) & (flank < high) & (flank != 0.0)
+        out = np.zeros((len(over), 6))
         out[:, 0] = np.where(touching, np.where(self._slides, self._load + friction * self._direction,
                                                 np.clip(flank, low, high)), 0.0)
         out[held, 1 + OFFSET] = -1.0 / compliance
-        out[held, 1 + WIDTH] = -0.5 * np.sign(over[held]) / compliance
+        out[held, 1 + WIDTH] = -0.5 * side[held] / compliance
         out[held, 1 + COMPLIANCE] = -flank[held] / compliance
+        out[held, 1 + DAMPING] = self._closing[held] / compliance
         out[:, 1 + FRICTION] = np.where(touching & self._slides, self._direction, 0.0) + (rests & (flank >= high)) \
             - 1.0 * (rests & (flank <= low))
         return self.data.filtered(out)
 
     def on_flank(self, gear: Array) -> tuple[Array, Array]:
-        """Return the deflection in contact behind a gear, without damping, shape (P,), and its derivatives, shape (P, 4)."""
-        offset, play, compliance, friction = gear
+        """Return the deflection in contact behind a gear, shape (P,), and its derivatives, shape (P, 5)."""
+        offset, play, compliance, friction, damping = gear
         torque = self.load + friction * self.direction
         side = np.clip(torque / (_UNSURE * self.coulomb), -1.0, 1.0)
-        slopes = np.column_stack((np.ones(len(side)), 0.5 * side, torque, compliance * self.direction))
-        return offset + 0.5 * play * side + compliance * torque, slopes
+        slopes = np.column_stack((np.ones(len(side)), 0.5 * side, torque, compliance * self.direction, -self.closing))
+        return offset + 0.5 * play * side + compliance * torque - damping * self.closing, slopes
 
     def products(self, gear: Array, scales: Scales) -> Array:
-        """Return the products of all columns: four slopes, damping, delay, fixed columns, target; shape (p + 1, p + 1)."""
+        """Return the products of all columns: five slopes, delay, fixed columns, target; shape (p + 1, p + 1)."""
         moving, position = self._moving(gear, scales)
         fixed = self._fixed / scales.torque
         size = 6 + fixed.shape[1] + 1
-        own = np.r_[0:4, 5, size - 1]                   # moving columns of the torque among all
+        own = np.r_[0:6, size - 1]                      # moving columns of the torque among all
         total = np.zeros((size, size))
         total[np.ix_(own, own)] = moving.T @ moving
         cross = moving.T @ fixed
@@ -143,7 +148,7 @@ class LinkRows:
         moving, position = self._moving(gear, scales)
         many, size = len(moving), 6 + self._fixed.shape[1] + 1
         rows = np.zeros((many + len(position), size))
-        rows[:many, np.r_[0:4, 5, -1]], rows[:many, 6:-1] = moving, self._fixed / scales.torque
+        rows[:many, np.r_[0:6, size - 1]], rows[:many, 6:-1] = moving, self._fixed / scales.torque
         rows[many:, np.r_[0:5, -1]] = position
         order = np.argsort(self.blocks, kind="stable")
         return product_sums(rows[order], self.blocks[order])
@@ -154,19 +159,19 @@ class LinkRows:
         whole = np.zeros(6 + self._fixed.shape[1])
         whole[columns] = coefficients
         torque = moving[:, -1] - moving[:, -2] * whole[5] - self._fixed @ whole[6:]
-        return torque, position[:, -1] - position[:, 4] * whole[4]
+        return torque, position[:, -1]
 
     def _moving(self, gear: Array, scales: Scales) -> tuple[Array, Array]:
-        """Return columns that depend on the gear: torque, shape (M, 6): slopes, delay, target; positions: slopes, damping, target."""
+        """Return columns that depend on the gear: torque, shape (M, 7): slopes, delay, target; positions: slopes, target."""
         told = self.transmitted(gear)
-        late = np.gradient(told[:, 0], self.data.dt)
+        late = self._late
         used = self.data.used
         torque = np.column_stack((told[used, 1:], late[used], self._torque - told[used, 0])) / scales.torque
         predicted, slopes = self.on_flank(gear)
-        position = np.column_stack((slopes, self.closing, self.deflection - predicted))
+        position = np.column_stack((slopes, self.deflection - predicted))
         return torque, position * (scales.weights / scales.position)[:, None]
 
 
 def columns_of(kind: int) -> list[int]:
     """Return the linear columns of a kind of presliding, among those of `LinkRows.products`."""
-    return [*range(4, 6 + _COMMON), 6 + _COMMON + kind]
+    return [*range(5, 6 + _COMMON), 6 + _COMMON + kind]

@@ -75,7 +75,8 @@ def follow(drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: 
     that the motor has crossed the whole hysteresis before the piece counts, which erases what was before.
     """
     count, gears = len(drive.q), len(play)
-    pieces, lead = _pieces(drive, float(np.max(play + 2.0 * friction / stiffness)))
+    forgets = bool((friction > 0.0).all())              # a link without friction rattles, and remembers how it began
+    pieces, lead = _pieces(drive, float(np.max(play + 2.0 * friction / stiffness))) if forgets else (1, 0)
     size = -(-count // pieces)
     begin = np.arange(pieces) * size - lead
     here = _Together(drive, play, stiffness, friction, ratio, begin)
