@@ -1,16 +1,16 @@
 """Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the torque of a joint's motor.
 
 A grid over the first three is the global search. Gauss-Newton steps with finite differences refine the best points of the grid.
-The linear parameters of `ObservedTorque` are least squares at each gear. Intervals leave out blocks between reversals (CR3).
+The columns of the motor are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.least_squares import left_out_errors, solved
-from stribeck.ident.backlash.observed import ObservedTorque
+from stribeck.ident.backlash.motor_columns import KINDS, motor_columns, of_kind
 from stribeck.ident.backlash.play_data import PlayData
 from stribeck.ident.backlash.two_bodies import Passage
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
@@ -21,7 +21,7 @@ _PLAYS = 12             # plays of the grid, besides none
 _SWINGS = np.array([0.1, 0.33, 1.0])             # frequencies of link on flank in the grid, over the highest
 _STIFFEST = 0.8         # highest such frequency over the cut-off of the motor's position
 _SHARES = np.array([0.005, 0.03, 0.15, 0.4])      # link's friction over all friction, in the grid
-_STARTS = 2             # plays of the grid that are refined
+_STARTS = 3             # gears of the grid that are refined
 _ROUNDS = 6             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
 _ENOUGH = 3e-3          # relative decrease of the sum of squares that ends the refinement
@@ -38,7 +38,7 @@ class Gear:
     values : ndarray, shape (4,)
         Play [rad or m], stiffness [N·m/rad or N/m], dry friction of the link [N·m or N], damping ratio of the flanks.
     kind : int
-        Kind of columns, see `ObservedTorque`.
+        Presliding of the motor, see `of_kind`.
     squares : float
         Sum of squared residuals.
     held_out : ndarray, shape (G,)
@@ -74,10 +74,9 @@ class GearSearch:
 
     def __init__(self, data: PlayData, coulomb: float, stiffness: float | None = None) -> None:
         self.data, self._coulomb, self._known = data, coulomb, stiffness
-        self._seen = ObservedTorque(data)
-        self._order = np.argsort(self._seen.blocks, kind="stable")
-        self._groups = self._seen.blocks[self._order]
-        self._counts = np.bincount(self._groups).astype(float)
+        load = data.load + data.filtered(data.inertia) * data.motion[1]
+        self._fixed = np.column_stack((load[data.used], motor_columns(data)))
+        self._gram = self._fixed.T @ self._fixed
         self.stiffest = float(np.median(data.inertia)) * (2.0 * np.pi * _STIFFEST * data.fast) ** 2
 
     def search(self) -> tuple[Gear, Gear]:
@@ -87,51 +86,71 @@ class GearSearch:
         plays = np.append(0.0, np.geomspace(shortest, data.longest, _PLAYS))
         stiff = self.stiffest * _SWINGS**2 if self._known is None else np.array([self._known])
         grid = np.array([(b, K, share * self._coulomb, _RATIO[0]) for b in plays for K in stiff for share in _SHARES])
-        least = self._fits(grid)[0].min(axis=1)
+        least = self._errors(grid)[0].min(axis=1)
         near = [int(min(np.flatnonzero(grid[:, 0] == b), key=lambda k: float(least[k]))) for b in plays]
         chosen = sorted(near[1:], key=lambda k: float(least[k]))[:_STARTS]
-        return min((self._refined(grid[k]) for k in chosen), key=lambda one: one.squares), self._refined(grid[near[0]])
+        loose = min((self._refined(grid[k]) for k in chosen), key=lambda one: one.squares)
+        closed = np.flatnonzero(grid[:, 0] == 0.0)
+        tight = [self._refined(grid[k]) for k in closed[np.argsort(least[closed])[:_STARTS]]]
+        return loose, min(tight, key=lambda one: one.squares)
+
+    def held_out(self, gear: Gear) -> Array:
+        """Return the mean square error of each block, left out of the linear fit, shape (G,)."""
+        rows = np.column_stack((self._fixed[:, of_kind(gear.kind, 1)], self._fixed[:, 0], self._targets(gear.values[None])))
+        order = np.argsort(self.data.blocks, kind="stable")
+        return left_out_errors(product_sums(rows[order], self.data.blocks[order]), np.bincount(self.data.blocks))
 
     def intervals(self, gear: Gear) -> tuple[Intervals, tuple[int, ...]]:
         """Return the covariance of the gear's parameters, and which of the four they are."""
         free, columns, residual = self._linear(gear.values, gear.kind)
-        return cluster_covariance(columns, residual, self._seen.blocks), free
+        return cluster_covariance(columns, residual, self.data.blocks), free
 
     def passage(self, gear: Gear) -> Passage:
         """Return the link behind a gear."""
         return self.data.follow(*gear.values[:, None])
 
-    def _fits(self, gears: Array) -> tuple[Array, list[list[Array]]]:
-        """Return the sum of squares of each gear and kind, shape (C, H), and the products of each block."""
-        sums = [[product_sums(one[self._order], self._groups) for one in own] for own in self._seen.rows(
-            self.data.follow(*gears.T))]
-        return np.array([[solved(one.sum(axis=0))[0] for one in own] for own in sums]), sums
+    def _targets(self, gears: Array) -> Array:
+        """Return the torque that the motor does not pass to the link, shape (M, C)."""
+        used = self.data.used
+        return np.asarray(self.data.torque[used][:, None] - self.data.filtered(self.data.follow(*gears.T).torque)[used])
+
+    def _errors(self, gears: Array) -> tuple[Array, Array]:
+        """Return the sum of squares of each gear and kind, shape (C, KINDS), and the targets of the gears."""
+        targets = self._targets(gears)
+        products, squares = self._fixed.T @ targets, np.sum(targets**2, axis=0)
+        errors = np.empty((len(gears), KINDS))
+        for kind in range(KINDS):
+            keep = [0, *of_kind(kind, 1)]
+            scale = np.sqrt(np.maximum(np.diag(self._gram)[keep], 1e-300))
+            A, y = self._gram[np.ix_(keep, keep)] / np.outer(scale, scale), products[keep] / scale[:, None]
+            beta = np.linalg.solve(A + 1e-9 * np.eye(len(A)), y)
+            errors[:, kind] = squares - np.sum(beta * (2.0 * y - A @ beta), axis=0)
+        return errors, targets
 
     def _refined(self, start: Array) -> Gear:
         """Return the gear of the least sum of squares near a start."""
         gear, before = start, np.inf
-        errors, sums = self._fits(gear[None])
+        errors = self._errors(gear[None])[0][0]
         for _ in range(_ROUNDS):
-            kind = int(np.argmin(errors[0]))
-            if not errors[0, kind] < (1.0 - _ENOUGH) * before:
+            if not errors.min() < (1.0 - _ENOUGH) * before:
                 break
-            before = float(errors[0, kind])
-            free, columns, residual = self._linear(gear, kind)
+            before = float(errors.min())
+            free, columns, residual = self._linear(gear, int(np.argmin(errors)))
             size = np.sqrt(np.mean(columns**2, axis=0)) + 1e-300
             step = np.linalg.lstsq(columns / size, residual, rcond=1e-10)[0] / size
             tried = np.tile(gear, (len(_DAMPED) + 1, 1))
             for k, change in zip(free, step, strict=False):
                 tried[1:, k] = self._within(k, gear, change * _DAMPED)
-            every, products = self._fits(tried)
+            every = self._errors(tried)[0]
             best = int(np.argmin(every.min(axis=1)))
-            gear, errors, sums = tried[best], every[best:best + 1], products[best:best + 1]
-        kind = int(np.argmin(errors[0]))
-        return Gear(gear, kind, float(errors[0, kind]), left_out_errors(sums[0][kind], self._counts))
+            gear, errors = tried[best], every[best]
+        found = Gear(gear, int(np.argmin(errors)), float(errors.min()), np.empty(0))
+        return replace(found, held_out=self.held_out(found))
 
     def _within(self, k: int, gear: Array, change: Array) -> Array:
         """Return changed values of a parameter within its range; play and stiffness change at most by a factor of 2."""
         if k == 2:
-            return np.asarray(np.clip(gear[2] + change, 0.0, self._coulomb))
+            return np.asarray(np.clip(gear[2] + change, _SHARES[0] * self._coulomb, self._coulomb))
         value = gear[k] * np.exp(np.clip(change / gear[k], -np.log(2.0), np.log(2.0)))
         return np.asarray(np.minimum(value, self.stiffest) if k == 1 else np.clip(value, *_RATIO[1:]) if k == 3 else value)
 
@@ -140,12 +159,13 @@ class GearSearch:
         step = _SMALL * np.array([gear[0], gear[1], max(self._coulomb, 1e-9), gear[3]])
         free = tuple(k for k in range(4) if step[k] > 0.0 and not (k == 1 and self._known is not None))
         moved = np.array([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in free for sign in (1.0, -1.0))])
-        moved[:, 2] = np.maximum(moved[:, 2], 0.0)
-        rows = [own[kind] for own in self._seen.rows(self.data.follow(*moved.T))]
-        beta = np.append(-solved(rows[0].T @ rows[0])[1], 1.0)
-        slopes = [((rows[2 + 2 * i] - rows[1 + 2 * i]) @ beta) / (moved[1 + 2 * i, k] - moved[2 + 2 * i, k])
+        moved[:, 2] = np.maximum(moved[:, 2], 0.5 * _SHARES[0] * self._coulomb)
+        targets = self._targets(moved)
+        fixed = self._fixed[:, [0, *of_kind(kind, 1)]]
+        slopes = [(targets[:, 2 + 2 * i] - targets[:, 1 + 2 * i]) / (moved[1 + 2 * i, k] - moved[2 + 2 * i, k])
                   for i, k in enumerate(free)]
-        return free, np.column_stack((*slopes, rows[0][:, :-1])), rows[0] @ beta
+        rows = np.column_stack((fixed, targets[:, 0]))
+        return free, np.column_stack((*slopes, fixed)), targets[:, 0] - fixed @ solved(rows.T @ rows)[1]
 
 
 def crossings(passage: Passage, used: np.ndarray) -> np.ndarray:

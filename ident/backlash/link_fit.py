@@ -11,7 +11,8 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.least_squares import left_out_errors, solved
-from stribeck.ident.backlash.link_rows import COMPLIANCE, DAMPING, FRICTION, KINDS, OFFSET, WIDTH, LinkRows, Scales, columns_of
+from stribeck.ident.backlash.link_rows import COMPLIANCE, DAMPING, FRICTION, OFFSET, WIDTH, LinkRows, Scales, columns_of
+from stribeck.ident.backlash.motor_columns import KINDS
 from stribeck.ident.fit.cluster_covariance import Intervals, left_out
 
 _WOUND = 0.02, 0.1, 0.3, 0.6        # shares of wind-up in the hysteresis, in the starts

@@ -4,12 +4,12 @@ With the deflection e = q - x, the known torque of the link :math:`L = J \ddot x
 
 .. math:: e = d_0 + \tfrac b2 \operatorname{sgn} T + c T - t_d \dot e \quad\text{where the link slides,}\quad T = L + s f
 
-.. math:: \tau = T + t \dot T + F s_m + B \ddot q + k_v \dot q + \delta L + o + F_1 z_1 + F_2 z_2
+.. math:: \tau = T + \delta L + \dots \quad\text{with the columns of the motor, see } motor\_columns
 
 While the link rests, T is the torque of its flank, :math:`\operatorname{clip}((e - d_0 \mp b/2 + t_d \dot e)/c,\ L \pm f)`, and zero
 in the gap; t_d is damping over stiffness of the flanks.
 If only friction presses the flanks, the first equation has the sum b/2 + c f. The second tells both apart: the torque is constant
-while the motor crosses the gap, and rises during wind-up. Presliding of the motor (relaxing states z) competes in the second.
+while the motor crosses the gap, and rises during wind-up. Presliding of the motor competes in the second.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,12 @@ import numpy as np
 from scipy.ndimage import binary_dilation
 
 from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.backlash.motor_columns import motor_columns, of_kind
 from stribeck.ident.backlash.play_data import PlayData
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.group_sums import product_sums
-from stribeck.ident.log.motion.low_pass import low_pass
-from stribeck.ident.memory.states.memories import relaxed
 
 OFFSET, WIDTH, COMPLIANCE, FRICTION, DAMPING = range(5)     # parameters of a gear: d_0, b, c, f, t_d
-KINDS = 8               # second relaxing states that compete, each of twice the distance of the last
-_COMMON = 6             # columns of the torque before these states: s_m, ddq, dq, 1, L, z_1
-_FIRST = 1e-4, 0.1      # least distance of the first state: part of the range of positions, up to this range [rad or m]
 _SLIDES = 0.03          # part of the fast speeds from which the link slides
 _TOGETHER = 0.15        # largest speed between motor and link over that of the link, where a flank is in contact
 _BLUR = 0.6             # periods of the cut-off that are left out beside other samples
@@ -81,12 +77,9 @@ class LinkRows:
                            f"{_LEAST} samples; record larger or faster round trips")
         self._fast = data.fast_difference
         self._closing = np.gradient(self._fast, data.dt)
-        first = max(2.0 * data.resolution, _FIRST[0] * min(data.span, _FIRST[1]))
-        states = [data.filtered(relaxed(data.path, first * 2.0**k)[0]) for k in range(KINDS + 1)]
-        self._fixed = np.column_stack([data.filtered(np.sign(dq)), ddq, dq, np.ones(len(dq)), self._load, *states])[used]
+        self._fixed = np.column_stack((self._load[used], motor_columns(data)))
         self._gram = self._fixed.T @ self._fixed
         self._torque = data.torque[used]
-        self._late = np.gradient(data.torque, data.dt)
         here = self._contact
         self.deflection, self.direction, self.load = data.difference[here], self._direction[here], self._load[here]
         self.closing = (dq - rate)[here]
@@ -128,17 +121,17 @@ class LinkRows:
         return offset + 0.5 * play * side + compliance * torque - damping * self.closing, slopes
 
     def products(self, gear: Array, scales: Scales) -> Array:
-        """Return the products of all columns: five slopes, delay, fixed columns, target; shape (p + 1, p + 1)."""
+        """Return the products of all columns: five slopes, fixed columns, target; shape (p + 1, p + 1)."""
         moving, position = self._moving(gear, scales)
         fixed = self._fixed / scales.torque
-        size = 6 + fixed.shape[1] + 1
-        own = np.r_[0:6, size - 1]                      # moving columns of the torque among all
+        size = 5 + fixed.shape[1] + 1
+        own = np.r_[0:5, size - 1]                      # moving columns of the torque among all
         total = np.zeros((size, size))
         total[np.ix_(own, own)] = moving.T @ moving
         cross = moving.T @ fixed
-        total[own, 6:-1] = cross
-        total[6:-1, own] = cross.T
-        total[6:-1, 6:-1] = self._gram / scales.torque**2
+        total[own, 5:-1] = cross
+        total[5:-1, own] = cross.T
+        total[5:-1, 5:-1] = self._gram / scales.torque**2
         own = np.r_[0:5, size - 1]
         total[np.ix_(own, own)] += position.T @ position
         return total
@@ -146,9 +139,9 @@ class LinkRows:
     def block_products(self, gear: Array, scales: Scales) -> Array:
         """Return `products` of each block, shape (G, p + 1, p + 1)."""
         moving, position = self._moving(gear, scales)
-        many, size = len(moving), 6 + self._fixed.shape[1] + 1
+        many, size = len(moving), 5 + self._fixed.shape[1] + 1
         rows = np.zeros((many + len(position), size))
-        rows[:many, np.r_[0:6, size - 1]], rows[:many, 6:-1] = moving, self._fixed / scales.torque
+        rows[:many, np.r_[0:5, size - 1]], rows[:many, 5:-1] = moving, self._fixed / scales.torque
         rows[many:, np.r_[0:5, -1]] = position
         order = np.argsort(self.blocks, kind="stable")
         return product_sums(rows[order], self.blocks[order])
@@ -156,17 +149,16 @@ class LinkRows:
     def residuals(self, gear: Array, coefficients: Array, columns: list[int]) -> tuple[Array, Array]:
         """Return the residuals of torque and of positions, unscaled, with coefficients of some of the columns."""
         moving, position = self._moving(gear, Scales(1.0, 1.0, np.ones(len(self.deflection))))
-        whole = np.zeros(6 + self._fixed.shape[1])
+        whole = np.zeros(5 + self._fixed.shape[1])
         whole[columns] = coefficients
-        torque = moving[:, -1] - moving[:, -2] * whole[5] - self._fixed @ whole[6:]
+        torque = moving[:, -1] - self._fixed @ whole[5:]
         return torque, position[:, -1]
 
     def _moving(self, gear: Array, scales: Scales) -> tuple[Array, Array]:
-        """Return columns that depend on the gear: torque, shape (M, 7): slopes, delay, target; positions: slopes, target."""
+        """Return columns that depend on the gear: torque, shape (M, 6): slopes, target; positions: slopes, target."""
         told = self.transmitted(gear)
-        late = self._late
         used = self.data.used
-        torque = np.column_stack((told[used, 1:], late[used], self._torque - told[used, 0])) / scales.torque
+        torque = np.column_stack((told[used, 1:], self._torque - told[used, 0])) / scales.torque
         predicted, slopes = self.on_flank(gear)
         position = np.column_stack((slopes, self.deflection - predicted))
         return torque, position * (scales.weights / scales.position)[:, None]
@@ -174,4 +166,4 @@ class LinkRows:
 
 def columns_of(kind: int) -> list[int]:
     """Return the linear columns of a kind of presliding, among those of `LinkRows.products`."""
-    return [*range(5, 6 + _COMMON), 6 + _COMMON + kind]
+    return [5, *of_kind(kind, 6)]
