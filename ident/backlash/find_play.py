@@ -126,6 +126,7 @@ def _from_torque(data: PlayData, friction: float, stiffness: float | None) -> Fo
     intervals, free = search.intervals(found)
     half = np.zeros(4)
     half[list(free)] = intervals.half_width()[:len(free)]
+    half[0] = np.hypot(half[0], _MODEL * play)
     told = _parameters(data, found.values[:3], half[:3], stiffness, search.stiffest)
     joint = JointBacklash(*told, TORQUE, len(crossed), samples, found.rmse, none.rmse)
     used = data.used

@@ -4,6 +4,7 @@ A grid over the first three is the global search. Gauss-Newton steps with finite
 The columns of the motor are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,12 +18,14 @@ from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.fit.group_sums import product_sums
 
-_PLAYS = 12             # plays of the grid, besides none
-_SWINGS = np.array([0.1, 0.33, 1.0])             # frequencies of link on flank in the grid, over the highest
-_STIFFEST = 0.8         # highest such frequency over the cut-off of the motor's position
-_SHARES = np.array([0.005, 0.03, 0.15, 0.4])      # link's friction over all friction, in the grid
-_STARTS = 3             # gears of the grid that are refined
-_ROUNDS = 6             # most Gauss-Newton steps
+_PLAYS = 20             # plays of the grid, besides none
+_SWINGS = np.array([0.12, 0.25, 0.5, 1.0])             # frequencies of link on flank in the grid, over the highest
+_STIFFEST = 0.5         # highest such frequency over the cut-off of the motor's position
+_SHARES = np.array([0.01, 0.1, 0.2, 0.35])      # link's friction over all friction, in the grid
+_STARTS, _OF_PLAY = 12, 2             # gears of the grid that are refined, and of these most of the same play
+_CLOSED = 4             # those without play
+_SLOW = 4.0             # Hz; cut-off of the slow signals
+_ROUNDS = 10             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
 _ENOUGH = 3e-3          # relative decrease of the sum of squares that ends the refinement
 _RATIO = 0.1, 0.02, 1.0 # damping ratio of the flanks in the grid, and its range
@@ -80,19 +83,23 @@ class GearSearch:
         self.stiffest = float(np.median(data.inertia)) * (2.0 * np.pi * _STIFFEST * data.fast) ** 2
 
     def search(self) -> tuple[Gear, Gear]:
-        """Return the best gear with play, and the best gear without."""
+        """Return the best gear with play, and the best gear without.
+
+        Starts are found on slow signals, which change less abruptly with the gear.
+        """
+        slow = GearSearch(replace(self.data, highest=_SLOW), self._coulomb, self._known)
+        loose, closed = slow._starts()
+        return self._best(slow._descended(loose)[0]), self._best(closed)
+
+    def _starts(self) -> tuple[Array, Array]:
+        """Return the most promising gears of a grid, with play and without, shape (S, 4) each."""
         data = self.data
         shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * data.longest)
         plays = np.append(0.0, np.geomspace(shortest, data.longest, _PLAYS))
         stiff = self.stiffest * _SWINGS**2 if self._known is None else np.array([self._known])
         grid = np.array([(b, K, share * self._coulomb, _RATIO[0]) for b in plays for K in stiff for share in _SHARES])
-        least = self._errors(grid)[0].min(axis=1)
-        near = [int(min(np.flatnonzero(grid[:, 0] == b), key=lambda k: float(least[k]))) for b in plays]
-        chosen = sorted(near[1:], key=lambda k: float(least[k]))[:_STARTS]
-        loose = min((self._refined(grid[k]) for k in chosen), key=lambda one: one.squares)
-        closed = np.flatnonzero(grid[:, 0] == 0.0)
-        tight = [self._refined(grid[k]) for k in closed[np.argsort(least[closed])[:_STARTS]]]
-        return loose, min(tight, key=lambda one: one.squares)
+        best = np.argsort(self._errors(grid).min(axis=1))
+        return grid[_apart(grid, best[grid[best, 0] > 0.0])], grid[best[grid[best, 0] == 0.0][:_CLOSED]]
 
     def held_out(self, gear: Gear) -> Array:
         """Return the mean square error of each block, left out of the linear fit, shape (G,)."""
@@ -102,7 +109,7 @@ class GearSearch:
 
     def intervals(self, gear: Gear) -> tuple[Intervals, tuple[int, ...]]:
         """Return the covariance of the gear's parameters, and which of the four they are."""
-        free, columns, residual = self._linear(gear.values, gear.kind)
+        free, columns, residual = next(self._linear(gear.values[None], np.array([gear.kind])))
         return cluster_covariance(columns, residual, self.data.blocks), free
 
     def passage(self, gear: Gear) -> Passage:
@@ -114,8 +121,8 @@ class GearSearch:
         used = self.data.used
         return np.asarray(self.data.torque[used][:, None] - self.data.filtered(self.data.follow(*gears.T).torque)[used])
 
-    def _errors(self, gears: Array) -> tuple[Array, Array]:
-        """Return the sum of squares of each gear and kind, shape (C, KINDS), and the targets of the gears."""
+    def _errors(self, gears: Array) -> Array:
+        """Return the sum of squares of each gear and kind, shape (C, KINDS)."""
         targets = self._targets(gears)
         products, squares = self._fixed.T @ targets, np.sum(targets**2, axis=0)
         errors = np.empty((len(gears), KINDS))
@@ -125,27 +132,36 @@ class GearSearch:
             A, y = self._gram[np.ix_(keep, keep)] / np.outer(scale, scale), products[keep] / scale[:, None]
             beta = np.linalg.solve(A + 1e-9 * np.eye(len(A)), y)
             errors[:, kind] = squares - np.sum(beta * (2.0 * y - A @ beta), axis=0)
-        return errors, targets
+        return errors
 
-    def _refined(self, start: Array) -> Gear:
-        """Return the gear of the least sum of squares near a start."""
-        gear, before = start, np.inf
-        errors = self._errors(gear[None])[0][0]
-        for _ in range(_ROUNDS):
-            if not errors.min() < (1.0 - _ENOUGH) * before:
-                break
-            before = float(errors.min())
-            free, columns, residual = self._linear(gear, int(np.argmin(errors)))
-            size = np.sqrt(np.mean(columns**2, axis=0)) + 1e-300
-            step = np.linalg.lstsq(columns / size, residual, rcond=1e-10)[0] / size
-            tried = np.tile(gear, (len(_DAMPED) + 1, 1))
-            for k, change in zip(free, step, strict=False):
-                tried[1:, k] = self._within(k, gear, change * _DAMPED)
-            every = self._errors(tried)[0]
-            best = int(np.argmin(every.min(axis=1)))
-            gear, errors = tried[best], every[best]
-        found = Gear(gear, int(np.argmin(errors)), float(errors.min()), np.empty(0))
+    def _best(self, starts: Array) -> Gear:
+        """Return the gear of the least sum of squares near starts, shape (S, 4)."""
+        gears, errors = self._descended(starts)
+        n, kind = np.unravel_index(int(np.argmin(errors)), errors.shape)
+        found = Gear(gears[n], int(kind), float(errors[n, kind]), np.empty(0))
         return replace(found, held_out=self.held_out(found))
+
+    def _descended(self, starts: Array) -> tuple[Array, Array]:
+        """Return gears of the least sums of squares near starts, which are refined side by side, and these sums of each kind."""
+        gears, before = starts.copy(), np.full(len(starts), np.inf)
+        errors = self._errors(gears)
+        for _ in range(_ROUNDS):
+            going = np.flatnonzero(errors.min(axis=1) < (1.0 - _ENOUGH) * before)
+            if not len(going):
+                break
+            before[going] = errors[going].min(axis=1)
+            tried = np.repeat(gears[going], len(_DAMPED), axis=0).reshape(len(going), len(_DAMPED), 4)
+            kinds = np.argmin(errors[going], axis=1)
+            for own, (free, columns, residual) in zip(tried, self._linear(gears[going], kinds), strict=True):
+                rows = np.column_stack((columns, residual))
+                for k, change in zip(free, solved(rows.T @ rows)[1], strict=False):
+                    own[:, k] = self._within(k, own[0], change * _DAMPED)
+            every = self._errors(tried.reshape(-1, 4)).reshape(len(going), len(_DAMPED), KINDS)
+            for n, at in enumerate(going):
+                part = int(np.argmin(every[n].min(axis=1)))
+                if every[n, part].min() < before[at]:
+                    gears[at], errors[at] = tried[n, part], every[n, part]
+        return gears, errors
 
     def _within(self, k: int, gear: Array, change: Array) -> Array:
         """Return changed values of a parameter within its range; play and stiffness change at most by a factor of 2."""
@@ -154,18 +170,30 @@ class GearSearch:
         value = gear[k] * np.exp(np.clip(change / gear[k], -np.log(2.0), np.log(2.0)))
         return np.asarray(np.minimum(value, self.stiffest) if k == 1 else np.clip(value, *_RATIO[1:]) if k == 3 else value)
 
-    def _linear(self, gear: Array, kind: int) -> tuple[tuple[int, ...], Array, Array]:
-        """Return the free parameters of a gear, the columns of these and of the linear parameters, and the residual."""
-        step = _SMALL * np.array([gear[0], gear[1], max(self._coulomb, 1e-9), gear[3]])
-        free = tuple(k for k in range(4) if step[k] > 0.0 and not (k == 1 and self._known is not None))
-        moved = np.array([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in free for sign in (1.0, -1.0))])
-        moved[:, 2] = np.maximum(moved[:, 2], 0.5 * _SHARES[0] * self._coulomb)
-        targets = self._targets(moved)
-        fixed = self._fixed[:, [0, *of_kind(kind, 1)]]
-        slopes = [(targets[:, 2 + 2 * i] - targets[:, 1 + 2 * i]) / (moved[1 + 2 * i, k] - moved[2 + 2 * i, k])
-                  for i, k in enumerate(free)]
-        rows = np.column_stack((fixed, targets[:, 0]))
-        return free, np.column_stack((*slopes, fixed)), targets[:, 0] - fixed @ solved(rows.T @ rows)[1]
+    def _linear(self, gears: Array, kinds: np.ndarray) -> Iterator[tuple[tuple[int, ...], Array, Array]]:
+        """Yield the free parameters of each gear, the columns of these and of the linear parameters, and the residual."""
+        moves = []
+        for gear in gears:
+            step = _SMALL * np.array([gear[0], gear[1], max(self._coulomb, 1e-9), gear[3]])
+            moves.append([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in range(4) for sign in (1.0, -1.0))])
+        moved = np.array(moves)
+        moved[:, :, 2] = np.maximum(moved[:, :, 2], 0.5 * _SHARES[0] * self._coulomb)
+        told = self._targets(moved.reshape(-1, 4)).reshape(-1, *moved.shape[:2])
+        for n, (own, kind) in enumerate(zip(moved, kinds, strict=True)):
+            free = tuple(k for k in range(4) if own[0, k] > 0.0 and not (k == 1 and self._known is not None))
+            slopes = [(told[:, n, 2 + 2 * k] - told[:, n, 1 + 2 * k]) / (own[1 + 2 * k, k] - own[2 + 2 * k, k]) for k in free]
+            fixed = self._fixed[:, [0, *of_kind(int(kind), 1)]]
+            rows = np.column_stack((fixed, told[:, n, 0]))
+            yield free, np.column_stack((*slopes, fixed)), told[:, n, 0] - fixed @ solved(rows.T @ rows)[1]
+
+
+def _apart(grid: Array, ordered: np.ndarray) -> list[int]:
+    """Return starts in the given order, at most two of each play."""
+    chosen: list[int] = []
+    for k in ordered.tolist():
+        if sum(grid[one, 0] == grid[k, 0] for one in chosen) < _OF_PLAY and len(chosen) < _STARTS:
+            chosen.append(k)
+    return chosen
 
 
 def crossings(passage: Passage, used: np.ndarray) -> np.ndarray:

@@ -22,7 +22,6 @@ Signal = Callable[["Section"], Array]
 _OF_RATE, _HIGHEST = 0.3, 100.0     # cut-off of the position that moves the link over the sampling rate, and its limit [Hz]
 _REST = 0.02            # part of the fast speeds below which dry friction may hold the motor,
 _BLUR = 0.8            # and periods of the cut-off by which its torque reaches other samples
-_COMPARED = 15.0        # Hz; highest cut-off of compared signals: vibrations of the link on its flank are faster
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,13 @@ class PlayData:
     sections : tuple of Section
     prismatic : bool
         Whether the joint slides.
+    highest : float
+        Highest cut-off of compared signals [Hz]: vibrations of the link on its flank are faster.
     """
 
     sections: tuple[Section, ...]
     prismatic: bool = False
+    highest: float = 15.0
 
     @property
     def dt(self) -> float:
@@ -92,7 +94,7 @@ class PlayData:
     @cached_property
     def cutoff(self) -> float:
         """Cut-off of all compared signals, which keeps position noise out of derivatives [Hz]."""
-        return min(_COMPARED, 0.5 * self.fast, position_cutoff(self._logs()))
+        return min(self.highest, 0.5 * self.fast, position_cutoff(self._logs()))
 
     @property
     def fast(self) -> float:
