@@ -9,7 +9,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.gear_search import GearSearch, crossings
 from stribeck.ident.backlash.joint_backlash import LINK, TORQUE, JointBacklash
 from stribeck.ident.backlash.link_fit import LinkFit
-from stribeck.ident.backlash.link_rows import COMPLIANCE, FRICTION, OFFSET, WIDTH, LinkRows
+from stribeck.ident.backlash.link_rows import COMPLIANCE, FRICTION, WIDTH, LinkRows
 from stribeck.ident.backlash.play_data import PlayData
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
@@ -210,7 +210,8 @@ def _parameters(data: PlayData, values: Sequence[float] | Array, halves: Sequenc
         else:
             made.append(Parameter(value, half / 2.0, low, high, unit, verdict(value, low, high)))
     play = made[0]
-    assert play.value is not None and play.half_width is not None
+    assert play.value is not None
+    assert play.half_width is not None
     if play.half_width > _WIDEST * play.value:
         raise FitError(f"play = {play.value:.3g} ± {play.half_width:.2g} {angle} is not determined; record more reversals")
     return made[0], made[1], made[2]

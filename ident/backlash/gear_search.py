@@ -1,6 +1,6 @@
-"""Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the torque of a joint's motor.
+"""Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the torque of a motor.
 
-A grid over the first three is the global search. Gauss-Newton steps with finite differences refine the best points of the grid.
+A grid over the first three, on slow signals, is the global search. Gauss-Newton steps with finite differences refine its best points.
 The columns of the motor are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 

@@ -15,14 +15,14 @@ def solved(products: Array) -> tuple[float, Array]:
     return float(products[-1, -1] - 2.0 * beta @ y + beta @ A @ beta), beta / scale
 
 
-def left_out_errors(sums: Array, counts: Array) -> Array:
+def left_out_errors(sums: Array, counts: np.ndarray) -> Array:
     """Return the mean square error of each block when it is left out, shape (G,).
 
     Parameters
     ----------
     sums : ndarray, shape (G, p + 1, p + 1)
         Products of each block.
-    counts : ndarray, shape (G,)
+    counts : ndarray of int, shape (G,)
         Rows of each block.
     """
     total, found = sums.sum(axis=0), []

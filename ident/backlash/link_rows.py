@@ -6,8 +6,8 @@ With the deflection e = q - x, the known torque of the link :math:`L = J \ddot x
 
 .. math:: \tau = T + \delta L + \dots \quad\text{with the columns of the motor, see } motor\_columns
 
-While the link rests, T is the torque of its flank, :math:`\operatorname{clip}((e - d_0 \mp b/2 + t_d \dot e)/c,\ L \pm f)`, and zero
-in the gap; t_d is damping over stiffness of the flanks.
+While the link rests, T is the torque of its flank, :math:`\operatorname{clip}((e - d_0 \mp b/2 + t_d \dot e)/c,\ L \pm f)`, and
+zero in the gap; t_d is damping over stiffness of the flanks.
 If only friction presses the flanks, the first equation has the sum b/2 + c f. The second tells both apart: the torque is constant
 while the motor crosses the gap, and rises during wind-up. Presliding of the motor competes in the second.
 """
@@ -54,7 +54,7 @@ class LinkRows:
     Attributes
     ----------
     deflection, direction, load, closing : ndarray, shape (P,)
-        Motor minus link, direction of the link, its torque without friction, and speed of the deflection, where it slides on a flank.
+        Motor minus link, direction of the link, its torque without friction, and speed of the deflection, where it slides.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class LinkRows:
         self.data, self.coulomb = data, coulomb
         used = data.used
         rate, acceleration = data.link_motion
-        dq, ddq = data.motion
+        dq, _ = data.motion
         self._load, self._direction = data.load + data.inertia * acceleration, np.sign(rate)
         self._slides = np.abs(rate) > _SLIDES * float(np.quantile(np.abs(dq[used]), 0.9))
         together = self._slides & (np.abs(dq - rate) < _TOGETHER * np.abs(rate))
