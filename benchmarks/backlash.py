@@ -21,7 +21,8 @@ BATCH = 20                      # joints that are integrated side by side
 FIRST = 20_000                  # seed of the first joint
 REASONS = {"predict left-out blocks": "no better prediction", "crosses the gap": "few crossings",
            "crossing of the gap takes": "fast crossings", "gravity keeps": "gravity presses one flank",
-           "not determined": "wide interval", "below the wind-up": "below the wind-up", "steps of the encoder": "below two encoder steps",
+           "not determined": "wide interval", "below the wind-up": "below the wind-up",
+           "steps of the encoder": "below two encoder steps",
            "hardly slides": "the link hardly slides"}
 
 
@@ -65,8 +66,9 @@ def drawn(seed: int) -> Geared:
     gravity = 0.0 if load < 0.5 else rng.uniform(2.0, 40.0)
     one = Geared(play=PLAYS[seed % len(PLAYS)], stiffness=link * (2.0 * np.pi * swing) ** 2,
                  damping=0.1 * link * 2.0 * np.pi * swing * rng.uniform(0.5, 3.0), motor=link * rng.uniform(0.3, 1.0), link=link,
-                 motor_friction=motor_friction, link_friction=motor_friction * rng.uniform(0.1, 0.6), viscous=rng.uniform(1.0, 8.0),
-                 gravity=gravity, centre=rng.uniform(-0.05, 0.05) if load < 0.75 else rng.uniform(-1.2, 1.2),
+                 motor_friction=motor_friction, link_friction=motor_friction * rng.uniform(0.1, 0.6),
+                 viscous=rng.uniform(1.0, 8.0), gravity=gravity,
+                 centre=rng.uniform(-0.05, 0.05) if load < 0.75 else rng.uniform(-1.2, 1.2),
                  encoder=float(rng.choice([1e-5, 3e-5, 1e-4])), link_encoder=2e-5, noise=rng.uniform(0.02, 0.2),
                  amplitude=rng.uniform(0.04, 0.12), speed=rng.uniform(0.06, 0.15), seed=seed)
     return replace(one, bristles=float(rng.uniform(5e-4, 4e-3))) if rng.random() < 0.35 else one
@@ -110,6 +112,10 @@ def _signals(way: bool) -> str:
     return "motor and link" if way else "motor alone"
 
 
+def _counts(reasons: dict[str, int]) -> str:
+    return ", ".join(f"{key} {count}" for key, count in reasons.items()) or "none"
+
+
 def _cells(row: dict[str, Any]) -> str:
     figures = ["-" if row[key] is None else f"{row[key]:.1f}" for key in ("median", "worst", "half")]
     return f"{row['logs']} | {row['claimed']} | {row['good']} | {' | '.join(figures)} | {row['covered']} of {row['claimed']} |"
@@ -119,24 +125,25 @@ def _table(result: dict[str, Any]) -> str:
     """Return the page."""
     head = "logs | claimed | within the goal | median error % | worst % | median half width % | covered |"
     text = [f"Logs of one joint: {SECONDS:g} s at {RATE:g} Hz, round trips of 6 to 120 mrad. Motor, gap and link are integrated "
-            "in steps of 0.05 ms under a velocity loop, independent of the estimator (`benchmarks/backlash_truth.py`): play 0 to 5 "
-            "mrad, link on its flank at 4 to 30 Hz, friction of motor and link, Coulomb friction or bristles, gravity 0 to "
+            "in steps of 0.05 ms under a velocity loop, independent of the estimator (`benchmarks/backlash_truth.py`): play 0 to "
+            "5 mrad, link on its flank at 4 to 30 Hz, friction of motor and link, Coulomb friction or bristles, gravity 0 to "
             "40 N·m, encoder steps 0.01 to 0.1 mrad.", "",
-            f"**Play**, `fit_backlash`. Goal: from 1 mrad within the larger of {GOAL:.0%} and {STEPS:g} encoder steps. Joints whose "
-            "gravity exceeds the link's friction all the time stand apart: their motor never crosses the gap.", "",
+            f"**Play**, `fit_backlash`. Goal: from 1 mrad within the larger of {GOAL:.0%} and {STEPS:g} encoder steps. Joints "
+            "whose gravity exceeds the link's friction all the time stand apart: their motor never crosses the gap.", "",
             f"| signals | play mrad | {head}", "|---|---|---|---|---|---|---|---|---|"]
     text += [f"| {_signals(row['link'])} | {1e3 * row['play']:g} | {_cells(row)}" for row in result["found"]]
-    text += ["", "The same from 1 mrad by kind of joint: rigid from 8 Hz of the link on its flank, elastic below; bristles: friction "
-             "of the motor with a presliding distance of 0.5 to 4 mrad.", "", f"| signals | joint | {head}",
+    text += ["", "The same from 1 mrad by kind of joint: rigid from 8 Hz of the link on its flank, elastic below; bristles: "
+             "friction of the motor with a presliding distance of 0.5 to 4 mrad.", "", f"| signals | joint | {head}",
              "|---|---|---|---|---|---|---|---|---|"]
     text += [f"| {_signals(row['link'])} | {row['kind']} | {_cells(row)}" for row in result["kinds"]]
     text += ["", "**False claims**: joints without play. Goal: none in 98 %.", "", "| signals | joint | logs | claimed |",
              "|---|---|---|---|"]
     text += [f"| {_signals(one['link'])} | {one['kind']} | {one['logs']} | {one['claimed']} |" for one in result["false"]]
     text += ["", "**Gravity presses one flank** all the time, joints with play. Goal: nothing is claimed. "
-             + "; ".join(f"{_signals(one['link'])}: {one['claimed']} of {one['logs']} claimed" for one in result["pressed"]) + ".",
+             + "; ".join(f"{_signals(one['link'])}: {one['claimed']} of {one['logs']} claimed" for one in result["pressed"])
+             + ".",
              "", "**Refusals** of the other joints with play from 1 mrad, by reason. "
-             + " ".join(f"{_signals(one['link'])}: " + (", ".join(f"{key} {count}" for key, count in one["reasons"].items()) or "none")
-                        + "." for one in result["missed"]), "",
-             f"**Time** of a fit, median: {result['seconds']['link']:.1f} s with the link, {result['seconds']['torque']:.1f} s without."]
+             + " ".join(f"{_signals(one['link'])}: {_counts(one['reasons'])}." for one in result["missed"]), "",
+             f"**Time** of a fit, median: {result['seconds']['link']:.1f} s with the link, {result['seconds']['torque']:.1f} s "
+             "without."]
     return "\n".join(text)

@@ -65,6 +65,7 @@ def find_play(data: PlayData, coulomb: float | None = None, stiffness: float | N
         If the samples show no play, or cannot show it: one flank stays in contact, crossings are too few or too short, or play is
         below the resolution of the encoder.
     """
+    data = data.thinned()
     friction = dry_friction(data) if coulomb is None else coulomb
     _check_flanks(data, friction, "all friction")
     return _from_link(data, friction, stiffness) if data.measures_link else _from_torque(data, friction, stiffness)
@@ -90,12 +91,12 @@ def _from_link(data: PlayData, friction: float, stiffness: float | None) -> Foun
     error, other = float(np.sqrt(with_play.mean())), float(np.sqrt(without.mean()))
     _check_choice(error / other < _BETTER_LINK and excess_ranks(with_play, without) > _CLAIM_LINK, error, other, play, unit)
     crossed = passes(data.fast_difference - offset, play)
-    samples = _check_crossings(crossed, 1)
+    samples = _check_crossings(crossed, data.each, 1)
     _check_resolution(data, play)
     if play > float(np.ptp(data.fast_difference)):
         raise FitError(f"a play of {play:.3g} {unit} is not determined: motor and link differ by "
                        f"{np.ptp(data.fast_difference):.3g} {unit} at most; record more reversals")
-    slow = samples * data.dt * data.cutoff > _SLOW      # else the torque does not show whose friction winds up the gear
+    slow = samples / data.each * data.dt * data.cutoff > _SLOW      # else the torque does not show whose friction winds up the gear
     wound = 2.0 * compliance * (rubs if slow else max(rubs, 0.5 * friction))
     if play < wound and not (slow and stiffness):
         raise FitError(_wound(play, wound, "the link's friction" if slow else "half the joint's friction", unit))
@@ -119,7 +120,7 @@ def _from_torque(data: PlayData, friction: float, stiffness: float | None) -> Fo
     _check_choice(ratio < _MUCH_BETTER or (ratio < _BETTER and found.ahead_of(none) > _CLAIM), found.rmse, none.rmse, play, unit)
     passage = search.passage(found)
     crossed = crossings(passage, data.used)
-    samples = _check_crossings(crossed, _SAMPLES)
+    samples = _check_crossings(crossed, data.each, _SAMPLES)
     _check_resolution(data, play)
     if play < (wound := friction / float(found.values[1])):
         raise FitError(_wound(play, wound, "the joint's friction", unit))
@@ -159,12 +160,12 @@ def _check_choice(better: bool, error: float, other: float, play: float, unit: s
                        f"{error:.3g} with a play of {play:.2g} {unit})")
 
 
-def _check_crossings(crossed: np.ndarray, least: int) -> float:
-    """Return the median number of samples in a crossing."""
+def _check_crossings(crossed: np.ndarray, each: int, least: int) -> float:
+    """Return the median number of recorded samples in a crossing; `each` are one sample here."""
     if len(crossed) < _CROSSINGS:
         raise FitError(f"the motor crosses the gap {len(crossed)} times; at least {_CROSSINGS} crossings are needed. Record more "
                        "reversals")
-    samples = float(np.median(crossed))
+    samples = each * float(np.median(crossed))
     if samples < least:
         raise FitError(f"a crossing of the gap takes {samples:g} samples in the median; at least {least} are needed. Reverse "
                        "more slowly, or log at a higher rate")

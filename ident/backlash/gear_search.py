@@ -1,7 +1,7 @@
 """Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the torque of a motor.
 
-A grid over the first three, on slow signals, is the global search. Gauss-Newton steps with finite differences refine its best points.
-The columns of the motor are least squares at each gear. Intervals leave out blocks between reversals (CR3).
+A grid over the first three, on slow signals, is the global search. Gauss-Newton steps with finite differences refine its best
+points. The columns of the motor are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 
 from collections.abc import Iterator
@@ -23,6 +23,7 @@ _SWINGS = np.array([0.12, 0.25, 0.5, 1.0])             # frequencies of link on 
 _STIFFEST = 0.5         # highest such frequency over the cut-off of the motor's position
 _SHARES = np.array([0.01, 0.1, 0.2, 0.35])      # link's friction over all friction, in the grid
 _STARTS, _OF_PLAY = 12, 2             # gears of the grid that are refined, and of these most of the same play
+_FINALISTS = 5          # gears that are refined on all signals
 _CLOSED = 4             # those without play
 _SLOW = 4.0             # Hz; cut-off of the slow signals
 _ROUNDS = 10             # most Gauss-Newton steps
@@ -89,7 +90,8 @@ class GearSearch:
         """
         slow = GearSearch(replace(self.data, highest=_SLOW), self._coulomb, self._known)
         loose, closed = slow._starts()
-        return self._best(slow._descended(loose)[0]), self._best(closed)
+        gears, errors = slow._descended(loose)
+        return self._best(gears[np.argsort(errors.min(axis=1))[:_FINALISTS]]), self._best(closed)
 
     def _starts(self) -> tuple[Array, Array]:
         """Return the most promising gears of a grid, with play and without, shape (S, 4) each."""

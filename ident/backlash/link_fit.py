@@ -1,7 +1,7 @@
 """Fit of the gear of a joint whose link is measured: starts, Gauss-Newton steps, and intervals.
 
-All that is linear is least squares at each gear. Positions tell the width of the hysteresis at once; starts share it between play and
-wind-up.
+All that is linear is least squares at each gear. Positions tell the width of the hysteresis at once; starts share it between play
+and wind-up.
 """
 
 from collections.abc import Iterator, Sequence

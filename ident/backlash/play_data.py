@@ -17,6 +17,8 @@ from stribeck.ident.memory.joint_samples import JointLog, play_width
 from stribeck.ident.memory.states.path import Path
 
 _LONGEST = 0.3          # longest play over the range of positions,
+_MOST, _MOST_LINK = 8_000, 25_000       # most samples, after thinning, that are used without and with the position of the link
+_RATE = 250.0           # Hz; faster samples are thinned to this rate or up to twice as much
 _LIMITS = 0.03, 0.003   # and its limits for joints that turn [rad] and slide [m]
 Signal = Callable[["Section"], Array]
 _OF_RATE, _HIGHEST = 0.3, 100.0     # cut-off of the position that moves the link over the sampling rate, and its limit [Hz]
@@ -54,16 +56,26 @@ class PlayData:
         Whether the joint slides.
     highest : float
         Highest cut-off of compared signals [Hz]: vibrations of the link on its flank are faster.
+    each : int
+        Recorded samples that a sample is the mean of.
     """
 
     sections: tuple[Section, ...]
     prismatic: bool = False
     highest: float = 15.0
+    each: int = 1
 
     @property
     def dt(self) -> float:
         """Sampling period [s]."""
         return self.sections[0].drive.dt
+
+    def thinned(self) -> "PlayData":
+        """Return means of consecutive samples, about `_RATE` a second."""
+        each = thinning(self.dt)
+        if each == 1:
+            return self
+        return replace(self, sections=tuple(_thin(one, each) for one in self.sections), each=each * self.each)
 
     @property
     def measures_link(self) -> bool:
@@ -198,6 +210,26 @@ class PlayData:
 def _link(one: Section) -> Array:
     """Return the position of the link, or of the motor if it is not measured."""
     return one.drive.q if one.link is None else one.link
+
+
+def thinning(dt: float) -> int:
+    """Return the number of samples whose mean is used, for a sampling period [s]."""
+    return max(1, int(1.0 / (dt * _RATE) + 1e-6))
+
+
+def most_samples(dt: float, measured: bool) -> int:
+    """Return the most samples that are used, for a sampling period [s], with the position of the link or without."""
+    return thinning(dt) * (_MOST_LINK if measured else _MOST)
+
+
+def _thin(one: Section, each: int) -> Section:
+    """Return the means of `each` consecutive samples."""
+    def means(values: Array) -> Array:
+        return np.asarray(values[:len(values) // each * each].reshape(-1, each).mean(axis=1))
+
+    drive = Drive(means(one.drive.q), one.drive.dt * each, *(means(own) for own in (one.drive.inertia, one.drive.load,
+                                                                                    one.drive.slope)))
+    return Section(drive, means(one.torque), None if one.link is None else means(one.link))
 
 
 def busiest(reversals: np.ndarray, most: int, length: int) -> slice:

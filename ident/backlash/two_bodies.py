@@ -71,8 +71,8 @@ class Passage:
 def follow(drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: Array) -> Passage:
     """Return the motion of links behind gears, shape (C,) each: play, stiffness, link friction, damping ratio of the flanks.
 
-    At the begin each link rests on the flank that its load presses. Pieces of the motion advance together. Each begins so early that
-    the motor has crossed the whole hysteresis before the piece counts, which erases what was before.
+    At the begin each link rests on the flank that its load presses. Pieces of the motion advance together. Each begins so early
+    that the motor has crossed the whole hysteresis before the piece counts, which erases what was before.
     """
     count, gears = len(drive.q), len(play)
     forgets = bool((friction > 0.0).all())              # a link without friction rattles, and remembers how it began
