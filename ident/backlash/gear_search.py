@@ -22,10 +22,10 @@ _PLAYS = 20             # plays of the grid, besides none
 _SWINGS = np.array([0.12, 0.25, 0.5, 1.0])             # frequencies of link on flank in the grid, over the highest
 _STIFFEST = 0.5         # highest such frequency over the cut-off of the motor's position
 _SHARES = np.array([0.01, 0.1, 0.2, 0.35])      # link's friction over all friction, in the grid
-_STARTS, _OF_PLAY = 12, 2             # gears of the grid that are refined, and of these most of the same play
-_FINALISTS = 5          # gears that are refined on all signals
-_CLOSED = 4             # those without play
-_SLOW = 4.0             # Hz; cut-off of the slow signals
+_STARTS, _OF_PLAY = 8, 2             # gears of the grid that are refined, and of these most of the same play
+_FINALISTS = 4          # gears of each slow signal that are refined on all signals
+_CLOSED = 2             # those without play
+_SLOW = 4.0, 8.0        # Hz; cut-offs of the slow signals
 _ROUNDS = 10             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
 _ENOUGH = 3e-3          # relative decrease of the sum of squares that ends the refinement
@@ -86,12 +86,16 @@ class GearSearch:
     def search(self) -> tuple[Gear, Gear]:
         """Return the best gear with play, and the best gear without.
 
-        Starts are found on slow signals, which change less abruptly with the gear.
+        Starts are found on slow signals, which change less abruptly with the gear, but lose more samples beside rests.
         """
-        slow = GearSearch(replace(self.data, highest=_SLOW), self._coulomb, self._known)
-        loose, closed = slow._starts()
-        gears, errors = slow._descended(loose)
-        return self._best(gears[np.argsort(errors.min(axis=1))[:_FINALISTS]]), self._best(closed)
+        loose, tight = [], []
+        for cutoff in _SLOW:
+            slow = GearSearch(replace(self.data, highest=cutoff), self._coulomb, self._known)
+            starts, closed = slow._starts()
+            gears, errors = slow._descended(starts)
+            loose.append(gears[np.argsort(errors.min(axis=1))[:_FINALISTS]])
+            tight.append(closed)
+        return self._best(np.concatenate(loose)), self._best(np.concatenate(tight))
 
     def _starts(self) -> tuple[Array, Array]:
         """Return the most promising gears of a grid, with play and without, shape (S, 4) each."""
