@@ -96,10 +96,10 @@ def _from_link(data: PlayData, friction: float, stiffness: float | None) -> Foun
     if play > float(np.ptp(data.fast_difference)):
         raise FitError(f"a play of {play:.3g} {unit} is not determined: motor and link differ by "
                        f"{np.ptp(data.fast_difference):.3g} {unit} at most; record more reversals")
-    slow = samples / data.each * data.dt * data.cutoff > _SLOW      # else the torque does not tell whose friction winds it up
-    wound = 2.0 * compliance * (rubs if slow else max(rubs, 0.5 * friction))
+    slow = samples / data.each * data.dt * data.cutoff > _SLOW      # else stiffness does not tell whose friction it is
+    wound = compliance * max(2.0 * rubs, friction)
     if play < wound and not (slow and stiffness):
-        raise FitError(_wound(play, wound, "the link's friction" if slow else "half the joint's friction", unit))
+        raise FitError(_wound(play, wound, "half the joint's friction" if friction > 2.0 * rubs else "the link's friction", unit))
     intervals, free = fit.intervals()
     half = np.zeros(5)
     half[list(free)] = intervals.half_width()[:len(free)]
