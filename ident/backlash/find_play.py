@@ -23,7 +23,8 @@ _CLAIM_LINK, _BETTER_LINK = 1.5, 0.8                # the same with the position
 _CROSSINGS = 4          # fewest crossings of the gap
 _SAMPLES = 5            # fewest samples in a crossing, without the position of the link
 _SLOW = 0.8             # periods of the cut-off that a crossing takes if the torque shows its shape
-_MODEL = 0.02           # error of the play, relative, by what the two equations leave out
+_MODEL, _MODEL_TORQUE = 0.02, 0.08      # error of the play, relative, by what the equations leave out, with link and without,
+_WOUND = 0.4            # and error of the wind-up by the link's friction, which with the link is told from the play by torque
 _STEPS = 2.0            # smallest play in steps of the encoder
 _WIDEST = 0.5           # largest half width of the play's interval over the play
 _PRESSED = 0.99         # part of the samples on one flank from which gravity holds it
@@ -104,7 +105,7 @@ def _from_link(data: PlayData, friction: float, stiffness: float | None) -> Foun
     half = np.zeros(5)
     half[list(free)] = intervals.half_width()[:len(free)]
     half = np.hypot(half, fit.spread())
-    half[WIDTH] = np.hypot(half[WIDTH], _MODEL * play)
+    half[WIDTH] = np.sqrt(half[WIDTH] ** 2 + (_MODEL * play) ** 2 + (_WOUND * 2.0 * compliance * rubs) ** 2)
     halves = half[WIDTH], half[COMPLIANCE] / compliance**2, half[FRICTION]
     told = _parameters(data, (play, 1.0 / compliance, rubs), halves, stiffness, np.inf)
     joint = JointBacklash(*told, LINK, len(crossed), samples, error, other)
@@ -127,7 +128,7 @@ def _from_torque(data: PlayData, friction: float, stiffness: float | None) -> Fo
     intervals, free = search.intervals(found)
     half = np.zeros(4)
     half[list(free)] = intervals.half_width()[:len(free)]
-    half[0] = np.hypot(half[0], _MODEL * play)
+    half[0] = np.hypot(half[0], _MODEL_TORQUE * play)
     told = _parameters(data, found.values[:3], half[:3], stiffness, search.stiffest)
     joint = JointBacklash(*told, TORQUE, len(crossed), samples, found.rmse, none.rmse)
     used = data.used
