@@ -28,7 +28,7 @@ REASONS = {"predict left-out blocks": "no better prediction", "crosses the gap":
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--cases", type=int, default=400, help="number of joints; a fifth has no play")
+    parser.add_argument("--cases", type=int, default=200, help="number of joints; a fifth has no play")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kept", type=Path, help="JSON lines file of results, with which an interrupted run is continued")
 
