@@ -63,6 +63,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
            out: Annotated[Path | None, out_option("Folder for report.html. Default: DIR.")] = None,
            as_json: JsonOption = False) -> None:
     """Write a self-contained HTML report of a campaign."""
+    from dataclasses import fields
+
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
     from stribeck.ident.calibration.calibration import Calibration
@@ -75,8 +77,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)
-        repeated = "law", "load", "motion", "directional", "drift", "loss", "ripple", "bandwidth"
-        chosen = {key: loaded.fit[key] for key in repeated if key in loaded.fit}
+        chosen = {option.name: loaded.fit[option.name] for option in fields(Options) if option.name in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.choice.plausibility import Evidence
-from stribeck.ident.fit.law_on_points import linear_names
+from stribeck.ident.fit.law_on_points import columns_at, linear_names
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
@@ -131,7 +131,7 @@ class Mixture:
         chosen = [k for k, one in enumerate(self.evidences) if law in ("", one.law.name)]
         means, deviations = [], []
         for one in (self.evidences[k] for k in chosen):
-            columns = one.law.columns(self.speeds, self.load, one.grid, one.data.components)
+            columns = columns_at(one.data, one.law, self.speeds, self.load, one.grid)
             p = columns.shape[-1]
             columns = np.broadcast_to(columns, (len(one.log), *columns.shape[-2:]))         # (K, speeds, p)
             means.append(np.einsum("ksi,ki->ks", columns, one.mean[:, :p]))
