@@ -18,6 +18,8 @@ def export(
             metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added. Default: the calibration's model.")] = None,
         offset: Annotated[bool, flag(
             "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
+        plain: Annotated[bool, flag(
+            "--plain", help="Calibration to mjcf: only constant and viscous friction, for any version of MuJoCo.")] = False,
         as_json: JsonOption = False) -> None:
     """Export a calibration or a run for other software, and list what the format cannot express."""
     from stribeck.ident.errors import InputError
@@ -31,12 +33,14 @@ def export(
             raise InputError(f"--into {into}: a run is not written into a model; export the calibration that was fitted to it")
         if offset:
             raise InputError("--offset: a run has no torque offset; export the calibration that was fitted to it")
+        if plain:
+            raise InputError("--plain: a run has no friction to write into an MJCF; export the calibration that was fitted to it")
         target, losses = export_run(source, to, out)
     else:
         from stribeck.experiments.exporters.calibration_export import export_calibration
         from stribeck.ident.calibration.calibration import Calibration
 
-        target, losses = export_calibration(Calibration.load(source), to, out, into, offset)
+        target, losses = export_calibration(Calibration.load(source), to, out, into, offset, plain)
     text = console(as_json)
     for line in losses:
         text.print(f"export    {line}")
