@@ -28,11 +28,9 @@ def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, 
     found = elements(text)
     joints = {one.attributes["name"]: one for one in found if one.tag == "joint" and "worldbody" in one.path
               and "default" not in one.path and one.attributes.get("name") in calibration.joints}
-    stated, compiler = stated_attributes(found, joints), child_of(found, found[0], "compiler")
-    in_degrees = compiler is None or compiler.attributes.get("angle", "degree") == "degree"
-    inertia = _inertia(calibration)
+    stated, inertia = stated_attributes(found, joints), _inertia(calibration)
     moved = {name: inertia.get(name, _UNKNOWN) + float(stated[name].get("armature", "0")) for name in calibration.joints}
-    made = {name: mujoco_joint(name, joint, moved[name], stated[name], in_degrees) for name, joint in calibration.joints.items()}
+    made = {name: mujoco_joint(name, joint, moved[name]) for name, joint in calibration.joints.items()}
     changes = [attributes_set(text, joints[name], dict(one.attributes)) for name, one in made.items()]
     actuators = [element for one in made.values() for element in one.actuators]
     if actuators:

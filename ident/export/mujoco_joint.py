@@ -7,15 +7,13 @@ r"""Friction of a joint as far as an MJCF can hold it, by MuJoCo's own elements.
   bristle. Its stiffness is that of an identified LuGre memory, or such that friction reverses within 0.4 mrad (or 0.4 mm).
 - Friction that does not fall is the joint's `frictionloss`, with a constraint as hard and fast as MuJoCo allows.
 - Growth with speed is the joint's `damping`, a polynomial that is nowhere negative.
-- A torque offset o shifts the joint's spring: the one that the file states, or one so soft that its torque is constant.
-- Cogging is a `dcmotor` for each wave.
+- Cogging is a `dcmotor` for each wave, and a torque offset o is a wave of order 0.
 
 Growth with load, differences between the directions and friction ripple have no element. MuJoCo reads all this since version 4.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import degrees
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -62,7 +60,7 @@ class MujocoJoint:
     stiffness: float
 
 
-def mujoco_joint(name: str, joint: JointCalibration, inertia: float, stated: Mapping[str, str], in_degrees: bool) -> MujocoJoint:
+def mujoco_joint(name: str, joint: JointCalibration, inertia: float) -> MujocoJoint:
     """Return the elements for the friction of a joint.
 
     Parameters
@@ -71,10 +69,6 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float, stated: Map
     joint : JointCalibration
     inertia : float
         Inertia that the joint moves, for the damping of its bristle [kg·m² or kg].
-    stated : mapping of str to str
-        Attributes that the joint has in the file.
-    in_degrees : bool
-        Whether the file states the joint's angles in degrees.
     """
     range_ = calibrated_range(joint)
     shape = _closest(joint, range_)
@@ -87,9 +81,9 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float, stated: Map
         actuators.append(_bristles(name, shape, stiffness, damping, inertia))
     else:
         attributes["frictionloss"] = number(shape.dry)
-    if (shift := offset(joint)) != 0.0:
-        attributes |= _spring(shift, stated, in_degrees)
-    actuators += [_cogging(name, k, wave.amplitude, wave.order, wave.phase)
+    if (constant := offset(joint)) != 0.0:
+        actuators.append(_wave(name, "offset", constant, 0.0, 0.5 * np.pi))
+    actuators += [_wave(name, f"cogging{k + 1}", wave.amplitude, wave.order, wave.phase)
                   for k, wave in enumerate(one for one in joint.ripple if one.kind == COGGING)]
     return MujocoJoint(attributes, tuple(actuators), rms, worst, stiffness)
 
@@ -128,19 +122,10 @@ def _bristles(name: str, shape: "_Shape", stiffness: float, damping: float | Non
             f'resistance="1" lugre="{values}"/>')
 
 
-def _cogging(name: str, k: int, amplitude: float, order: float, phase: float) -> str:
-    """Return the `dcmotor` with one wave, as a torque on the joint: against that of the drive."""
-    return (f'<dcmotor name={quoteattr(f"{name}_cogging{k + 1}")} joint={quoteattr(name)} input="none" motorconst="0 0" '
+def _wave(name: str, what: str, amplitude: float, order: float, phase: float) -> str:
+    """Return the `dcmotor` with one wave of a torque that the drive supplies, so that the joint feels the opposite."""
+    return (f'<dcmotor name={quoteattr(f"{name}_{what}")} joint={quoteattr(name)} input="none" motorconst="0 0" '
             f'resistance="1" cogging="{number(amplitude)} {number(order)} {number(phase + np.pi)}"/>')
-
-
-def _spring(shift: float, stated: Mapping[str, str], in_degrees: bool) -> dict[str, str]:
-    """Return stiffness and rest position of the joint's spring, shifted by a torque."""
-    stiffness = float(stated.get("stiffness", "0").split()[0])
-    unit = degrees(1.0) if in_degrees else 1.0
-    place = float(stated.get("springref", "0")) if stiffness else 0.0
-    return {"stiffness": stated["stiffness"] if stiffness else number(_SOFT),
-            "springref": number(place - unit * shift / (stiffness or _SOFT), 10)}
 
 
 @dataclass(frozen=True)

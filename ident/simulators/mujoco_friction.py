@@ -11,6 +11,8 @@ step, to the friction of the law at the present speed and load. Three additions 
   (implicit Euler), which is stable for any stiffness.
 """
 
+import re
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +44,8 @@ def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibrat
     Parameters
     ----------
     model : mujoco.MjModel
-        Model with the calibrated joints. Friction, damping and `solimpfriction` of these joints are replaced.
+        Model with the calibrated joints. Their `frictionloss`, `damping`, `solimpfriction` and `solreffriction` are replaced, and
+        their bristles, offsets and cogging from ``export --to mjcf`` are switched off.
     data : mujoco.MjData
         Its state.
     calibration : Calibration
@@ -107,6 +110,9 @@ class MujocoFriction:
         self._dof, self._place = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
         self._reactions = Reactions(model, data, joints)
         self._before = {name: getattr(model, name)[self._dof].copy() for name in _FIELDS}
+        self._exported = _exported(model, [prefix + name for name in self.names])
+        self._gear = model.actuator_gear[self._exported].copy()
+        model.actuator_gear[self._exported] = 0.0
         model.dof_solimp[self._dof, :2] = _HARD
         model.dof_solref[self._dof] = 2.0 * model.opt.timestep, 1.0         # stops a joint in one step, not gradually
         self._memories = {k: MemoryState(joint.memory) for k, joint in enumerate(self._stated) if joint.memory is not None}
@@ -140,6 +146,7 @@ class MujocoFriction:
         """Give the joints the friction and damping back that the model had before."""
         for name, values in self._before.items():
             getattr(self._model, name)[self._dof] = values
+        self._model.actuator_gear[self._exported] = self._gear
         self._apply(np.zeros(len(self.names)))
 
     def step(self, count: int = 1) -> None:
@@ -211,6 +218,12 @@ def _joint(model: "mujoco.MjModel", calibration: Calibration, name: str, prefix:
     if own.load == "normal" and own.bearing is None:
         raise InputError(f"{name}: its friction grows with the normal load, but the calibration states no bearing")
     return number
+
+
+def _exported(model: "mujoco.MjModel", joints: Sequence[str]) -> list[int]:
+    """Return the numbers of the actuators with which an exported MJCF holds friction of joints (`export.mujoco_joint`)."""
+    ours = re.compile(f"({'|'.join(map(re.escape, joints))})_(friction|offset|cogging[0-9]+)")
+    return [k for k in range(len(model.actuator_trnid)) if ours.fullmatch(model.actuator(k).name)]
 
 
 def _damping(joint: JointCalibration) -> float:

@@ -19,7 +19,7 @@ from stribeck.ident.ripple.wave import COGGING, FRICTION, Wave
 from tests.ident.export.conftest import known, made_joint
 
 DT = 0.001
-SPRUNG = """<mujoco><compiler angle="{angle}"/><worldbody><body><joint name="j1" axis="0 0 1" {spring}/>
+MOTOR = """<mujoco><worldbody><body><joint name="j1" axis="0 0 1"/>
 <geom type="sphere" size=".1"/></body></worldbody><actuator><motor joint="j1"/></actuator></mujoco>"""
 
 
@@ -49,7 +49,7 @@ def test_sliding_friction_is_that_of_the_law_within_the_stated_error(make_calibr
                                                                       laws: list[str]) -> None:
     joints = {f"j{k + 1}": made_joint(law, "none", k) for k, law in enumerate(laws)}
     found = export(make_calibration(joints=joints), "mjcf")
-    stated = {name: mujoco_joint(name, joint, 1.0, {}, False).worst for name, joint in joints.items()}
+    stated = {name: mujoco_joint(name, joint, 1.0).worst for name, joint in joints.items()}
     model = mujoco.MjModel.from_xml_string(found.text)
     for speed in (0.02, 0.1, 1.2, -0.4):
         felt = friction_in(model, speed)
@@ -83,24 +83,22 @@ def test_a_joint_with_a_stribeck_effect_holds_its_static_friction(make_calibrati
         assert moves or np.abs(start).max() < 2e-3
 
 
-@pytest.mark.parametrize("angle", ["degree", "radian"])
-@pytest.mark.parametrize("spring", ["", 'stiffness="20" springref="0.3"'])
-def test_a_torque_offset_is_a_shifted_spring(make_calibration: Callable[..., Calibration], tmp_path: Path, angle: str,
-                                             spring: str) -> None:
+def test_a_torque_offset_is_felt_everywhere(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     offset = known(0.4, "N·m", 0.02)
     joint = exact({"coulomb": 0.0, "viscous": 0.0}, gravity={"offset": offset})
     joint = replace(joint, parameters={name: replace(entry, value=1e-9) for name, entry in joint.parameters.items()})
     made = make_calibration(joints={"j1": joint})
-    (tmp_path / "own.xml").write_text(SPRUNG.format(angle=angle, spring=spring), encoding="utf-8")
+    (tmp_path / "own.xml").write_text(MOTOR, encoding="utf-8")
     models = [mujoco.MjModel.from_xml_path(str(tmp_path / "own.xml")),
               mujoco.MjModel.from_xml_string(export(made, "mjcf", tmp_path / "own.xml").text)]
     felt = []
     for model in models:
         data = mujoco.MjData(model)
-        data.qpos[0] = 0.2
-        mujoco.mj_forward(model, data)
-        felt.append(float(data.qfrc_passive[0]))
-    assert felt[1] - felt[0] == pytest.approx(-0.4, abs=1e-5)           # the drive must add 0.4
+        for q in (0.2, 2.0):
+            data.qpos[0] = q
+            mujoco.mj_forward(model, data)
+            felt.append(float(data.qfrc_actuator[0]))
+    assert felt == pytest.approx([0.0, 0.0, -0.4, -0.4], abs=1e-5)      # the drive must add 0.4
     assert models[1].nu == models[0].nu == 1                            # controllers find the inputs they know
 
 

@@ -224,6 +224,18 @@ def test_the_model_gets_its_own_friction_back() -> None:
     assert data.qfrc_applied[0] == pytest.approx(0.25)
 
 
+def test_friction_of_an_exported_file_does_not_count_twice() -> None:
+    bristle = ('<actuator><dcmotor name="swing_friction" joint="swing" input="none" motorconst="0 0" resistance="1" '
+               'lugre="4000 50 1 1.5 0.1"/><motor name="drive" joint="swing" gear="3"/></actuator></mujoco>')
+    model = mujoco.MjModel.from_xml_string(PENDULUM.format(dt=0.002, prefix="").replace("</mujoco>", bristle))
+    data = mujoco.MjData(model)
+    with attach(model, data, one()) as friction:
+        pulled(model, data, friction, 1.1 * 1.5, 1.0)
+        assert abs(data.qpos[0]) > 0.01
+        assert model.actuator_gear[:, 0].tolist() == [0.0, 3.0]
+    assert model.actuator_gear[:, 0].tolist() == [1.0, 3.0]
+
+
 def test_what_cannot_be_attached_is_named() -> None:
     model, data = swing(0.002, "left/")
     with pytest.raises(InputError, match=r"unknown joint 'swing'.*left/swing"):
