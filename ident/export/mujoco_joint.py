@@ -33,6 +33,7 @@ _DAMPED = 2.0           # of the critical damping: that of a bristle without an 
 _SOFT = 1e-6                    # N·m/rad or N/m; spring that is an offset
 _FALLS = np.append(np.geomspace(0.1, 8.0, 32), 1.0)     # of the law's own velocity: velocities of the fall that are tried
 _TURNS = (0.0, 0.3, 0.6, 1.0, 1.5, 3.0)         # of the fastest speed: speeds of least damping that are tried
+_LEFT = 0.25            # of the excess of static friction: least Coulomb friction beside it; without any, bristles are unstable
 _EXACT = 1e-12                  # of the squared friction: straight viscous friction is exact
 _BETTER = 0.9                   # of the error of straight viscous friction: a polynomial must come below it
 
@@ -89,10 +90,9 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float) -> MujocoJo
 
 
 def offset(joint: JointCalibration) -> float:
-    """Return the torque offset of a joint if its interval excludes zero; otherwise 0 [N·m or N]."""
+    """Return the torque offset of a joint, unless it is unidentifiable [N·m or N]."""
     entry = joint.gravity.get("offset")
-    surely = entry is not None and entry.low is not None and entry.high is not None and not entry.low <= 0.0 <= entry.high
-    return float(entry.value or 0.0) if surely and entry is not None else 0.0
+    return 0.0 if entry is None or entry.value is None or entry.verdict == "unidentifiable" else entry.value
 
 
 def keeps_memory(joint: JointCalibration) -> bool:
@@ -162,12 +162,13 @@ class _Shape:
         if turn is not None:
             columns += [w**2, (w - turn) ** 2 * w]
         if fall is not None:
-            columns.append(np.exp(-((w / fall) ** 2)))
+            columns.append(_LEFT + np.exp(-((w / fall) ** 2)))
         found, misfit = nnls(np.column_stack(columns), friction)
         _, b, c = found[1:4] if turn is not None else (0.0, 0.0, 0.0)
         turn = turn or 0.0
         excess = float(found[-1]) if fall is not None else 0.0
-        return cls(float(found[0]), float(found[0]) + excess, fall or 1.0,
+        dry = float(found[0]) + _LEFT * excess
+        return cls(dry, dry + excess, fall or 1.0,
                    (float(found[1] + c * turn**2), float(b - 2.0 * c * turn), float(c)), float(misfit) ** 2)
 
 
