@@ -8,6 +8,22 @@ import typer
 from stribeck.experiments.cli.common import JsonOption, console, flag, out_option, print_json
 
 
+def _carried(asked: bool) -> None:
+    """Print what each format carries."""
+    if not asked:
+        return
+    from stribeck.ident.export.carried import EFFECTS, MEANINGS, carried_rows
+
+    rows = [("--to", *EFFECTS), *carried_rows()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(f"\n{'; '.join(f'{effect}: {meaning}' for effect, meaning in MEANINGS.items())}.")
+    print("mjcf needs MuJoCo 4 or newer; values: the parameters, from which your code computes friction. What an export loses of "
+          "a calibration, it says.")
+    raise typer.Exit
+
+
 def export(
         source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
         to: Annotated[str, typer.Option(
@@ -18,6 +34,8 @@ def export(
             metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added. Default: the calibration's model.")] = None,
         offset: Annotated[bool, flag(
             "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
+        carried: Annotated[bool, typer.Option(
+            "--list", metavar="", is_eager=True, callback=_carried, help="Print what each format carries, and exit.")] = False,
         plain: Annotated[bool, flag(
             "--plain", help="Calibration to mjcf: only constant and viscous friction, for any version of MuJoCo.")] = False,
         as_json: JsonOption = False) -> None:
