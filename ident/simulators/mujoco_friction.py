@@ -6,9 +6,12 @@ step, to the friction of the law at the present speed and load. Three additions 
 
 - Growth with speed goes into `dof_damping`, which MuJoCo integrates implicitly.
 - A soft constraint rubs too little before a joint stops, and lets a joint at rest creep. The constraint is made as hard and as
-  fast as MuJoCo allows, and what it held in the last step is applied as a torque, so that it has nothing left to hold.
+  fast as MuJoCo allows, and what it held in the last step becomes a torque, so that it has nothing left to hold.
 - Friction with a memory is a spring for small motion. Its torque is applied, and its slope over the step is added to the damping
   (implicit Euler), which is stable for any stiffness.
+
+Torques are applied by the joint's spring, whose rest position is set so that it pulls as wanted: programs write into
+`qfrc_applied` themselves.
 """
 
 import re
@@ -30,7 +33,11 @@ from stribeck.ident.ripple.wave import COGGING, FRICTION
 if TYPE_CHECKING:
     import mujoco
 
-_FIELDS = "dof_frictionloss", "dof_damping", "dof_solimp", "dof_solref"         # of the model
+_OF_DOF = ("dof_frictionloss", "dof_damping", "dof_solimp", "dof_solref",       # fields of the model that are set;
+           "dof_dampingpoly")   # MuJoCo has polynomials since 3.7
+_NEEDED = {"mjDSBL_SPRING": "spring", "mjDSBL_DAMPER": "damper", "mjDSBL_FRICTIONLOSS": "frictionloss",
+           "mjDSBL_CONSTRAINT": "constraint"}           # must not be disabled
+_SOFT = 1e-3            # N·m/rad or N/m; spring of a joint without a spring of its own, by which torques are applied
 _STILL = 1e-9           # rad/s or m/s; friction at rest is that at this speed
 _HELD = 1e-4            # rad/s or m/s; slower joints whose friction is below its limit are held
 _HARD = 0.9999          # greatest impedance that MuJoCo accepts
@@ -44,8 +51,8 @@ def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibrat
     Parameters
     ----------
     model : mujoco.MjModel
-        Model with the calibrated joints. Their `frictionloss`, `damping`, `solimpfriction` and `solreffriction` are replaced, and
-        their bristles, offsets and cogging from ``export --to mjcf`` are switched off.
+        Model with the calibrated joints. Their `frictionloss`, `damping`, `solimpfriction` and `solreffriction` are replaced,
+        `springref` is moved, and their bristles, offsets and cogging from ``export --to mjcf`` are switched off.
     data : mujoco.MjData
         Its state.
     calibration : Calibration
@@ -61,8 +68,9 @@ def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibrat
     Raises
     ------
     InputError
-        If the model lacks a calibrated joint, a joint is neither hinge nor slide, the load of a joint is unknown, motors share
-        their friction among joints, or memory meets the integrator RK4.
+        If the model lacks a calibrated joint, a joint is neither hinge nor slide, has a spring that is not linear, or a load that
+        is unknown, motors share their friction among joints, memory meets the integrator RK4, or the model disables friction,
+        damping or springs.
 
     Examples
     --------
@@ -106,19 +114,27 @@ class MujocoFriction:
         if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4 and any(joint.memory is not None for joint in self._stated):
             raise InputError("friction with memory needs an implicit integrator, but the model has RK4; set integrator = "
                              "\"implicitfast\"")
+        if off := [word for flag, word in _NEEDED.items()
+                   if model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, flag, 0))]:
+            raise InputError(f"the MuJoCo model: its option flag disables {', '.join(off)}, which friction needs; enable it")
         self._slides = model.jnt_type[joints] == mujoco.mjtJoint.mjJNT_SLIDE
         self._dof, self._place = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
         self._reactions = Reactions(model, data, joints)
-        self._before = {name: getattr(model, name)[self._dof].copy() for name in _FIELDS}
+        self._fields = {**{name: self._dof for name in _OF_DOF if hasattr(model, name)}, "jnt_stiffness": joints,
+                        "qpos_spring": self._place}
+        self._before = {name: getattr(model, name)[rows].copy() for name, rows in self._fields.items()}
+        if "dof_dampingpoly" in self._fields:
+            model.dof_dampingpoly[self._dof] = 0.0
+        self._sprung = self._before["jnt_stiffness"] != 0.0
+        self._spring = np.where(self._sprung, self._before["jnt_stiffness"], _SOFT)
+        model.jnt_stiffness[joints] = self._spring
         self._exported = _exported(model, [prefix + name for name in self.names])
         self._gear = model.actuator_gear[self._exported].copy()
         model.actuator_gear[self._exported] = 0.0
         model.dof_solimp[self._dof, :2] = _HARD
         model.dof_solref[self._dof] = 2.0 * model.opt.timestep, 1.0         # stops a joint in one step, not gradually
-        self._memories = {k: MemoryState(joint.memory) for k, joint in enumerate(self._stated) if joint.memory is not None}
         self._no_memory = np.array([joint.memory is None for joint in self._stated])
-        self._way, self._hold, self._applied = (np.zeros(len(self.names)) for _ in range(3))
-        self._way += 1.0
+        self.reset()
         self.temperature = None
 
     @property
@@ -145,9 +161,14 @@ class MujocoFriction:
     def detach(self) -> None:
         """Give the joints the friction and damping back that the model had before."""
         for name, values in self._before.items():
-            getattr(self._model, name)[self._dof] = values
+            getattr(self._model, name)[self._fields[name]] = values
         self._model.actuator_gear[self._exported] = self._gear
-        self._apply(np.zeros(len(self.names)))
+
+    def reset(self) -> None:
+        """Forget what joints hold and remember, as after `mujoco.mj_resetData`; `update` does so where time goes back."""
+        self._memories = {k: MemoryState(joint.memory) for k, joint in enumerate(self._stated) if joint.memory is not None}
+        self._way, self._hold, self._applied = np.ones(len(self.names)), np.zeros(len(self.names)), np.zeros(len(self.names))
+        self._time = self._data.time
 
     def step(self, count: int = 1) -> None:
         """Simulate a number of steps with friction."""
@@ -159,12 +180,16 @@ class MujocoFriction:
     def torque(self) -> Array:
         """Friction that the joints felt in the last step, against the motion positive as for `Calibration.friction`, (n,)."""
         data = self._data
-        damping = self._model.dof_damping[self._dof] * data.qvel[self._dof]
-        return np.asarray(damping - self._held() - self._applied)
+        return np.asarray(self._model.dof_damping[self._dof] * data.qvel[self._dof] - self._held() - self._applied)
 
     def update(self) -> None:
         """Set the friction of the next step from the present motion and the loads of the last step."""
         model, data = self._model, self._data
+        if data.time < self._time:
+            self.reset()
+        if data.time > self._time:              # MuJoCo has made a step, in which its friction held this in addition
+            self._hold = self._hold + self._held()
+        self._time = data.time
         parts, drive = self._reactions.update()
         q, w = data.qpos[self._place], data.qvel[self._dof]
         self._way = np.where(np.abs(w) > _STILL, np.sign(w), self._way)
@@ -173,9 +198,8 @@ class MujocoFriction:
         if self._ripple is not None:
             friction += self._ripple(q, self._way)
         limit = np.maximum(self._way * friction - self._damping * speed, 0.0)
-        held = self._hold + self._held()
-        stuck = (np.abs(w) < _HELD) & (np.abs(held) < _BELOW * limit) & self._no_memory
-        self._hold = np.where(stuck, held, 0.0)
+        stuck = (np.abs(w) < _HELD) & (np.abs(self._hold) < _BELOW * limit) & self._no_memory
+        self._hold = np.where(stuck, self._hold, 0.0)
         applied, damping = self._hold - self._laws.offset, self._damping.copy()
         if self._cogging is not None:
             applied -= self._cogging(q, w)
@@ -186,12 +210,8 @@ class MujocoFriction:
             damping[k] += slope
             limit[k] = 0.0
         model.dof_frictionloss[self._dof], model.dof_damping[self._dof] = limit, damping
-        self._apply(applied)
-
-    def _apply(self, torque: Array) -> None:
-        """Replace the applied torques of the last step; other torques in `qfrc_applied` stay."""
-        self._data.qfrc_applied[self._dof] += torque - self._applied
-        self._applied = torque
+        model.qpos_spring[self._place] = np.where(self._sprung, self._before["qpos_spring"], q) + applied / self._spring
+        self._applied = applied
 
     def _held(self) -> Array:
         """Return the torque with which MuJoCo's friction constraint acted on each joint in the last step, shape (n,)."""
@@ -214,6 +234,9 @@ def _joint(model: "mujoco.MjModel", calibration: Calibration, name: str, prefix:
     if model.jnt_type[number] not in tuple(map(int, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))):
         raise InputError(f"the MuJoCo model: the joint {prefix + name} is a ball or free joint; a calibrated joint is a hinge or "
                          "a slide")
+    if np.any(getattr(model, "jnt_stiffnesspoly", np.zeros(number + 1))[number]):
+        raise InputError(f"the MuJoCo model: the spring of joint {prefix + name} is a polynomial; friction needs a linear "
+                         "spring, or none")
     own = calibration.joints[name]
     if own.load == "normal" and own.bearing is None:
         raise InputError(f"{name}: its friction grows with the normal load, but the calibration states no bearing")

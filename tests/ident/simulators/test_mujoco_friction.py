@@ -214,14 +214,45 @@ def test_offset_cogging_ripple_and_temperature_are_felt() -> None:
 
 def test_the_model_gets_its_own_friction_back() -> None:
     model, data = swing(0.002, "left/")
-    before = model.dof_frictionloss.copy(), model.dof_damping.copy(), model.dof_solimp.copy()
-    data.qfrc_applied[0] = 0.25
+    fields = "dof_frictionloss", "dof_damping", "dof_solimp", "dof_solref", "jnt_stiffness", "qpos_spring"
+    before = [getattr(model, name).copy() for name in fields]
     with attach(model, data, one(), prefix="left/") as friction:
         friction.step(10)
         assert model.dof_frictionloss[0] > 0.3
-    for kept, now in zip(before, (model.dof_frictionloss, model.dof_damping, model.dof_solimp), strict=True):
-        np.testing.assert_array_equal(kept, now)
-    assert data.qfrc_applied[0] == pytest.approx(0.25)
+    for kept, name in zip(before, fields, strict=True):
+        np.testing.assert_array_equal(kept, getattr(model, name))
+
+
+@pytest.mark.parametrize("spring", ["", 'stiffness="3" springref="20"'])
+def test_torques_of_other_programs_stay_what_they_are(spring: str) -> None:
+    """Programs set `qfrc_applied` as a whole before each step; a spring of the joint keeps its torque."""
+    text = PENDULUM.format(dt=0.002, prefix="").replace('axis="0 1 0"', f'axis="0 1 0" {spring}')
+    made, speeds = one("coulomb-viscous", offset=0.4), []
+    for attached in (True, False):
+        model = mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(model)
+        model.opt.gravity[:] = 0.0
+        friction = attach(model, data, made) if attached else None
+        if not attached:
+            model.dof_frictionloss[0], model.dof_damping[0] = (made.joints["swing"].values[key] for key in ("coulomb", "viscous"))
+        for _ in range(200):
+            data.qfrc_applied[:] = 5.0 - (0.0 if attached else 0.4)
+            if friction is not None:
+                friction.update()
+                friction.update()               # twice is as good as once
+            mujoco.mj_step(model, data)
+        speeds.append(data.qvel[0])
+    assert speeds[0] == pytest.approx(speeds[1], rel=1e-6)
+
+
+def test_a_simulation_that_begins_again_forgets() -> None:
+    model, data = swing(0.002)
+    friction = attach(model, data, one())
+    pulled(model, data, friction, 1.3, 1.0)
+    mujoco.mj_resetData(model, data)
+    friction.step()
+    assert abs(data.qvel[0]) < 1e-9
+    assert abs(friction.torque[0]) < 1e-6
 
 
 def test_friction_of_an_exported_file_does_not_count_twice() -> None:
@@ -245,6 +276,14 @@ def test_what_cannot_be_attached_is_named() -> None:
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     with pytest.raises(InputError, match=r"implicit integrator.*RK4"):
         attach(model, data, one(memory=JointMemory("relaxing", {"presliding_distance": distance}, 0.01, 0.0, 0.0)))
+    model, data = swing(0.002)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+    with pytest.raises(InputError, match="its option flag disables frictionloss"):
+        attach(model, data, one())
+    model, data = swing(0.002)
+    model.jnt_stiffnesspoly[0, 0] = 1.0
+    with pytest.raises(InputError, match="the spring of joint swing is a polynomial"):
+        attach(model, data, one())
     unpressed: JointCalibration = joint("coulomb-viscous", "normal", 0, bearing=False)
     with pytest.raises(InputError, match="swing: its friction grows with the normal load, but the calibration states no bearing"):
         attach(*swing(0.002), replace(one(), joints={"swing": unpressed}))
