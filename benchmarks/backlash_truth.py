@@ -5,7 +5,7 @@ of both bodies is Moreau's projection, or bristles (LuGre) at the motor. Many jo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -129,8 +129,3 @@ def records(joints: Sequence[Geared], seconds: float = 20.0, rate: float = 500.0
 
 def _stepped(values: Array, step: float) -> Array:
     return np.rint(values / step) * step if step else values
-
-
-def without_play(joint: Geared) -> Geared:
-    """The same joint without play."""
-    return replace(joint, play=0.0)

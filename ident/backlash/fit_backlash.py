@@ -10,17 +10,20 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.find_play import FoundPlay, find_play
 from stribeck.ident.backlash.joint_backlash import JointBacklash
-from stribeck.ident.backlash.play_data import PlayData, Section
+from stribeck.ident.backlash.play_data import PlayData, Section, busiest, most_samples
 from stribeck.ident.backlash.two_bodies import Drive
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.strokes import encoder_step, position_noise
 from stribeck.ident.memory.joint_samples import check_shapes, recordings
+from stribeck.ident.memory.states.path import Path
 from stribeck.ident.views.frames import frame_html, parameter_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEAST = 200            # fewest samples of a recording
+_NOISE = 4.0            # standard deviations of position noise that are no reversal
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,8 @@ def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: 
                  stiffness: float | None = None) -> BacklashResult:
     """Fit the play between motor and link of one joint to a motion with reversals.
 
-    Play competes with wind-up, and without the link's position also with presliding friction, by errors on blocks of the motion
-    that were left out.
+    Play competes with wind-up and presliding friction by errors on blocks of the motion that were left out. Of long recordings
+    the part with the most reversals is used.
 
     Parameters
     ----------
@@ -136,13 +139,25 @@ def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: 
         raise InputError(f"inertia is {J.min():g} in row {int(np.argmin(J))}; it must be positive")
     if stiffness is not None and not stiffness > 0.0:
         raise InputError(f"stiffness = {stiffness:g}; it must be positive")
-    sections = [_section(rows, t, q, tau, g, J, link, np.zeros(len(t)) if slope is None else slope) for rows in recordings(t)]
+    parts = recordings(t)
+    most = most_samples(float(np.median(np.diff(t))) if len(t) > 1 else 1.0, link is not None)
+    sections = [_section(_cut(rows, q, most // len(parts)), t, q, tau, g, J, link, np.zeros(len(t)) if slope is None else slope)
+                for rows in parts]
     data = PlayData(tuple(sections))
     try:
         found = find_play(data, None, stiffness)
     except FitError as error:
         return BacklashResult(None, str(error))
     return BacklashResult(found.joint, "", found)
+
+
+def _cut(rows: slice, q: Array, most: int) -> slice:
+    """Return the rows of a recording that hold the most reversals, `most` at most."""
+    if rows.stop - rows.start <= max(most, _LEAST):
+        return rows
+    width = float(encoder_step(q[rows])) + _NOISE * position_noise(q[rows], 0.0)
+    own = busiest(Path.of(q[rows], width).reversals, max(most, _LEAST), rows.stop - rows.start)
+    return slice(rows.start + own.start, rows.start + own.stop)
 
 
 def _section(rows: slice, t: Array, q: Array, tau: Array, load: Array, inertia: Array, link: Array | None,

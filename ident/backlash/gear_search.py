@@ -1,32 +1,36 @@
-"""Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the samples of a joint.
+"""Search for the gear - play, stiffness, dry friction of the link, damping of the flanks - that explains the torque of a motor.
 
-A grid over the first three is the global search. Gauss-Newton steps with finite differences refine the best points of the grid.
-The linear parameters of `Observed` are least squares at each gear. Intervals leave out blocks between reversals (CR3).
+A grid over the first three, on slow signals, is the global search. Gauss-Newton steps with finite differences refine its best
+points. The columns of the motor are least squares at each gear. Intervals leave out blocks between reversals (CR3).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.backlash.observed import observed
-from stribeck.ident.backlash.play_data import LONGEST, PlayData
+from stribeck.ident.backlash.least_squares import left_out_errors, solved
+from stribeck.ident.backlash.motor_columns import KINDS, motor_columns, of_kind
+from stribeck.ident.backlash.play_data import PlayData
 from stribeck.ident.backlash.two_bodies import Passage
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.fit.group_sums import product_sums
 
-_PLAYS = 12             # plays of the grid, besides none
-_SWINGS = np.array([0.1, 0.33, 1.0])             # frequencies of link on flank in the grid, over the highest
-_STIFFEST = 0.8         # highest such frequency over the cut-off of the motor's position
-_SHARES = np.array([0.0, 0.03, 0.15, 0.4])        # link's friction over all friction, in the grid
-_STARTS = 2             # plays of the grid that are refined without the position of the link
-_ROUNDS = 6             # most Gauss-Newton steps
+_PLAYS = 20             # plays of the grid, besides none
+_SWINGS = np.array([0.12, 0.25, 0.5, 1.0])             # frequencies of link on flank in the grid, over the highest
+_STIFFEST = 0.5         # highest such frequency over the cut-off of the motor's position
+_SHARES = np.array([0.01, 0.1, 0.2, 0.35])      # link's friction over all friction, in the grid
+_STARTS, _OF_PLAY = 8, 2             # gears of the grid that are refined, and of these most of the same play
+_FINALISTS = 4          # gears of each slow signal that are refined on all signals
+_CLOSED = 2             # those without play
+_SLOW = 4.0, 8.0        # Hz; cut-offs of the slow signals
+_ROUNDS = 10             # most Gauss-Newton steps
 _DAMPED = np.array([1.0, 0.5, 0.2, 0.05])       # parts of a step that are tried
 _ENOUGH = 3e-3          # relative decrease of the sum of squares that ends the refinement
 _RATIO = 0.1, 0.02, 1.0 # damping ratio of the flanks in the grid, and its range
 _SMALL = np.array([0.02, 0.05, 0.03, 0.2])      # steps of derivatives, relative; of friction: relative to all friction
-_RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Gear:
     values : ndarray, shape (4,)
         Play [rad or m], stiffness [N·m/rad or N/m], dry friction of the link [N·m or N], damping ratio of the flanks.
     kind : int
-        Kind of columns, see `Observed`.
+        Presliding of the motor, see `of_kind`.
     squares : float
         Sum of squared residuals.
     held_out : ndarray, shape (G,)
@@ -52,7 +56,7 @@ class Gear:
 
     @property
     def rmse(self) -> float:
-        """Root mean square error of left-out blocks [N·m or N; with the position of the link 1, see `ObservedBoth`]."""
+        """Root mean square error of left-out blocks [N·m or N]."""
         return float(np.sqrt(np.mean(self.held_out)))
 
     def ahead_of(self, other: "Gear") -> float:
@@ -74,98 +78,128 @@ class GearSearch:
 
     def __init__(self, data: PlayData, coulomb: float, stiffness: float | None = None) -> None:
         self.data, self._coulomb, self._known = data, coulomb, stiffness
-        self._seen = observed(data)
-        self._order = np.argsort(self._seen.blocks, kind="stable")
-        self._groups = self._seen.blocks[self._order]
-        self._counts = np.bincount(self._groups).astype(float)
+        load = data.load + data.filtered(data.inertia) * data.motion[1]
+        self._fixed = np.column_stack((load[data.used], motor_columns(data)))
+        self._gram = self._fixed.T @ self._fixed
         self.stiffest = float(np.median(data.inertia)) * (2.0 * np.pi * _STIFFEST * data.fast) ** 2
 
     def search(self) -> tuple[Gear, Gear]:
-        """Return the best gear with play, and the best gear without."""
+        """Return the best gear with play, and the best gear without.
+
+        Starts are found on slow signals, which change less abruptly with the gear, but lose more samples beside rests.
+        """
+        loose, tight = [], []
+        for cutoff in _SLOW:
+            slow = GearSearch(replace(self.data, highest=cutoff), self._coulomb, self._known)
+            starts, closed = slow._starts()
+            gears, errors = slow._descended(starts)
+            loose.append(gears[np.argsort(errors.min(axis=1))[:_FINALISTS]])
+            tight.append(closed)
+        return self._best(np.concatenate(loose)), self._best(np.concatenate(tight))
+
+    def _starts(self) -> tuple[Array, Array]:
+        """Return the most promising gears of a grid, with play and without, shape (S, 4) each."""
         data = self.data
-        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * LONGEST * data.span)
-        longest = LONGEST * data.span
-        if data.measures_link:
-            longest = min(longest, 1.2 * float(np.ptp(data.difference[data.used])))
-            shortest = min(shortest, 0.1 * longest)
-        plays = np.append(0.0, np.geomspace(shortest, longest, _PLAYS))
+        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * data.longest)
+        plays = np.append(0.0, np.geomspace(shortest, data.longest, _PLAYS))
         stiff = self.stiffest * _SWINGS**2 if self._known is None else np.array([self._known])
         grid = np.array([(b, K, share * self._coulomb, _RATIO[0]) for b in plays for K in stiff for share in _SHARES])
-        least = self._fits(grid)[0].min(axis=1)
-        near = [int(min(np.flatnonzero(grid[:, 0] == b), key=lambda k: float(least[k]))) for b in plays]
-        chosen = sorted(near[1:], key=lambda k: float(least[k]))[:1 if data.measures_link else _STARTS]
-        return min((self._refined(grid[k]) for k in chosen), key=lambda one: one.squares), self._refined(grid[near[0]])
+        best = np.argsort(self._errors(grid).min(axis=1))
+        return grid[_apart(grid, best[grid[best, 0] > 0.0])], grid[best[grid[best, 0] == 0.0][:_CLOSED]]
+
+    def held_out(self, gear: Gear) -> Array:
+        """Return the mean square error of each block, left out of the linear fit, shape (G,)."""
+        rows = np.column_stack((self._fixed[:, of_kind(gear.kind, 1)], self._fixed[:, 0], self._targets(gear.values[None])))
+        order = np.argsort(self.data.blocks, kind="stable")
+        return left_out_errors(product_sums(rows[order], self.data.blocks[order]), np.bincount(self.data.blocks))
 
     def intervals(self, gear: Gear) -> tuple[Intervals, tuple[int, ...]]:
         """Return the covariance of the gear's parameters, and which of the four they are."""
-        free, columns, residual = self._linear(gear.values, gear.kind)
-        return cluster_covariance(columns, residual, self._seen.blocks), free
+        free, columns, residual = next(self._linear(gear.values[None], np.array([gear.kind])))
+        return cluster_covariance(columns, residual, self.data.blocks), free
 
     def passage(self, gear: Gear) -> Passage:
         """Return the link behind a gear."""
         return self.data.follow(*gear.values[:, None])
 
-    def _fits(self, gears: Array) -> tuple[Array, list[list[Array]]]:
-        """Return the sum of squares of each gear and kind, shape (C, H), and the products of each block."""
-        sums = [[product_sums(one[self._order], self._groups) for one in own] for own in self._seen.rows(
-            self.data.follow(*gears.T))]
-        return np.array([[_solved(one.sum(axis=0))[0] for one in own] for own in sums]), sums
+    def _targets(self, gears: Array) -> Array:
+        """Return the torque that the motor does not pass to the link, shape (M, C)."""
+        used = self.data.used
+        return np.asarray(self.data.torque[used][:, None] - self.data.filtered(self.data.follow(*gears.T).torque)[used])
 
-    def _refined(self, start: Array) -> Gear:
-        """Return the gear of the least sum of squares near a start."""
-        gear, before = start, np.inf
-        errors, sums = self._fits(gear[None])
+    def _errors(self, gears: Array) -> Array:
+        """Return the sum of squares of each gear and kind, shape (C, KINDS)."""
+        targets = self._targets(gears)
+        products, squares = self._fixed.T @ targets, np.sum(targets**2, axis=0)
+        errors = np.empty((len(gears), KINDS))
+        for kind in range(KINDS):
+            keep = [0, *of_kind(kind, 1)]
+            scale = np.sqrt(np.maximum(np.diag(self._gram)[keep], 1e-300))
+            A, y = self._gram[np.ix_(keep, keep)] / np.outer(scale, scale), products[keep] / scale[:, None]
+            beta = np.linalg.solve(A + 1e-9 * np.eye(len(A)), y)
+            errors[:, kind] = squares - np.sum(beta * (2.0 * y - A @ beta), axis=0)
+        return errors
+
+    def _best(self, starts: Array) -> Gear:
+        """Return the gear of the least sum of squares near starts, shape (S, 4)."""
+        gears, errors = self._descended(starts)
+        n, kind = np.unravel_index(int(np.argmin(errors)), errors.shape)
+        found = Gear(gears[n], int(kind), float(errors[n, kind]), np.empty(0))
+        return replace(found, held_out=self.held_out(found))
+
+    def _descended(self, starts: Array) -> tuple[Array, Array]:
+        """Return gears of the least sums of squares near starts, which are refined side by side, and these sums of each kind."""
+        gears, before = starts.copy(), np.full(len(starts), np.inf)
+        errors = self._errors(gears)
         for _ in range(_ROUNDS):
-            kind = int(np.argmin(errors[0]))
-            if not errors[0, kind] < (1.0 - _ENOUGH) * before:
+            going = np.flatnonzero(errors.min(axis=1) < (1.0 - _ENOUGH) * before)
+            if not len(going):
                 break
-            before = float(errors[0, kind])
-            free, columns, residual = self._linear(gear, kind)
-            size = np.sqrt(np.mean(columns**2, axis=0)) + 1e-300
-            step = np.linalg.lstsq(columns / size, residual, rcond=1e-10)[0] / size
-            tried = np.tile(gear, (len(_DAMPED) + 1, 1))
-            for k, change in zip(free, step, strict=False):
-                tried[1:, k] = self._within(k, gear, change * _DAMPED)
-            every, products = self._fits(tried)
-            best = int(np.argmin(every.min(axis=1)))
-            gear, errors, sums = tried[best], every[best:best + 1], products[best:best + 1]
-        kind = int(np.argmin(errors[0]))
-        return Gear(gear, kind, float(errors[0, kind]), self._left_out(sums[0][kind]))
+            before[going] = errors[going].min(axis=1)
+            tried = np.repeat(gears[going], len(_DAMPED), axis=0).reshape(len(going), len(_DAMPED), 4)
+            kinds = np.argmin(errors[going], axis=1)
+            for own, (free, columns, residual) in zip(tried, self._linear(gears[going], kinds), strict=True):
+                rows = np.column_stack((columns, residual))
+                for k, change in zip(free, solved(rows.T @ rows)[1], strict=False):
+                    own[:, k] = self._within(k, own[0], change * _DAMPED)
+            every = self._errors(tried.reshape(-1, 4)).reshape(len(going), len(_DAMPED), KINDS)
+            for n, at in enumerate(going):
+                part = int(np.argmin(every[n].min(axis=1)))
+                if every[n, part].min() < before[at]:
+                    gears[at], errors[at] = tried[n, part], every[n, part]
+        return gears, errors
 
     def _within(self, k: int, gear: Array, change: Array) -> Array:
         """Return changed values of a parameter within its range; play and stiffness change at most by a factor of 2."""
         if k == 2:
-            return np.asarray(np.clip(gear[2] + change, 0.0, self._coulomb))
+            return np.asarray(np.clip(gear[2] + change, _SHARES[0] * self._coulomb, self._coulomb))
         value = gear[k] * np.exp(np.clip(change / gear[k], -np.log(2.0), np.log(2.0)))
         return np.asarray(np.minimum(value, self.stiffest) if k == 1 else np.clip(value, *_RATIO[1:]) if k == 3 else value)
 
-    def _linear(self, gear: Array, kind: int) -> tuple[tuple[int, ...], Array, Array]:
-        """Return the free parameters of a gear, the columns of these and of the linear parameters, and the residual."""
-        step = _SMALL * np.array([gear[0], gear[1], max(self._coulomb, 1e-9), gear[3]])
-        free = tuple(k for k in range(4) if step[k] > 0.0 and not (k == 1 and self._known is not None))
-        moved = np.array([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in free for sign in (1.0, -1.0))])
-        moved[:, 2] = np.maximum(moved[:, 2], 0.0)
-        rows = [own[kind] for own in self._seen.rows(self.data.follow(*moved.T))]
-        beta = np.append(-_solved(rows[0].T @ rows[0])[1], 1.0)
-        slopes = [((rows[2 + 2 * i] - rows[1 + 2 * i]) @ beta) / (moved[1 + 2 * i, k] - moved[2 + 2 * i, k])
-                  for i, k in enumerate(free)]
-        return free, np.column_stack((*slopes, rows[0][:, :-1])), rows[0] @ beta
-
-    def _left_out(self, sums: Array) -> Array:
-        """Return the mean square error of each block when it is left out, shape (G,)."""
-        total, found = sums.sum(axis=0), []
-        for own, count in zip(sums, self._counts, strict=True):
-            beta = np.append(_solved(total - own)[1], -1.0)
-            found.append(max(float(beta @ own @ beta) / count, 1e-300))
-        return np.array(found)
+    def _linear(self, gears: Array, kinds: np.ndarray) -> Iterator[tuple[tuple[int, ...], Array, Array]]:
+        """Yield the free parameters of each gear, the columns of these and of the linear parameters, and the residual."""
+        moves = []
+        for gear in gears:
+            step = _SMALL * np.array([gear[0], gear[1], max(self._coulomb, 1e-9), gear[3]])
+            moves.append([gear, *(gear + sign * step[k] * np.eye(4)[k] for k in range(4) for sign in (1.0, -1.0))])
+        moved = np.array(moves)
+        moved[:, :, 2] = np.maximum(moved[:, :, 2], 0.5 * _SHARES[0] * self._coulomb)
+        told = self._targets(moved.reshape(-1, 4)).reshape(-1, *moved.shape[:2])
+        for n, (own, kind) in enumerate(zip(moved, kinds, strict=True)):
+            free = tuple(k for k in range(4) if own[0, k] > 0.0 and not (k == 1 and self._known is not None))
+            slopes = [(told[:, n, 2 + 2 * k] - told[:, n, 1 + 2 * k]) / (own[1 + 2 * k, k] - own[2 + 2 * k, k]) for k in free]
+            fixed = self._fixed[:, [0, *of_kind(int(kind), 1)]]
+            rows = np.column_stack((fixed, told[:, n, 0]))
+            yield free, np.column_stack((*slopes, fixed)), told[:, n, 0] - fixed @ solved(rows.T @ rows)[1]
 
 
-def _solved(total: Array) -> tuple[float, Array]:
-    """Return sum of squares and coefficients of least squares with these products, the target's last."""
-    scale = np.sqrt(np.maximum(np.diag(total)[:-1], 1e-300))
-    A, y = total[:-1, :-1] / np.outer(scale, scale), total[:-1, -1] / scale
-    beta = np.linalg.solve(A + _RIDGE * np.eye(len(A)), y)
-    return float(total[-1, -1] - 2.0 * beta @ y + beta @ A @ beta), beta / scale
+def _apart(grid: Array, ordered: np.ndarray) -> list[int]:
+    """Return starts in the given order, at most two of each play."""
+    chosen: list[int] = []
+    for k in ordered.tolist():
+        if sum(grid[one, 0] == grid[k, 0] for one in chosen) < _OF_PLAY and len(chosen) < _STARTS:
+            chosen.append(k)
+    return chosen
 
 
 def crossings(passage: Passage, used: np.ndarray) -> np.ndarray:

@@ -16,12 +16,14 @@ from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.joint_samples import JointLog, play_width
 from stribeck.ident.memory.states.path import Path
 
-LONGEST = 0.3           # longest play over the range of positions
+_LONGEST = 0.3          # longest play over the range of positions,
+_MOST, _MOST_LINK = 8_000, 25_000       # most samples, after thinning, that are used without and with the position of the link
+_RATE = 250.0           # Hz; faster samples are thinned to this rate or up to twice as much
+_LIMITS = 0.03, 0.003   # and its limits for joints that turn [rad] and slide [m]
 Signal = Callable[["Section"], Array]
 _OF_RATE, _HIGHEST = 0.3, 100.0     # cut-off of the position that moves the link over the sampling rate, and its limit [Hz]
 _REST = 0.02            # part of the fast speeds below which dry friction may hold the motor,
 _BLUR = 0.8            # and periods of the cut-off by which its torque reaches other samples
-_COMPARED = 15.0        # Hz; highest cut-off of compared signals: vibrations of the link on its flank are faster
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,28 @@ class PlayData:
     sections : tuple of Section
     prismatic : bool
         Whether the joint slides.
+    highest : float
+        Highest cut-off of compared signals [Hz]: vibrations of the link on its flank are faster.
+    each : int
+        Recorded samples that a sample is the mean of.
     """
 
     sections: tuple[Section, ...]
     prismatic: bool = False
+    highest: float = 15.0
+    each: int = 1
 
     @property
     def dt(self) -> float:
         """Sampling period [s]."""
         return self.sections[0].drive.dt
+
+    def thinned(self) -> "PlayData":
+        """Return means of consecutive samples, about `_RATE` a second."""
+        each = thinning(self.dt)
+        if each == 1:
+            return self
+        return replace(self, sections=tuple(_thin(one, each) for one in self.sections), each=each * self.each)
 
     @property
     def measures_link(self) -> bool:
@@ -72,6 +87,11 @@ class PlayData:
         """Range of the motor's positions [rad or m]."""
         return float(np.ptp(self._joined(lambda one: one.drive.q)))
 
+    @property
+    def longest(self) -> float:
+        """Longest play that is sought [rad or m]."""
+        return min(_LONGEST * self.span, _LIMITS[int(self.prismatic)])
+
     @cached_property
     def resolution(self) -> float:
         """Displacement of the motor that its path resolves [rad or m]."""
@@ -79,15 +99,14 @@ class PlayData:
 
     @cached_property
     def step(self) -> float:
-        """Step of the motor's encoder [rad or m]; 0 if none shows."""
-        q = self._joined(lambda one: one.drive.q)
-        found = encoder_step(q)
-        return float(found) if found > 1e-6 * np.ptp(q) else 0.0
+        """Step of the encoder of the motor, or of that of the link if it is coarser [rad or m]; 0 if none shows."""
+        found = [encoder_step(q) for q in (self._joined(lambda one: one.drive.q), self._joined(_link))]
+        return max(0.0, *(float(one) for one in found if one > 1e-6 * self.span))
 
     @cached_property
     def cutoff(self) -> float:
         """Cut-off of all compared signals, which keeps position noise out of derivatives [Hz]."""
-        return min(_COMPARED, 0.5 * self.fast, position_cutoff(self._logs()))
+        return min(self.highest, 0.5 * self.fast, position_cutoff(self._logs()))
 
     @property
     def fast(self) -> float:
@@ -107,8 +126,8 @@ class PlayData:
         inner = np.zeros(sum(len(one.torque) for one in self.sections), dtype=bool)
         begin = 0
         for one in self.sections:
-            q = one.drive.q             # where the link is in its gap is unknown until the motor has crossed any gap
-            known = np.maximum.accumulate(q) - np.minimum.accumulate(q) > LONGEST * self.span
+            q = one.drive.q             # where an unmeasured link is in its gap is unknown until the motor has crossed any gap
+            known = np.maximum.accumulate(q) - np.minimum.accumulate(q) > (0.0 if self.measures_link else self.longest)
             inner[begin + border:begin + len(q) - border] = known[border:len(q) - border]
             begin += len(one.torque)
         rest = np.abs(self.motion[0]) < _REST * float(np.quantile(np.abs(self.motion[0][inner]), 0.9)) if inner.any() else ~inner
@@ -149,7 +168,17 @@ class PlayData:
     @cached_property
     def difference(self) -> Array:
         """Filtered position of the motor minus that of the link, shape (M,)."""
-        return self._filtered(lambda one: one.drive.q - (one.drive.q if one.link is None else one.link), self.cutoff)
+        return self._filtered(lambda one: one.drive.q - _link(one), self.cutoff)
+
+    @cached_property
+    def fast_difference(self) -> Array:
+        """Position of the motor minus that of the link, behind the cut-off of the position that moves the link, shape (M,)."""
+        return self._filtered(lambda one: one.drive.q - _link(one), self.fast)
+
+    @cached_property
+    def link_motion(self) -> tuple[Array, Array]:
+        """Velocity and acceleration of the link, filtered, shape (M,) each."""
+        return self.derivatives(_link)
 
     @property
     def inertia(self) -> Array:
@@ -176,3 +205,38 @@ class PlayData:
     def _logs(self) -> Sequence[JointLog]:
         return [JointLog(np.linspace(0.0, len(one.torque) * self.dt, len(one.torque)), {"q": one.drive.q[:, None]})
                 for one in self.sections]
+
+
+def _link(one: Section) -> Array:
+    """Return the position of the link, or of the motor if it is not measured."""
+    return one.drive.q if one.link is None else one.link
+
+
+def thinning(dt: float) -> int:
+    """Return the number of samples whose mean is used, for a sampling period [s]."""
+    return max(1, int(1.0 / (dt * _RATE) + 1e-6))
+
+
+def most_samples(dt: float, measured: bool) -> int:
+    """Return the most samples that are used, for a sampling period [s], with the position of the link or without."""
+    return thinning(dt) * (_MOST_LINK if measured else _MOST)
+
+
+def _thin(one: Section, each: int) -> Section:
+    """Return the means of `each` consecutive samples."""
+    def means(values: Array) -> Array:
+        return np.asarray(values[:len(values) // each * each].reshape(-1, each).mean(axis=1))
+
+    drive = Drive(means(one.drive.q), one.drive.dt * each, *(means(own) for own in (one.drive.inertia, one.drive.load,
+                                                                                    one.drive.slope)))
+    return Section(drive, means(one.torque), None if one.link is None else means(one.link))
+
+
+def busiest(reversals: np.ndarray, most: int, length: int) -> slice:
+    """Return at most `most` consecutive rows of `length`, those that hold the most reversals."""
+    count = min(most, length)
+    turns = np.zeros(length + 1)
+    turns[reversals + 1] = 1.0
+    held = np.cumsum(turns)
+    begin = int(np.argmax(held[count:] - held[:length + 1 - count]))
+    return slice(begin, begin + count)

@@ -21,6 +21,7 @@ from stribeck.ident.arrays import Array
 
 _PHASE = 0.35           # rad; largest phase of link and flank in a step
 _MOST = 40              # most steps in a sample
+_SETTLING = 0.4         # s; in which vibrations of a link decay
 
 
 @dataclass(frozen=True)
@@ -70,34 +71,77 @@ class Passage:
 def follow(drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: Array) -> Passage:
     """Return the motion of links behind gears, shape (C,) each: play, stiffness, link friction, damping ratio of the flanks.
 
-    At the begin each link rests on the flank that its load presses.
+    At the begin each link rests on the flank that its load presses. Pieces of the motion advance together. Each begins so early
+    that the motor has crossed the whole hysteresis before the piece counts, which erases what was before.
     """
-    q, dt, half = drive.q, drive.dt, 0.5 * play
-    swing = float(np.sqrt(stiffness.max() / drive.inertia.min()))
-    steps = int(np.clip(np.ceil(dt * swing / _PHASE), 1, _MOST))
-    h = dt / steps
-    inverse = h / drive.inertia
-    damping = 2.0 * ratio * np.sqrt(stiffness * float(np.median(drive.inertia)))
-    x = q[0] - drive.load[0] / stiffness - half * np.sign(drive.load[0])
-    v = np.full(len(play), (q[1] - q[0]) / dt)
-    torque, gap = np.empty((len(q), len(play))), np.empty((len(q), len(play)))
-    touching = np.zeros((len(q), len(play)), dtype=np.int8)
-    torque[0], gap[0] = drive.load[0], q[0] - x
-    motor = float(q[0])
-    for k in range(1, len(q)):
-        speed = (q[k] - q[k - 1]) / dt
-        load, slope, gain = drive.load[k], drive.slope[k], inverse[k]
-        loss, total, stride = gain * friction, np.zeros(len(play)), speed * h
-        for _ in range(steps):
-            motor += stride
+    count, gears = len(drive.q), len(play)
+    forgets = bool((friction > 0.0).all())              # a link without friction rattles, and remembers how it began
+    pieces, lead = _pieces(drive, float(np.max(play + 2.0 * friction / stiffness))) if forgets else (1, 0)
+    size = -(-count // pieces)
+    begin = np.arange(pieces) * size - lead
+    here = _Together(drive, play, stiffness, friction, ratio, begin)
+    out = np.empty((3, size, pieces, gears))
+    for k in range(1, lead + size):
+        state = here.advance(begin + k)
+        if k >= lead:
+            out[:, k - lead] = state
+    if not lead:
+        out[:, 0] = here.first
+    torque, gap, touching = out.swapaxes(1, 2).reshape(3, pieces * size, gears)[:, :count]
+    return Passage(torque, gap, touching.astype(np.int8))
+
+
+class _Together:
+    """Links of several pieces behind several gears, shape (P, C); `at` are samples, those before the first one repeat it."""
+
+    def __init__(self, drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: Array, at: np.ndarray) -> None:
+        self._drive, self._half, self._stiffness, self._friction = drive, 0.5 * play, stiffness, friction
+        swing = float(np.sqrt(stiffness.max() / drive.inertia.min()))
+        self._steps = int(np.clip(np.ceil(drive.dt * swing / _PHASE), 1, _MOST))
+        self._h = drive.dt / self._steps
+        self._damping = 2.0 * ratio * np.sqrt(stiffness * float(np.median(drive.inertia)))
+        at = np.clip(at, 0, None)
+        q, load = drive.q[at][:, None], drive.load[at][:, None]
+        self._x = q - load / stiffness - self._half * np.sign(load)
+        self._v = np.repeat(((drive.q[at + 1] - drive.q[at]) / drive.dt)[:, None], len(play), axis=1)
+        self.first = load + 0.0 * self._x, q - self._x, np.sign(load) + 0.0 * self._x
+
+    def advance(self, to: np.ndarray) -> tuple[Array, Array, Array]:
+        """Return torque, gap, and flank after one sampling period, which ends at the samples `to`."""
+        drive, h, x, v = self._drive, self._h, self._x, self._v
+        last, to = np.clip(to - 1, 0, len(drive.q) - 1), np.clip(to, 0, len(drive.q) - 1)
+        motor, end = drive.q[last][:, None], drive.q[to][:, None]
+        speed = (end - motor) / drive.dt
+        load, slope, gain = drive.load[to][:, None], drive.slope[to][:, None], (h / drive.inertia[to])[:, None]
+        loss, total, stride = gain * self._friction, np.zeros_like(x), speed * h
+        for _ in range(self._steps):
+            motor = motor + stride
             e = motor - x
-            over = e - np.minimum(np.maximum(e, -half), half)
-            force = stiffness * over + damping * (speed - v)
+            over = e - np.minimum(np.maximum(e, -self._half), self._half)
+            force = self._stiffness * over + self._damping * (speed - v)
             force = np.where(over > 0.0, np.maximum(force, 0.0), np.where(over < 0.0, np.minimum(force, 0.0), 0.0))
             free = v + gain * (force - load + slope * e)
             v = free - np.minimum(np.maximum(free, -loss), loss)
             x = x + h * v
             total = total + force
-        motor = float(q[k])
-        torque[k], gap[k], touching[k] = total / steps, motor - x, np.sign(over)
-    return Passage(torque, gap, touching)
+        self._x, self._v = x, v
+        return total / self._steps, end - x, np.sign(over)
+
+
+def _pieces(drive: Drive, reach: float) -> tuple[int, int]:
+    """Return the number of pieces of a motion, and the samples by which each begins early."""
+    count, settling = len(drive.q), round(_SETTLING / drive.dt)
+    found, cost = (1, 0), float(count)
+    for pieces in (4, 8, 16, 32, 64):
+        ends = np.arange(1, pieces) * -(-count // pieces)
+        lead = max(_crossed(drive.q[:end], reach) for end in ends if end < count) + settling
+        if (now := -(-count // pieces) + lead) < cost:
+            found, cost = (pieces, lead), now
+    return found
+
+
+def _crossed(q: Array, reach: float) -> int:
+    """Return over how many of the last samples the motor covers `reach`; all samples if it never does."""
+    back = q[::-1]
+    far = np.maximum.accumulate(back) - np.minimum.accumulate(back) > reach
+    return int(np.argmax(far)) if far.any() else len(q)

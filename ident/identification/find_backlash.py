@@ -8,7 +8,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.backlash.find_play import find_play
 from stribeck.ident.backlash.joint_backlash import JointBacklash
-from stribeck.ident.backlash.play_data import PlayData, Section
+from stribeck.ident.backlash.play_data import PlayData, Section, busiest, most_samples
 from stribeck.ident.backlash.two_bodies import Drive
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.fit_joint import JointFit
@@ -20,7 +20,6 @@ from stribeck.ident.log.run import Run, read_signal
 from stribeck.ident.memory.states.path import Path
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 
-_MOST = 15_000          # most samples that are used; those with the most reversals
 _LEAST = 1.0            # s; shortest section
 _REVERSALS = 8          # least number of reversals
 _SPARSE = 20            # samples between those at which inertia and slope of the load are computed
@@ -81,12 +80,12 @@ def play_samples(stretches: Sequence[Stretch], name: str, measured: Sequence[Run
         If the joint reverses too rarely.
     """
     column = stretches[0].run.names.index(name)
-    turns, sections, room = 0, list[Section](), _MOST
+    turns, sections, room = 0, list[Section](), most_samples(float(stretches[0].t[1] - stretches[0].t[0]), bool(measured))
     for part in stretches:
         dt = float(part.t[1] - part.t[0])
         q = np.interp(part.t, part.run.t, part.run.signals["q"][:, column])
         path = Path.of(part.q[:, column], 1e-5 + 2.0 * float(np.std(q - part.q[:, column])))
-        rows = _busiest(path.reversals, min(room, len(q)), len(q))
+        rows = busiest(path.reversals, min(room, len(q)), len(q))
         turns += int(np.sum((path.reversals >= rows.start) & (path.reversals < rows.stop)))
         if (rows.stop - rows.start) * dt > _LEAST:
             room -= rows.stop - rows.start
@@ -94,15 +93,6 @@ def play_samples(stretches: Sequence[Stretch], name: str, measured: Sequence[Run
     if turns < _REVERSALS or not sections:
         raise FitError(f"it reverses {turns} times in these runs; at least {_REVERSALS} reversals are needed")
     return PlayData(tuple(sections), bool(stretches[0].prismatic[column]))
-
-
-def _busiest(reversals: np.ndarray, count: int, length: int) -> slice:
-    """Return the `count` consecutive rows of `length` that hold the most reversals."""
-    turns = np.zeros(length + 1)
-    turns[reversals + 1] = 1.0
-    held = np.cumsum(turns)
-    begin = int(np.argmax(held[count:] - held[:length + 1 - count]))
-    return slice(begin, begin + count)
 
 
 def _section(part: Stretch, rows: slice, column: int, q: Array, dt: float, measured: bool) -> Section:
