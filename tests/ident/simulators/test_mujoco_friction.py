@@ -278,7 +278,7 @@ def test_what_cannot_be_attached_is_named() -> None:
         attach(model, data, one(memory=JointMemory("relaxing", {"presliding_distance": distance}, 0.01, 0.0, 0.0)))
     model, data = swing(0.002)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
-    with pytest.raises(InputError, match="its option flag disables frictionloss"):
+    with pytest.raises(InputError, match="which disables frictionloss; friction needs it"):
         attach(model, data, one())
     model, data = swing(0.002)
     model.jnt_stiffnesspoly[0, 0] = 1.0
