@@ -116,8 +116,8 @@ class MujocoFriction:
                              "\"implicitfast\"")
         if off := [word for flag, word in _NEEDED.items()
                    if model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, flag, 0))]:
-            raise InputError(f"model.opt.disableflags is {model.opt.disableflags}, which disables {', '.join(off)}; friction needs "
-                             "it, so clear the flag")
+            raise InputError(f"model.opt.disableflags is {model.opt.disableflags}, which disables {', '.join(off)}; friction "
+                             "needs it, so clear the flag")
         self._slides = model.jnt_type[joints] == mujoco.mjtJoint.mjJNT_SLIDE
         self._dof, self._place = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
         self._reactions = Reactions(model, data, joints)
