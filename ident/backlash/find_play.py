@@ -23,7 +23,7 @@ _CLAIM_LINK, _BETTER_LINK = 1.5, 0.8                # the same with the position
 _CROSSINGS = 4          # fewest crossings of the gap
 _SAMPLES = 5            # fewest samples in a crossing, without the position of the link
 _SLOW = 0.8             # periods of the cut-off that a crossing takes if the torque shows its shape
-_MODEL = 0.015          # error of the play, relative, by what the two equations leave out
+_MODEL = 0.02           # error of the play, relative, by what the two equations leave out
 _STEPS = 2.0            # smallest play in steps of the encoder
 _WIDEST = 0.5           # largest half width of the play's interval over the play
 _PRESSED = 0.99         # part of the samples on one flank from which gravity holds it
@@ -39,7 +39,7 @@ class FoundPlay:
     data : PlayData
         The samples.
     torque, gap : ndarray, shape (N,)
-        Torque of the link, and motor minus link, behind the fitted gear [N·m or N, rad or m].
+        Torque of the link behind the fitted gear, and motor minus link, measured or behind this gear [N·m or N, rad or m].
     """
 
     joint: JointBacklash
@@ -96,10 +96,10 @@ def _from_link(data: PlayData, friction: float, stiffness: float | None) -> Foun
     if play > float(np.ptp(data.fast_difference)):
         raise FitError(f"a play of {play:.3g} {unit} is not determined: motor and link differ by "
                        f"{np.ptp(data.fast_difference):.3g} {unit} at most; record more reversals")
-    slow = samples / data.each * data.dt * data.cutoff > _SLOW      # else the torque does not tell whose friction winds it up
-    wound = 2.0 * compliance * (rubs if slow else max(rubs, 0.5 * friction))
+    slow = samples / data.each * data.dt * data.cutoff > _SLOW      # else stiffness does not tell whose friction it is
+    wound = compliance * max(2.0 * rubs, friction)
     if play < wound and not (slow and stiffness):
-        raise FitError(_wound(play, wound, "the link's friction" if slow else "half the joint's friction", unit))
+        raise FitError(_wound(play, wound, "half the joint's friction" if friction > 2.0 * rubs else "the link's friction", unit))
     intervals, free = fit.intervals()
     half = np.zeros(5)
     half[list(free)] = intervals.half_width()[:len(free)]

@@ -81,8 +81,8 @@ class BacklashResult:
         if self.joint is None or self.found is None:
             raise FitError(f"no play to plot: {self.reason}")
         data = self.found.data
-        measured = data.difference[data.used] if data.measures_link else self.found.gap
-        return draw_loop(self.joint, self.found.torque, measured, ax)
+        label = "measured" if data.measures_link else "link by the fit"
+        return draw_loop(self.joint, self.found.torque, self.found.gap, label, ax)
 
 
 def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: ArrayLike, inertia: ArrayLike,

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_loop(joint: JointBacklash, torque: Array, difference: Array, ax: "Axes | None" = None) -> "Axes":
-    """Draw the loop of samples, shape (N,), and the two flanks of the fit."""
+def draw_loop(joint: JointBacklash, torque: Array, difference: Array, label: str, ax: "Axes | None" = None) -> "Axes":
+    """Draw the loop of samples, shape (N,), under a label, and the two flanks of the fit."""
     ax = shown_figure(("backlash",))["backlash"] if ax is None else ax
     middle = float(np.median(difference - joint.lag(torque)))
-    ax.plot(torque, 1e3 * (difference - middle), ".", ms=1.5, color="0.7", label="measured", rasterized=True)
+    ax.plot(torque, 1e3 * (difference - middle), ".", ms=1.5, color="0.7", label=label, rasterized=True)
     play, ends = joint.play.value or 0.0, np.array([0.0, float(np.abs(torque).max())])
     for side in (1.0, -1.0):
         ax.plot(side * ends, 1e3 * joint.lag(side * np.maximum(ends, 1e-12)), color=PLAIN, lw=1.2,

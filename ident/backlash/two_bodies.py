@@ -115,14 +115,13 @@ class _Together:
         load, slope, gain = drive.load[to][:, None], drive.slope[to][:, None], (h / drive.inertia[to])[:, None]
         loss, total, stride = gain * self._friction, np.zeros_like(x), speed * h
         for _ in range(self._steps):
-            motor = motor + stride
             e = motor - x
             over = e - np.minimum(np.maximum(e, -self._half), self._half)
             force = self._stiffness * over + self._damping * (speed - v)
             force = np.where(over > 0.0, np.maximum(force, 0.0), np.where(over < 0.0, np.minimum(force, 0.0), 0.0))
             free = v + gain * (force - load + slope * e)
             v = free - np.minimum(np.maximum(free, -loss), loss)
-            x = x + h * v
+            x, motor = x + h * v, motor + stride
             total = total + force
         self._x, self._v = x, v
         return total / self._steps, end - x, np.sign(over)
