@@ -13,6 +13,7 @@ from benchmarks.kept import judged_cases
 from benchmarks.lack_of_fit import interval
 from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
+from stribeck.ident.fit.points import Growth
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.model.regressor import inertial_parameters
 
@@ -66,7 +67,7 @@ def judged(of: tuple[ArmRow, int]) -> dict[str, Any]:
     row, seed = of
     loop = replace(row.loop, case=replace(row.loop.case, seed=seed))
     model, true = loop.case.model, inertial_parameters(loop.case.truth)
-    fit, _ = fit_inertia(filtered([loop.recorded()], [model]), model, model.names, law="coulomb-viscous", load="none")
+    fit, _ = fit_inertia(filtered([loop.recorded()], [model]), model, model.names, law="coulomb-viscous", growth=Growth("none"))
     rows, biased = fit.base.combination, fit.loop.verdict == BIASED
     contrasts = [fit.loop.contrasts[name] for name in fit.base.names]
     errors = np.sqrt(np.diag(rows @ fit.covariance @ rows.T))

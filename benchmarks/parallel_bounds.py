@@ -1,7 +1,7 @@
 """Cramer-Rao bounds for one log of the planar 3-PRR, from the derivatives of P2's independent equations.
 
-Unknowns are those of the fit: friction of each slider (with a constant part), friction arm of the pins, offset, delay and own
-inertia of each drive, and masses, centres of mass and inertia of the links, which a prior knows within 30 %.
+Unknowns are those of the fit: friction of each slider (in proportion to its load), friction arm of the pins, offset, delay and
+own inertia of each drive, and masses, centres of mass and inertia of the links, which a prior knows within 30 %.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def bounds(case: WrongMachine) -> dict[str, dict[str, float]]:
     """Return the least relative standard errors of unbiased estimates, by slider (and "pins") and parameter."""
     t = np.arange(round(case.seconds * case.rate)) / case.rate
     _, _, speed, gain = case.forces(t, Slider(pin=case.pin))
-    moving, torque, fading = np.abs(speed) > _SLOW, case.forces(t, Slider(pin=case.pin))[0], np.exp(-np.abs(speed) / 0.02)
+    moving, torque = np.abs(speed) > _SLOW, case.forces(t, Slider(pin=case.pin))[0]
     rubbing = Slider(pin=case.pin)
 
     def with_friction(key: str, x: float) -> Array:
@@ -38,8 +38,7 @@ def bounds(case: WrongMachine) -> dict[str, dict[str, float]]:
     of_friction = [_derivative(partial(with_friction, key)) for key in ("coulomb", "static", "velocity", "viscous")]
     of_links = [_derivative(partial(with_links, which)) for which in range(_PARAMETERS)]
     of_pins = [_derivative(partial(with_friction, "pin"))] if case.pin else []
-    own = [*of_friction, (1.0 - fading) * np.sign(speed), fading * np.sign(speed), np.ones_like(torque), gain,
-           np.gradient(torque, t, axis=0) / case.rate]
+    own = [*of_friction, np.ones_like(torque), gain, np.gradient(torque, t, axis=0) / case.rate]
     columns = np.stack([one * side for one in own for side in np.eye(3)] + of_links + of_pins)
     rows = (columns * moving / NOISE).reshape(len(columns), -1)
     prior = np.zeros(len(columns))

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.real_least_squares import Regressor, crossed, errors_of_least_squares, friction
 from benchmarks.real_logs import LOGS, emps_run, tx40_run, z1_run
-from benchmarks.real_motion import z1_position_errors
+from benchmarks.real_motion import exported_position_errors, z1_position_errors
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.validation import validate
@@ -142,7 +142,8 @@ def _z1() -> Iterator[str]:
     yield _compared(z1_run(), Z1, "model")
     yield _loop(z1_run(), "model")
     second = z1_run(slice(2350, None))
-    found = [*z1_position_errors(_plain(z1_run(), "model"), _plain(second, "model"))]
+    made = _plain(z1_run(), "model"), _plain(second, "model")
+    found = [*z1_position_errors(*made), *exported_position_errors(*(_plain(log, "model", "none") for log in (z1_run(), second)))]
     *_, (_, *alone) = z1_position_errors(*(_plain(_by_least_squares(log), "model") for log in (z1_run(), second)))
     rows = [f"| {who} | {whole:.1f} | {half:.1f} |" for who, whole, half in (*found, ("the same, by least squares", *alone))]
     yield "Joint 2's published damping is the upper bound of its authors' search."
@@ -194,8 +195,9 @@ def _by_least_squares(log: Run) -> Run:
     return replace(log, signals={name: values for name, values in log.signals.items() if name != "q_cmd"})
 
 
-def _plain(log: Run, motion: str) -> Calibration:
-    return identify([log], Options(motion=motion, law="coulomb-viscous", load="none", inertia="trust")).calibration
+def _plain(log: Run, motion: str, directional: str = "auto") -> Calibration:
+    return identify([log], Options(motion=motion, law="coulomb-viscous", load="none", inertia="trust",
+                                   directional=directional)).calibration
 
 
 def _figure(parameter: Parameter) -> str:

@@ -183,7 +183,8 @@ def compare(before: Place | Calibration, after: Place | Calibration) -> Comparis
     return compare_calibrations(_loaded(before), _loaded(after))
 
 
-def export(calibration: Place | Calibration, to: str, out: Place | None = None, into: Place | None = None) -> ExportedFile:
+def export(calibration: Place | Calibration, to: str, out: Place | None = None, into: Place | None = None,
+           plain: bool = False) -> ExportedFile:
     """Write a calibration for other software: the command ``stribeck export``.
 
     Parameters
@@ -196,6 +197,8 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
         New file; default beside the calibration, named after the arm.
     into : str or path, optional
         Robot description that is copied with the friction added; default the calibration's model.
+    plain : bool
+        For mjcf: constant and viscous friction only, which all versions of MuJoCo read.
 
     Returns
     -------
@@ -211,7 +214,7 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     ('friction.csv', ('CSV has no ranges, bearings and correlations of the estimates',))
     """
     target, model = (None if one is None else Path(one) for one in (out, into))
-    return ExportedFile(*export_calibration(_loaded(calibration), to, target, model))
+    return ExportedFile(*export_calibration(_loaded(calibration), to, target, model, plain=plain))
 
 
 def _loaded(calibration: Place | Calibration) -> Calibration:

@@ -17,13 +17,17 @@ SIMULATED = ("tests/drivers/simulation/", "tests/drivers/test_supervisor")
 HEAVY = ("test_reliability", "test_minute")      # one after the other: each takes a core or more
 BY_DRIVE = ("test_company", "test_arm_contract")        # long, and independent of each other: each kind of drive by itself
 KINDS = ("canopen", "dynamixel", "damiao", "cubemars", "odrive")
-LONGEST = ("test_resumed", "test_broken_off", "test_emulate", "test_company", "test_arm_contract", "test_closed_chains",
-           "test_passive_joints", "test_campaign", "test_main_job", "test_inertial_fit", "test_other_causes",
-           "test_identified_memory", "test_excitation_motion", "test_general_motion", "test_spoiled_runs", "test_forecast",
-           "test_selection", "test_fit_friction", "test_places", "test_manual", "test_gravity", "test_links_in_loop",
-           "test_packaging", "test_assumed_arm", "test_friction_memory", "test_clearance", "test_agreement",
-           "test_refused_values", "test_foreign", "test_claims", "test_public_arms", "test_unknown_tool", "test_mutations",
-           "test_lowest_speed_search")
+LONGEST = ("test_broken_off", "test_resumed", "test_emulate", "test_company", "test_arm_contract", "test_damiao",
+           "test_dynamixel_axis", "test_odrive", "test_dynamixel_link", "test_cia402_axis", "test_check",
+           "test_closed_chains", "test_campaign", "test_main_job", "test_passive_joints", "test_other_causes",
+           "test_excitation_motion", "test_general_motion", "test_manual", "test_identified_memory", "test_forecast",
+           "test_inertial_fit", "test_selection", "test_places", "test_fit_friction", "test_packaging", "test_gravity",
+           "test_assumed_arm", "test_refused_values", "test_friction_memory", "test_spoiled_runs", "test_json",
+           "test_fit_memory", "test_links_in_loop", "test_clearance", "test_agreement", "test_public_arms", "test_foreign",
+           "test_cli", "test_mutations", "test_claims", "test_load_components", "test_unknown_tool",
+           "test_lowest_speed_search", "test_tx40", "test_warm_up", "test_breakaway_ramps", "test_payloads",
+           "test_plausibility", "test_plugins", "test_choice_benchmark", "test_fit_motion", "test_shared_motors",
+           "test_whole_arm")
 
 
 def in_real_time(nodeid: str) -> bool:

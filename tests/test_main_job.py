@@ -99,9 +99,9 @@ def test_drift_correction_can_be_disabled(campaign, tmp_path):
 
 def test_exports_load_and_carry_the_friction(campaign, tmp_path):
     calibration = Calibration.load(campaign)
-    for target, suffix in (("urdf", ".urdf"), ("mjcf", ".xml")):
+    for target, suffix, options in (("urdf", ".urdf", []), ("mjcf", ".xml", ["--plain"])):
         path = tmp_path / f"lab6{suffix}"
-        assert run(["export", str(campaign / "calibration.toml"), "--to", target, "--out", str(path)]) == 0
+        assert run(["export", str(campaign / "calibration.toml"), "--to", target, "--out", str(path), *options]) == 0
         model = mujoco.MjModel.from_xml_path(str(path))
         for name, joint in calibration.joints.items():
             dof = model.joint(name).dofadr[0]

@@ -150,7 +150,7 @@ class TestContents:
         names = {name for name in contents(wheel) if not name.startswith(f"stribeck-{version}.dist-info/")}
         folders = ("ident", "drivers", "experiments", "data/arms", "data/mechanisms", "data/schemas")
         expected = {f"stribeck/{name}" for folder in folders for name in files_of(folder)}
-        assert names == expected | {"stribeck/__init__.py", "stribeck/__main__.py", "stribeck/py.typed"}
+        assert names == expected | {"stribeck/__init__.py", "stribeck/__main__.py", "stribeck/mujoco.py", "stribeck/py.typed"}
         assert len(expected) > 200
 
     def test_the_sdist_contains_every_file(self, unpacked):
@@ -160,7 +160,7 @@ class TestContents:
         assert not missing
         assert {"README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "pyproject.toml"} <= names
         assert {name for name in names if name.startswith("src/")} == {
-            "src/stribeck/__init__.py", "src/stribeck/__main__.py", "src/stribeck/py.typed"}
+            "src/stribeck/__init__.py", "src/stribeck/__main__.py", "src/stribeck/mujoco.py", "src/stribeck/py.typed"}
 
     def test_a_wheel_from_the_sdist_is_the_same(self, wheel, unpacked, tmp_path):
         assert contents(built(unpacked, tmp_path, "wheel")["wheel"]) == contents(wheel)

@@ -53,6 +53,17 @@ def test_every_docstring_is_numpydoc_and_its_examples_run(name, monkeypatch):
     assert runner.failures == 0
 
 
+@pytest.mark.parametrize("module", stribeck._MODULES)
+def test_further_modules_have_examples_that_run(module, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for name in (found := getattr(stribeck, module)).__all__:
+        assert getattr(found, name).__doc__
+        runner = doctest.DocTestRunner()
+        for test in doctest.DocTestFinder(recurse=False).find(getattr(found, name), name):
+            runner.run(test)
+        assert runner.failures == 0
+
+
 @pytest.mark.parametrize("name", stribeck.__all__)
 def test_every_argument_is_described(name):
     value = getattr(stribeck, name)

@@ -15,10 +15,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_base(tmp_path_factory.mktemp("campaigns") / "pair", 1)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", [name for name, (spoil, _) in SCENARIOS.items() if spoil is not spoiled.weak])
-def test_a_fault_is_named_and_other_joints_are_unchanged(name: str, seed: int, recorded: Path) -> None:
-    assert judge(name, recorded, seed) == ""
+def test_a_fault_is_named_and_other_joints_are_unchanged(name: str, recorded: Path) -> None:
+    """With one draw of each fault; the benchmark of spoiled runs has more."""
+    assert judge(name, recorded, 1) == ""
 
 
 def test_a_weak_drive_is_named(tmp_path: Path) -> None:

@@ -103,6 +103,9 @@ DriftOption = Annotated[str, choice(
 RippleOption = Annotated[str, choice(
     "none", "auto", help="Torque that ripples with position, as harmonics of motor turn and gear. auto: found, and taken out of "
     "the samples where it is claimed; none: left in them.")]
+ConstantOption = Annotated[str, choice(
+    "fit", "none", help="Constant part of friction levels that grow with a load. fit: beside the load's; none: friction is "
+    "proportional to its load.")]
 BandwidthOption = Annotated[float | None, typer.Option(
     metavar="HZ", help="Bandwidth of the filter for general motion. Default: 20, or less if positions are coarse. A log with "
     "little noise and short strokes shows more with a higher bandwidth.")]

@@ -9,7 +9,7 @@ from stribeck.ident.whole_files import write_whole
 
 
 def export_calibration(calibration: Calibration, to: str, out: Path | None = None, into: Path | None = None,
-                       offset: bool = False) -> tuple[Path, tuple[str, ...]]:
+                       offset: bool = False, plain: bool = False) -> tuple[Path, tuple[str, ...]]:
     """Write a calibration for other software.
 
     Parameters
@@ -24,6 +24,8 @@ def export_calibration(calibration: Calibration, to: str, out: Path | None = Non
         Robot description that is copied with the friction added; default the calibration's model.
     offset : bool
         Whether the friction includes the torque offset of each joint; only in C.
+    plain : bool
+        Whether an MJCF has constant and viscous friction only.
 
     Returns
     -------
@@ -40,7 +42,7 @@ def export_calibration(calibration: Calibration, to: str, out: Path | None = Non
     if offset and to != "c":
         raise InputError(f"--offset: the format {to} cannot include the offset in the friction: it has no field for a constant "
                          "torque, or states the offset separately; use --offset with --to c")
-    result = export(calibration.with_offset() if offset else calibration, to, into)
+    result = export(calibration.with_offset() if offset else calibration, to, into, plain)
     target = out or calibration.folder / f"{calibration.arm}.calibrated{result.suffix}"
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")

@@ -1,31 +1,27 @@
 """Friction feed-forward: one sample at a time, in MuJoCo's preallocated buffers.
 
 For a single sample, the batch code spends most of its time on NumPy's overhead. Here MuJoCo computes the dynamics of the tree,
-and joints with the same law are evaluated in one call.
+and joints with the same law are evaluated in one call (`laws_at_once`).
 """
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.calibration.laws_at_once import LawsAtOnce, Waves
+from stribeck.ident.calibration.reactions import Reactions
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.memory.joint_memory import MemoryState
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
-from stribeck.ident.model.loads import LOAD_PARTS, joint_loads, load_weights
+from stribeck.ident.model.loads import LOAD_PARTS, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.ripple.wave import FRICTION, Wave
 from stribeck.ident.temperature.joint_temperature import each_temperature
-
-_CROSS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)      # for einsum; np.cross costs several times as much
 
 
 class Feedforward:
@@ -82,7 +78,7 @@ class Feedforward:
         if self._chain is not None:
             return
 
-        # from here on joints are counted as MuJoCo counts them, depth first; body k + 1 is the link of joint k
+        # from here on joints are counted as MuJoCo counts them, depth first
         tree, followers = mechanism.tree, mechanism.followers
         model = compile_mechanism(mechanism)
         data = mujoco.MjData(model)
@@ -90,26 +86,14 @@ class Feedforward:
         self._places = place[:mechanism.n]
         self._followers = tuple((int(k), one.leader, one.ratio, one.shift)
                                 for k, one in zip(place[mechanism.n:], followers, strict=True))
-        self._unknown = np.where([calibration.motors.moves(mechanism.transmission, name) for name in self.names], 0.0, np.nan)
         self._motion = data.qpos, data.qvel, data.qacc
         self._mujoco_steps = tuple(partial(step, model, data) for step in (
-            mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel, mujoco.mj_rnePostConstraint))
-        self._reaction, self._centre, self._root = data.cfrc_int[1:], data.subtree_com, model.body_rootid[1:].copy()
-        self._origin, self._axis = data.xpos[1:], data.xaxis
-        self._drive_entries = 2 * np.arange(tree.n) + (model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE)  # of (n, 2), flattened
-        self._parts = np.zeros((len(LOAD_PARTS), tree.n))
-        self._weights = np.zeros((len(LOAD_PARTS), tree.n))
+            mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel))
+        self._reactions, self._parts = Reactions(model, data, np.arange(tree.n)), np.zeros((len(LOAD_PARTS), mechanism.n))
         joints = [calibration.joints.get(name) for name in self.names]
-        for k, joint, prismatic in zip(self._places, joints, mechanism.prismatic, strict=True):
-            self._weights[:, k] = load_weights(joint.load if joint else "none", joint.bearing if joint else None, bool(prismatic))
-        self._level_weights = _component_level_weights(joints, self._places, self._weights.shape)
-        self._joints_by_law = _group_by_law(joints, self._places)
-        self._viscous, self._driving = (np.array([joint.difference if joint is not None and joint.directional == kind else 0.0
-                                                  for joint in joints]) for kind in ("viscous", "driving"))
-        self._offset = np.array([0.0 if joint is None else joint.offset for joint in joints])
-        self._waves = _Waves.of(joints)
+        self._laws, self._waves = LawsAtOnce(joints, mechanism.prismatic), Waves.of(joints)
+        self._known = np.array([calibration.motors.moves(mechanism.transmission, name) for name in self.names])
         self._coupled, self._motors = mechanism.transmission, calibration.motors
-        self._same_both_ways = not (self._offset.any() or self._viscous.any() or self._driving.any())
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
         """Friction of every joint at one sample, or sample by sample along a motion.
@@ -151,27 +135,14 @@ class Feedforward:
     def _at_reference(self) -> Array:
         """Return friction of every joint at the present state and its reference temperature, shape (n,)."""
         self._move()
-        wrench, axis, parts = self._wrenches(), self._axis, self._parts
-        along = np.einsum("jkc,jc->jk", wrench, axis)
-        wrench -= along[:, :, None] * axis[:, None]
-        np.sqrt(np.einsum("jkc,jkc->kj", wrench, wrench), out=parts[1:3])      # the rest is perpendicular to the axis
-        parts[0], parts[3], parts[4] = self._transmitted(along), along[:, 1], along[:, 0]
-        np.abs(parts, out=parts)
-        load = np.einsum("ij,ij->j", self._weights, parts)
-        friction, w = self._unknown.copy(), self._state[1]
-        levels = {name: np.einsum("ij,ij->j", weights, parts) for name, weights in self._level_weights.items()}
-        for columns, places, law in self._joints_by_law:
-            raised = {name: law.keywords[name] + level[places] for name, level in levels.items() if name in law.keywords}
-            friction[columns] = law(w[columns], load=load[places], **raised)
+        rigid, w = self._drive(), self._state[1]
+        friction = self._laws.torque(w, self._parts, rigid)
+        friction[self._known & np.isnan(friction)] = 0.0
         if self._coupled is not None:
             friction += self._motors.torque(self._coupled, w)
         if self._waves is not None:
             friction += self._waves(self._state[0], w)
-        if self._same_both_ways:
-            return friction
-        rigid = self._drive(along)[self._places]
-        driving = self._driving * load[self._places] * np.sign(rigid) * (w != 0.0)
-        return np.asarray(friction + self._offset + self._viscous * np.abs(w) + driving)
+        return np.asarray(friction + self._laws.offset)
 
     @property
     def warmth(self) -> Array:
@@ -226,10 +197,9 @@ class Feedforward:
         """Return the load of a joint at the present state, shape (1,)."""
         if self._chain is not None:
             return joint_loads(self._chain[0], *self._state[:, None]).get(kind)[:, column]
-        place = self._places[column]
         if kind in COMPONENTS and self._joints[self.names[column]].components:
-            return self._parts[LOAD_PARTS.index(kind), [place]]
-        return np.array([self._weights[:, place] @ self._parts[:, place]])
+            return self._parts[LOAD_PARTS.index(kind), [column]]
+        return self._laws.load(self._parts)[[column]]
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
         """Return the rigid-body torque of the drives, without rotors and friction, shape (n,) or (N, n) [N·m or N].
@@ -242,7 +212,7 @@ class Feedforward:
         if self._chain is not None:
             return inverse_dynamics(self._chain[0], *self._state[:, None])[0]
         self._move()
-        return self._drive(np.einsum("jkc,jc->jk", self._wrenches(), self._axis))[self._places]
+        return self._drive()
 
     def _along(self, at: Callable[..., Array], q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None,
                temperature: ArrayLike | None = None) -> Array:
@@ -256,26 +226,15 @@ class Feedforward:
         rows = (q, dq, np.zeros(np.shape(q)) if ddq is None else ddq, each_temperature(temperature, np.shape(q)))
         return np.array([at(*state) for state in zip(*map(np.asarray, rows), strict=True)]).reshape(-1, *self._shape)
 
-    def _drive(self, along: Array) -> Array:
-        """Return the torques of the drives from moments and forces along all joint axes, shape (n, 2)."""
-        tau = along.ravel()[self._drive_entries]
+    def _drive(self) -> Array:
+        """Return the torques of the drives at the present state, shape (n,), and keep the parts of the loads."""
+        parts, tau = self._reactions.update()
         for follower, leader, ratio, _ in self._followers:
             tau[self._places[leader]] += ratio * tau[follower]
-        return tau
-
-    def _transmitted(self, along: Array) -> Array:
-        """Return the torques that the gears transmit, shape (n,): of the drives, or of motors that move several joints."""
-        tau = self._drive(along)
-        if self._coupled is not None:
-            tau[self._places] = self._coupled.torque_of_motors(tau[self._places])
-        return tau
-
-    def _wrenches(self) -> Array:
-        """Return moment and force on the subtree of each joint, about the joint's origin, in base axes, shape (n, 2, 3)."""
-        wrench = self._reaction.reshape(-1, 2, 3).copy()
-        lever = self._centre[self._root] - self._origin                # MuJoCo's moment is about the tree's centre of mass
-        wrench[:, 0] += np.einsum("abc,jb,jc->ja", _CROSS, lever, wrench[:, 1])
-        return wrench
+        tau = tau[self._places]
+        self._parts[:] = parts[:, self._places]
+        self._parts[0] = np.abs(tau if self._coupled is None else self._coupled.torque_of_motors(tau))   # what gears transmit
+        return np.asarray(tau)
 
     def _take(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:
         """Check a state and copy it into the buffers."""
@@ -304,57 +263,3 @@ class Feedforward:
             self._motion[0][follower] += shift
         for step in self._mujoco_steps:
             step()
-
-
-class _Waves:
-    """Ripple of all joints, wave by wave."""
-
-    def __init__(self, columns: list[int], waves: list[Wave]) -> None:
-        self._columns = np.array(columns)
-        self._order, self._amplitude, self._phase = np.array([(one.order, one.amplitude, one.phase) for one in waves]).T
-        self._odd = np.array([one.kind == FRICTION for one in waves])
-
-    @classmethod
-    def of(cls, joints: list[JointCalibration | None]) -> "_Waves | None":
-        """Return the waves of all joints; None without any."""
-        waves = [(k, wave) for k, joint in enumerate(joints) if joint is not None for wave in joint.ripple]
-        return cls([k for k, _ in waves], [wave for _, wave in waves]) if waves else None
-
-    def __call__(self, q: Array, w: Array) -> Array:
-        """Return the ripple of every joint at one sample, shape (n,) [N·m or N]."""
-        sine = self._amplitude * np.sin(self._order * q[self._columns] + self._phase)
-        return np.asarray(np.bincount(self._columns, np.where(self._odd, np.sign(w[self._columns]), 1.0) * sine, len(q)),
-                          dtype=np.float64)
-
-
-def _group_by_law(joints: list[JointCalibration | None],
-            places: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]]:
-    """Return, for each law, the columns and places of its joints, and the law with an array for every parameter."""
-    groups: list[tuple[NDArray[np.int_], NDArray[np.int_], partial[Array]]] = []
-    for name in dict.fromkeys(joint.law for joint in joints if joint is not None):
-        law = law_named(name).function
-        members = {k: joint for k, joint in enumerate(joints) if joint is not None and joint.law == name}
-        values: dict[str, list[float]] = {}
-        for joint in members.values():
-            signature = inspect.signature(law)
-            bound = signature.bind(0.0, **{key: value for key, value in joint.values.items() if key in signature.parameters})
-            bound.apply_defaults()
-            for parameter, value in list(bound.arguments.items())[1:-1]:       # the first argument is speed, the last is load
-                values.setdefault(parameter, []).append(value)
-        columns = np.array(list(members))
-        groups.append((columns, places[columns], partial(law, **{key: np.array(value) for key, value in values.items()})))
-    return groups
-
-
-def _component_level_weights(joints: list[JointCalibration | None], places: NDArray[np.int_],
-                       shape: tuple[int, int]) -> dict[str, Array]:
-    """Return the coefficients with which `LOAD_PARTS` raise each level, for load components: level -> (rows, places)."""
-    levels: dict[str, Array] = {}
-    for place, joint in zip(places, joints, strict=True):
-        if joint is None:
-            continue
-        for name in law_named(joint.law).with_load:
-            for part in joint.components:
-                level = levels.setdefault(name.removesuffix("_coefficient"), np.zeros(shape))
-                level[LOAD_PARTS.index(part), place] = joint.values[f"{name}_{part}"]
-    return levels

@@ -54,15 +54,43 @@ def approximate(joint: JointCalibration, with_effort: bool = False) -> Approxima
     """
     from scipy.optimize import nnls
 
-    w, load = _grid(joint)
-    columns = [np.ones_like(w), w] + [load] * (with_effort and joint.load == "torque")
-    friction = joint.torque(w, load)
-    coefficients = nnls(np.column_stack(columns), friction)[0]
-    off = np.column_stack(columns) @ coefficients - friction
-    apart = joint.directional_torque(w, load, np.ones_like(w))
-    both = np.concatenate((off - apart, off + apart))
+    range_ = calibrated_range(joint)
+    columns = [np.ones_like(range_.speed), range_.speed] + [range_.load] * (with_effort and joint.load == "torque")
+    coefficients = nnls(np.column_stack(columns), range_.friction)[0]
     return Approximation(coefficients[0], coefficients[1], float(coefficients[2]) if len(columns) > 2 else 0.0,
-                         float(np.sqrt(np.mean(both**2))), float(np.abs(both).max()))
+                         *range_.errors(np.column_stack(columns) @ coefficients))
+
+
+@dataclass(frozen=True)
+class Range:
+    """Friction of a joint over the calibrated range.
+
+    Attributes
+    ----------
+    speed, friction : ndarray, shape (N,)
+        Speeds, spaced logarithmically, and friction, as the mean of both directions.
+    load : ndarray, shape (N,) or (N, m)
+        Loads, spaced evenly.
+    apart : ndarray, shape (N,)
+        Half the difference between the directions.
+    """
+
+    speed: Array
+    load: Array
+    friction: Array
+    apart: Array
+
+    def errors(self, approximation: Array) -> tuple[float, float]:
+        """Root mean square and largest error of an approximation, over both directions."""
+        off = approximation - self.friction
+        both = np.concatenate((off - self.apart, off + self.apart))
+        return float(np.sqrt(np.mean(both**2))), float(np.abs(both).max())
+
+
+def calibrated_range(joint: JointCalibration) -> Range:
+    """Return the friction of a joint over its calibrated range."""
+    w, load = _grid(joint)
+    return Range(w, load, joint.torque(w, load), joint.directional_torque(w, load, np.ones_like(w)))
 
 
 def _grid(joint: JointCalibration) -> tuple[Array, Array]:
@@ -106,6 +134,15 @@ def _in_order(lacks: Iterable[tuple[str, ...]]) -> list[str]:
     there = {what for lacking in lacks for what in lacking}
     order = (_GROWTH, *(what for law in LAWS.values() for what in law.lost), _DIRECTIONS)
     return [what for what in dict.fromkeys(order) if what in there]
+
+
+def lost_of(calibration: Calibration) -> str:
+    """Return growth with load and differences between directions, with their joints; "" without any."""
+    joints = calibration.joints.items()
+    named = {_GROWTH: [name for name, joint in joints if joint.load != "none"],
+             _DIRECTIONS: [name for name, joint in joints if joint.directional != "none"]}
+    lost = [f"{what} ({', '.join(names)})" for what, names in named.items() if names]
+    return _listed(lost) if lost else ""
 
 
 def other_losses(calibration: Calibration, target: str, offset: bool = True, memory: bool = True,

@@ -22,7 +22,7 @@ def export_formats() -> tuple[str, ...]:
     return (*DESCRIPTIONS, *NUMBERS, *installed(GROUP))
 
 
-def export(calibration: Calibration, target: str, into: Path | None = None) -> Export:
+def export(calibration: Calibration, target: str, into: Path | None = None, plain: bool = False) -> Export:
     """Convert a calibration to another format.
 
     Parameters
@@ -33,12 +33,18 @@ def export(calibration: Calibration, target: str, into: Path | None = None) -> E
         One of `export_formats`.
     into : Path, optional
         Robot description into which friction is written; default is the calibration's model.
+    plain : bool
+        For MJCF: whether joints get constant and viscous friction only, which all versions of MuJoCo read.
 
     Raises
     ------
     InputError
         If the format is unknown, or the calibration's model cannot be converted to it.
     """
+    if plain and target != "mjcf":
+        raise InputError(f"--plain: the format {target} has no other form; leave --plain out, or export to mjcf")
+    if plain:
+        return to_mjcf(calibration, into, plain)
     if target in DESCRIPTIONS:
         return DESCRIPTIONS[target](calibration, into)
     if target not in NUMBERS and target not in installed(GROUP):

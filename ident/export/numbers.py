@@ -100,6 +100,11 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
             yield f"memory of {name}", joint.memory.name, "none", "none", joint.memory.parameters
         if joint.temperature is not None:
             yield f"temperature of {name}", joint.law, "none", "none", joint.temperature.all_parameters
+        for wave in joint.ripple:
+            size = Parameter(wave.amplitude, wave.std_error, wave.low, wave.high, wave.unit, wave.verdict)
+            phase = Parameter(wave.phase, None, wave.phase_low, wave.phase_high, "rad", wave.verdict)
+            kind = f"{wave.kind} {number(wave.order)} a turn"
+            yield f"ripple of {name}", kind, "none", "none", {"amplitude": size, "phase": phase}
         if joint.backlash is not None:
             yield f"backlash of {name}", joint.backlash.method, "none", "none", joint.backlash.parameters
     for name, motor in calibration.motors.motors.items():

@@ -13,6 +13,8 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
+from stribeck.ident.export.mujoco_elements import stated_attributes, with_elements
+from stribeck.ident.export.mujoco_joint import FIRST_VERSION, HARD
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import as_tendons, motor_losses, passive_friction, passive_losses
 from stribeck.ident.export.urdf_inertia import bare_arm, with_inertia
@@ -21,6 +23,7 @@ from stribeck.ident.export.xml_markup import (
     Element,
     attributes_set,
     child_added,
+    child_of,
     content_set,
     elements,
     spliced,
@@ -33,11 +36,12 @@ from stribeck.ident.model.mechanism import Mechanism
 if TYPE_CHECKING:
     import mujoco
 
-HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
 _HARD = " ".join(map(str, HARD))
 _FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
+_OLD = (f"MuJoCo {FIRST_VERSION} holds friction that falls with speed, bent viscous friction, offsets and cogging, too; the "
+        "installed version does not read these elements")
 _BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
 _SOFT = ("equality constraints close the loops, and are soft with MuJoCo's default solref and solimp; for stiff loops, set "
          "solimp \"0.9999 0.9999\" and a solref of two time steps")
@@ -72,11 +76,11 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
     def changes() -> Iterator[Change]:
         for name, (friction, damping) in rubbing.items():
             values, joint = {"damping": number(damping), "friction": number(friction)}, joints[name]
-            dynamics = _child(found, joint, "dynamics")
+            dynamics = child_of(found, joint, "dynamics")
             yield (child_added(text, joint, with_attributes("<dynamics/>", values)) if dynamics is None
                    else attributes_set(text, dynamics, values))
 
-    stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := _child(found, joint, "dynamics"))}
+    stated = {name: dynamics.attributes for name, joint in joints.items() if (dynamics := child_of(found, joint, "dynamics"))}
     losses = (*coulomb_viscous_losses(calibration, "URDF"), *_uncalibrated("URDF", calibration, into),
               *motor_losses(calibration, "URDF"),
               *passive_losses(calibration, "URDF", rubbing), *_kept("URDF", rubbing, stated),
@@ -84,15 +88,39 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
     return Export(spliced(text, list(changes())), ".urdf", losses)
 
 
-def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
-    """Return an MJCF with ``frictionloss`` and ``damping`` of every calibrated joint, and of passive joints of a closed chain.
+def to_mjcf(calibration: Calibration, into: Path | None = None, plain: bool = False) -> Export:
+    """Return an MJCF with the friction of every calibrated joint, and of passive joints of a closed chain.
 
     MuJoCo converts a URDF model. A mechanism file becomes bodies and joints, whose loops are closed by equality constraints.
-    Parameters and errors as for `to_urdf`.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    into : Path, optional
+        The MJCF; default is the calibration's model.
+    plain : bool
+        Whether joints get constant and viscous friction only, ``frictionloss`` and ``damping``, as MuJoCo before version 4 reads
+        them; otherwise the elements of `mujoco_joint`.
+
+    Raises
+    ------
+    InputError
+        As for `to_urdf`.
     """
+    import mujoco
+
+    if plain or int(mujoco.__version__.split(".")[0]) < FIRST_VERSION:
+        found = _coulomb_viscous(calibration, into, (*coulomb_viscous_losses(calibration, "MJCF"), _CREEPS))
+        return found if plain else replace(found, losses=(*found.losses, _OLD))
+    found = _coulomb_viscous(calibration, into, ())
+    text, losses = with_elements(found.text, calibration)
+    return Export(text, found.suffix, (*losses, *found.losses))
+
+
+def _coulomb_viscous(calibration: Calibration, into: Path | None, losses: tuple[str, ...]) -> Export:
+    """Return an MJCF with ``frictionloss`` and ``damping``; `losses` are those of the laws."""
     path = into or _model(calibration)
-    losses = (*coulomb_viscous_losses(calibration, "MJCF"), *_uncalibrated("MJCF", calibration, into),
-              *motor_losses(calibration, "MJCF", keeps=True), _CREEPS)
+    losses = (*losses, *_uncalibrated("MJCF", calibration, into), *motor_losses(calibration, "MJCF", keeps=True))
     if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
@@ -110,8 +138,7 @@ def to_mjcf(calibration: Calibration, into: Path | None = None) -> Export:
     rubbing = _rubbing_joints(calibration, joints)
     changes += [attributes_set(text, joints[name], {"frictionloss": number(friction), "damping": number(damping),
                                                     "solimpfriction": _HARD}) for name, (friction, damping) in rubbing.items()]
-    usual = _defaults(elements(text))
-    stated = {name: {**usual.get(_class_of(joint), {}), **joint.attributes} for name, joint in joints.items()}
+    stated = stated_attributes(elements(text), joints)
     return Export(spliced(text, changes), ".xml", (*losses, *passive_losses(calibration, "MJCF", rubbing),
                                                    *_kept("MJCF", rubbing, stated),
                                                    *(() if "armature" in text else (_ROTORS,))))
@@ -141,18 +168,18 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
     joints = _joints(text, calibration, into, lambda path: path[-1:] == ("model",))
     found, changes, rubbing = elements(text), [], _rubbing_joints(calibration, joints)
     for name, (friction, damping) in rubbing.items():
-        axis = _child(found, joints[name], "axis")
+        axis = child_of(found, joints[name], "axis")
         if axis is None:
             raise InputError(f"{into}: joint {name} has no <axis>; check that the file describes the calibrated arm")
         values = {"damping": number(damping), "friction": number(friction)}
-        dynamics = _child(found, axis, "dynamics")
+        dynamics = child_of(found, axis, "dynamics")
         if dynamics is None:
             inner = "".join(f"<{tag}>{value}</{tag}>" for tag, value in values.items())
             changes.append(child_added(text, axis, f"<dynamics>{inner}</dynamics>"))
             continue
         missing = []
         for tag, value in values.items():
-            stated = _child(found, dynamics, tag)
+            stated = child_of(found, dynamics, tag)
             if stated is None:
                 missing.append(f"<{tag}>{value}</{tag}>")
             else:
@@ -306,30 +333,6 @@ def _kept(target: str, written: Collection[str], stated: Mapping[str, Mapping[st
     return (f"joints that were not calibrated keep the {target}'s own friction: {', '.join(kept)}",) if kept else ()
 
 
-def _defaults(found: list[Element]) -> dict[str, dict[str, str]]:
-    """Return the joint defaults of each class of an MJCF, with those of the enclosing classes; the main defaults under ""."""
-    classes: dict[str, dict[str, str]] = {}
-    for default in found:
-        if default.tag == "default":
-            around, joint = default.parent, _child(found, default, "joint")
-            usual = classes.get(around.attributes.get("class", ""), {}) if around and around.tag == "default" else {}
-            name = default.attributes.get("class", "")
-            classes[name] = {**classes.get(name, {}), **usual, **(joint.attributes if joint else {})}
-            if default.path.count("default") == 0:          # the main class, which may have any name
-                classes[""] = classes[name]
-    return classes
-
-
-def _class_of(joint: Element) -> str:
-    """Return the class whose defaults apply to an element of an MJCF."""
-    if "class" in joint.attributes:
-        return joint.attributes["class"]
-    body = joint.parent
-    while body is not None and "childclass" not in body.attributes:
-        body = body.parent
-    return "" if body is None else body.attributes["childclass"]
-
-
 def _masses(target: str, calibration: Calibration, written: bool) -> tuple[str, ...]:
     """Return the loss of a file that keeps its own masses instead of the identified masses."""
     if calibration.model.inertia is None or written:
@@ -344,8 +347,3 @@ def _is_some(text: str) -> bool:
         return any(float(part) for part in text.split())
     except ValueError:
         return False
-
-
-def _child(found: list[Element], parent: Element, tag: str) -> Element | None:
-    return next((element for element in found if element.parent is not None and element.parent.begin == parent.begin
-                 and element.tag == tag), None)

@@ -121,3 +121,9 @@ def spliced(text: str, changes: list[Change]) -> str:
     for begin, end, new in sorted(changes, reverse=True):
         data = data[:begin] + new.encode() + data[end:]
     return data.decode()
+
+
+def child_of(found: list[Element], parent: Element, tag: str) -> Element | None:
+    """Return the first child of an element with a tag; None without one."""
+    return next((element for element in found if element.parent is not None and element.parent.begin == parent.begin
+                 and element.tag == tag), None)

@@ -14,14 +14,15 @@ from stribeck.ident.arrays import Array, group_index
 from stribeck.ident.errors import FitError, InputError, unknown_name
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.outliers import LOSSES, fit_robustly
-from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.fit.points import CONSTANT, FitPoints, worth
 from stribeck.ident.laws.law_table import laws_on_offer
 
 _REVERSED = 0.8         # part of points with torque against the motion, from which the sign of the torque is wrong
 
 
 def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None = None, group: ArrayLike | None = None,
-                 law: str = "auto", loss: str = "auto", std: ArrayLike | None = None) -> FitResult:
+                 law: str = "auto", loss: str = "auto", std: ArrayLike | None = None,
+                 constant: str = "fit") -> FitResult:
     """Fit friction to points of one joint.
 
     Parameters
@@ -43,6 +44,9 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
     std : array_like, shape (N,), optional
         Scatter of the samples of each point [N·m]. If it differs much within round trips, points are weighted by its inverse
         square; the weight of a whole round trip follows from the noise of its level.
+    constant : str
+        "fit": friction may have a part that does not grow with the load; "none": Coulomb and static friction are proportional to
+        the load.
 
     Returns
     -------
@@ -70,6 +74,13 @@ def fit_friction(velocity: ArrayLike, torque: ArrayLike, load: ArrayLike | None 
 
     data = _checked(velocity, torque, load, group, std)
     loads = {"none": None} if data.load is None else {"none": None, "load": data.load}
+    if constant not in CONSTANT:
+        raise unknown_name("constant part", constant, CONSTANT)
+    if constant == "none":
+        if data.load is None:
+            raise InputError("constant = \"none\" makes friction proportional to a load, but load is missing; give the load of "
+                             "each point")
+        data, loads = replace(data, constant=False), {"load": data.load}
     laws = laws_on_offer(law)
     if loss not in LOSSES:
         raise unknown_name("loss", loss, LOSSES)

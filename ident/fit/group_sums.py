@@ -5,7 +5,7 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 
 _DENSE = 10**6         # round trips times points up to which a membership matrix sums fastest
-_LONG = 8              # points per round trip from which products are summed one round trip at a time
+_LONG = 8              # rows per round trip, of all stacks, from which products are summed one round trip at a time
 
 
 def symmetric_inverse(gram: Array, least: float) -> Array:
@@ -61,7 +61,7 @@ def product_sums(rows: Array, group: Groups) -> Array:
     if (size == size[0]).all():
         blocks = rows.reshape(*rows.shape[:-2], len(size), size[0], q)
         return np.asarray(np.swapaxes(blocks, -1, -2) @ blocks)
-    if len(group) > _LONG * len(size):
+    if rows.size > _LONG * len(size) * q:
         parts = np.split(rows, starts[1:], axis=-2)
         return np.stack([np.swapaxes(part, -1, -2) @ part for part in parts], axis=-3)
     return np.asarray(np.add.reduceat(rows[..., :, None] * rows[..., None, :], starts, axis=-3))

@@ -154,7 +154,7 @@ def expectation(coulomb: float, velocity: float, points: pd.DataFrame, noise: Ex
     noise : ExpectedNoise, optional
         Default: that of geared laboratory arms.
     """
-    offered, _ = excited_loads(points.assign(odd=coulomb), "auto")
+    offered, _ = excited_loads(points.assign(odd=coulomb))
     candidates = []
     loads: dict[str, Array | None] = {}
     for load, pressed in offered.items():

@@ -13,7 +13,7 @@ from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.errors import FitError, NoFriction
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.intervals import interval_ends, spread
-from stribeck.ident.fit.law_on_points import parameter_names, predicted
+from stribeck.ident.fit.law_on_points import held_at_zero, parameter_names, predicted
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import DOUBT, FitPoints
 from stribeck.ident.fit.search_range import search_grid
@@ -78,8 +78,8 @@ class Best:
     @property
     def at_bound(self) -> bool:
         """Whether a parameter of the law lies at its bound."""
-        own = self.whole.law.parameters(False)
-        return any(self.at_edge(name) if name in self.limits else self.values[name] <= 0.0 for name in own)
+        own, held = self.whole.law.parameters(False), held_at_zero(self.whole.data, self.whole.law)
+        return any(self.at_edge(name) if name in self.limits else self.values[name] <= 0.0 for name in own if name not in held)
 
     def at_edge(self, name: str) -> bool:
         """Return whether a nonlinear parameter lies at the edge of its search range."""
@@ -153,8 +153,9 @@ def with_intervals(best: Best, load_name: str) -> FitResult:
     scale = np.array([values[names[k]] if names[k] in limits else 1.0 for k in free])  # for parameters searched in the logarithm
     covariance = found.covariance * np.outer(scale, scale)
     units = {name: "1" if name.startswith(DOUBT) else unit(name, data.prismatic, load_name) for name in names}
-    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "best fit at the lower bound, zero")
-              for name in names}
+    held = held_at_zero(data, law)
+    fitted = {name: Parameter(values[name], None, None, None, units[name], "at bound", "set to zero: friction is proportional to "
+                              "its load" if name in held else "best fit at the lower bound, zero") for name in names}
     ends = interval_ends(whole, noise, values, free, found)
     for k, error, (low, high) in zip(free, scale * found.std_error, ends.tolist(), strict=True):
         word, note = _verdict(best, names[k], low, high)

@@ -16,9 +16,22 @@ def linear_names(data: FitPoints, law: Law) -> tuple[str, ...]:
     return law.linear + (law.coefficients(data.components) if data.load is not None else ()) + tuple(data.nuisance)
 
 
+def held_at_zero(data: FitPoints, law: Law) -> tuple[str, ...]:
+    """Return the constant parts that are zero by the choice of the user: friction grows in proportion to its load."""
+    return () if data.constant or data.load is None else tuple(name.removesuffix("_coefficient") for name in law.with_load)
+
+
+def columns_at(data: FitPoints, law: Law, w: Array, load: Array | None, nonlinear: Mapping[str, Array]) -> Array:
+    """Return the columns of the law's linear parameters at velocities and loads, see `Law.columns`; zero for those held there."""
+    columns = law.columns(w, load, nonlinear, data.components)
+    if held := held_at_zero(data, law):
+        columns = columns * np.array([name not in held for name in linear_names(data, law)[:columns.shape[-1]]])
+    return columns
+
+
 def law_columns(data: FitPoints, law: Law, nonlinear: Mapping[str, Array]) -> Array:
     """Return the filtered columns of the law's linear parameters at K values of the nonlinear ones, shape (K, N, p)."""
-    columns = law.columns(data.w, data.load, nonlinear, data.components)
+    columns = columns_at(data, law, data.w, data.load, nonlinear)
     if columns.ndim == 2:
         columns = columns[None]
     if data.seen is None:

@@ -21,6 +21,28 @@ _MANY = 4096            # number of points from which nearly equal points of a r
 _ALIKE = (0.01, 0.005)  # largest differences of points that count as equal: in the logarithm of speed, in load over its range
 
 
+CONSTANT = ("fit", "none")      # whether friction levels that grow with a load have a constant part, too
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How friction grows with a load, as far as the user says.
+
+    Attributes
+    ----------
+    load : str
+        The load; with "auto" it is sought.
+    constant : bool
+        Whether a level that grows with a load has a constant part, too.
+    """
+
+    load: str = "auto"
+    constant: bool = True
+
+
+ANY = Growth()
+
+
 @dataclass(frozen=True)
 class FitPoints:
     """Points of one joint.
@@ -55,6 +77,8 @@ class FitPoints:
         Run of each round trip, in the order of runs; time starts again in each run. Default: one run.
     components : tuple of str
         Load components with their own coefficients.
+    constant : bool
+        Whether a level of friction that grows with a load has a constant part, too.
     """
 
     w: Array
@@ -71,6 +95,7 @@ class FitPoints:
     time: Array | None = None
     run: Groups | None = None
     components: tuple[str, ...] = ()
+    constant: bool = True
 
     @property
     def groups(self) -> int:

@@ -208,15 +208,20 @@ def whitened(data: FitPoints, rows: Array, noise: Noise) -> Array:
 
 
 def least_squares(total: Array, free: int) -> Optimum:
-    """Solve least squares from sums of products (K, p + 1, p + 1); all but the last `free` parameters are nonnegative."""
+    """Solve least squares from sums of products (K, p + 1, p + 1); all but the last `free` parameters are nonnegative.
+
+    The parameter of a column that is zero is zero.
+    """
     p = total.shape[-1] - 1
-    scale = np.sqrt(np.maximum(np.diagonal(total[:, :p, :p], axis1=1, axis2=2), 1e-300))         # (K, p)
+    square = np.diagonal(total[:, :p, :p], axis1=1, axis2=2)         # (K, p)
+    absent, scale = square == 0.0, np.sqrt(np.maximum(square, 1e-300))
     gram = total[:, :p, :p] / (scale[:, :, None] * scale[:, None, :]) + 1e-14 * np.eye(p)
     right = total[:, :p, p] / scale
     inverse = symmetric_inverse(gram, 1e-13)
     beta = np.einsum("kij,kj->ki", inverse, right)          # normal equations, one solution a grid point k
     if (k := np.flatnonzero((beta[:, : p - free] < 0.0).any(axis=1))).size:      # some are fixed at zero
         beta[k], inverse[k] = _bounded(gram[k], right[k], beta[k], free)
+    beta[absent] = 0.0
     # |y - A beta|^2 of each grid point, expanded: y'y - 2 beta' A'y + beta' A'A beta, of scaled columns
     misfit = total[:, p, p] - 2.0 * np.einsum("ki,ki->k", beta, right) + np.einsum("ki,kij,kj->k", beta, gram, beta)
     variance = np.maximum(0.0, np.diagonal(inverse, axis1=1, axis2=2)) / scale**2

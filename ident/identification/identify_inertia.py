@@ -75,11 +75,11 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
     joints = [name for name in reduced.mechanism.names if name not in dead]
     of_links = wish == "fit" or (wish == "auto" and contradicted(
-        log, reduced.mechanism, joints, reduced.options.law, reduced.options.load))
+        log, reduced.mechanism, joints, reduced.options.law, reduced.options.growth))
     passive = unknown_passive(log, reduced.mechanism)
     if not of_links and passive is None and coupled_motors(log, reduced.mechanism, joints) is None:
         return reduced, replace(TRUSTED, findings=_sums(reduced))
-    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law, reduced.options.load)
+    fit, equations = fit_inertia(log, reduced.mechanism, joints, of_links, reduced.options.law, reduced.options.growth)
     doubts = {name: partial(equations.doubt, fit, name) for name in equations.motions}
     why = "the torques contradict the model's masses" if wish == "auto" else "the links' inertia was fitted to the torques"
     said = (*((_said(fit, why),) if of_links else ()), *_in_loop(fit))
@@ -106,7 +106,7 @@ def _passive_apart(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIner
     fit = None
     for _ in range(_ROUNDS if _unknown(reduced.mechanism) else 0):
         odd = OddParts.of(reduced.points, reduced.q, reduced.dq, reduced.mechanism)
-        if (fit := fit_passive_friction(odd, reduced.options.law, reduced.options.load)) is None:
+        if (fit := fit_passive_friction(odd, reduced.options.law, reduced.options.growth)) is None:
             break
         assert fit.shared.passive is not None
         before = fit.shared.passive.of(reduced.mechanism)

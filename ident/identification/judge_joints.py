@@ -81,8 +81,8 @@ def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Find
     for name, joint in joints.items():
         fit, runs = joint.fit, joint.points.groupby("run", sort=False)
         for load in fit.components or {"none": ()}.get(fit.load, (fit.load,)):
-            if any(np.ptp(own[load]) > VARIED * own[load].max() if fit.components else load in excited_loads(own, options.load)[0]
-                   for _, own in runs):
+            if any(np.ptp(own[load]) > VARIED * own[load].max() if fit.components
+                   else load in excited_loads(own, options.growth)[0] for _, own in runs):
                 continue
             means = runs[load].mean()
             shift = 0.01 * float(joint.points["odd"].median()) / float(np.ptp(means))

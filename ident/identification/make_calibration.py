@@ -62,17 +62,7 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
                  passive: PassiveFriction) -> Calibration:
     seeds = [run.record.get("seed") for run in runs if run.record.get("seed") is not None]
     general, labels = options.motion != "none", {run.label for run in runs}
-    fit = {"law": options.law, "load": options.load,
-           **({"directional": options.directional} if options.directional != "auto" else {}),
-           **({"motion": options.motion} if general else {}),
-           **({"drift": options.drift} if options.drift != "auto" else {}),
-           **({"loss": options.loss} if options.loss != "auto" else {}),
-           **({"bandwidth": options.bandwidth} if options.bandwidth is not None else {}),
-           **({"ripple": options.ripple} if options.ripple != "none" else {}),
-           **({"inertia": options.inertia} if options.inertia != "auto" else {}),
-           **({"memory": options.memory} if options.memory != "auto" else {}),
-           **({"temperature": options.temperature} if options.temperature != "auto" else {}),
-           **({"backlash": options.backlash} if options.backlash != "auto" else {}),
+    fit = {"law": options.law, "load": options.load, **options.differing,
            **({"seed": seeds[0]} if seeds else {}),
            **({"assumed": list(arm.assumed)} if arm.assumed else {}),
            **({"lack_of_fit": lacking} if (lacking := {name: list(map(asdict, joint.fit.lack_of_fit))

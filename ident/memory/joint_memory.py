@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import copysign
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from stribeck.ident.memory.memory_data import STILL
 from stribeck.ident.memory.states.memories import Drive, Memory, memory_named
 from stribeck.ident.memory.states.path import Path
 from stribeck.ident.memory.states.stepping import advanced, dry_friction, state_count
+
+_NEAR = 1e-6            # of the presliding distance: least displacement for a slope
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,30 @@ class MemoryState:
         self._position, self._level = position, level
         self._states = advanced(own.memory, own.values, self._states, step, along)
         return dry_friction(own.memory, own.values, self._states, velocity, level)
+
+
+    def ahead(self, position: float, velocity: float, level: float, dt: float) -> tuple[float, float]:
+        """Move to a position, and return what an implicit integrator needs for the next step.
+
+        Parameters
+        ----------
+        position, velocity, level : float
+            As for `follow`.
+        dt : float
+            Length of the step [s].
+
+        Returns
+        -------
+        friction : float
+            Dry friction at the position, at rest [N·m or N].
+        slope : float
+            Its growth over the step per velocity, not negative [N·m·s/rad or N·s/m].
+        """
+        here = self.follow(position, 0.0, level)
+        least = _NEAR * self._of.distance / dt
+        rate = copysign(max(abs(velocity), least), velocity)
+        after = advanced(self._of.memory, self._of.values, self._states, rate * dt, self._level)
+        return here, max(0.0, (dry_friction(self._of.memory, self._of.values, after, rate, self._level) - here) / rate)
 
 
 def dry_level(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None) -> Array:

@@ -53,18 +53,20 @@ def link_constants(parent: Sequence[int], E: Array, origin: Array, mass: Array, 
     inertia : ndarray, shape (n, 3, 3)
         Link inertias about the centres of mass [kg·m²].
     """
-    links = []
-    for j, p in enumerate(parent):
-        before = np.eye(3) if p < 0 else E[p]
-        turn, r = before.T @ E[j], before.T @ origin[j]
-        shift = np.block([[turn, np.zeros((3, 3))], [_cross_matrix(r) @ turn, turn]])
-        h = mass[j] * com[j]
-        second = 0.5 * np.trace(inertia[j]) * np.eye(3) - inertia[j] + np.outer(h, com[j])
-        carried = [origin[k] for k in range(len(parent)) if parent[k] == j]
-        place = sum(parent[k] == p for k in range(j))
-        links.append(LinkConstants(turn, shift, place, float(mass[j]), _cross_matrix(E[j].T @ h),
-                           np.vstack([*(vector @ E[j] for vector in carried), h @ E[j], E[j].T @ second @ E[j]])))
-    return tuple(links)
+    n = len(parent)
+    before = np.array([np.eye(3) if p < 0 else E[p] for p in parent]).swapaxes(1, 2)
+    turn = before @ E
+    shift = np.zeros((n, 6, 6))
+    shift[:, :3, :3] = shift[:, 3:, 3:] = turn
+    shift[:, 3:, :3] = _cross_matrix((before @ origin[..., None])[..., 0]) @ turn
+    h = mass[:, None] * com
+    second = 0.5 * np.trace(inertia, axis1=1, axis2=2)[:, None, None] * np.eye(3) - inertia + h[:, :, None] * com[:, None]
+    own, square = (h[:, None] @ E)[:, 0], E.swapaxes(1, 2) @ second @ E
+    h_cross, children = _cross_matrix(own), [[k for k in range(n) if parent[k] == j] for j in range(n)]
+    place = [sum(parent[k] == p for k in range(j)) for j, p in enumerate(parent)]
+    return tuple(LinkConstants(turn[j], shift[j], place[j], float(mass[j]), h_cross[j],
+                               np.concatenate((origin[children[j]].reshape(-1, 3) @ E[j], own[j, None], square[j])))
+                 for j in range(n))
 
 
 def own_axes(third: Array) -> Array:
@@ -75,5 +77,7 @@ def own_axes(third: Array) -> Array:
 
 
 def _cross_matrix(v: Array) -> Array:
-    x, y, z = v
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    """Return matrices of the vector products with vectors (n, 3), shape (n, 3, 3)."""
+    out = np.zeros((len(v), 3, 3))
+    out[:, 2, 1], out[:, 0, 2], out[:, 1, 0] = v.T
+    return out - out.swapaxes(1, 2)

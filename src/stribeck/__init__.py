@@ -40,12 +40,16 @@ _HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.
           "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
           "stribeck": "ident.laws.stribeck"}
 
+_MODULES = ("mujoco",)          # with public names of their own
+
 if not (Path(__file__).parent / "ident").is_dir():      # a checkout in which symbolic links are text files, e.g. on Windows
     __path__.append(str(Path(__file__).parents[2]))
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name from the module that defines it."""
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -31,8 +31,9 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("short")
 def test_calibrate_is_the_command(cli, make_arm, tmp_path):
-    arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
+    arm = make_arm({"driver": {"rate": 100.0}, "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
     calibration = stribeck.calibrate(arm.path, tmp_path / "one", joints=("turn",), seed=3)
     assert cli("calibrate", arm.path, "--joints", "turn", "--seed", "3", "-o", tmp_path / "other").code == 0
     assert calibration.joints["turn"].parameters == stribeck.Calibration.load(tmp_path / "other").joints["turn"].parameters

@@ -10,6 +10,7 @@ from stribeck.experiments.cli.common import (
     BacklashOption,
     BandwidthOption,
     BasisOption,
+    ConstantOption,
     DirectionalOption,
     DriftOption,
     InertiaOption,
@@ -55,6 +56,7 @@ def fit(
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
         temperature: TemperatureOption = "auto", backlash: BacklashOption = "auto", bandwidth: BandwidthOption = None,
+        constant: ConstantOption = "fit",
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
@@ -68,7 +70,7 @@ def fit(
 
     text = console(as_json, verbose, quiet)
     options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
-                      temperature=temperature, backlash=backlash, bandwidth=bandwidth)
+                      temperature=temperature, backlash=backlash, bandwidth=bandwidth, constant=constant)
     if table is not None:
         delivered(text, *fit_table_file(text, table, runs or [], arm, column or [], ignore or [], options, out), as_json)
         return

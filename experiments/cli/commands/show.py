@@ -8,6 +8,22 @@ import typer
 from stribeck.experiments.cli.common import JsonOption, console, flag, out_option, print_json
 
 
+def _carried(asked: bool) -> None:
+    """Print what each format carries."""
+    if not asked:
+        return
+    from stribeck.ident.export.carried import EFFECTS, MEANINGS, carried_rows
+
+    rows = [("--to", *EFFECTS), *carried_rows()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(f"\n{'; '.join(f'{effect}: {meaning}' for effect, meaning in MEANINGS.items())}.")
+    print("mjcf needs MuJoCo 4 or newer; values: the parameters, from which your code computes friction. What an export loses of "
+          "a calibration, it says.")
+    raise typer.Exit
+
+
 def export(
         source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
         to: Annotated[str, typer.Option(
@@ -18,6 +34,10 @@ def export(
             metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added. Default: the calibration's model.")] = None,
         offset: Annotated[bool, flag(
             "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
+        carried: Annotated[bool, typer.Option(
+            "--list", metavar="", is_eager=True, callback=_carried, help="Print what each format carries, and exit.")] = False,
+        plain: Annotated[bool, flag(
+            "--plain", help="Calibration to mjcf: only constant and viscous friction, for any version of MuJoCo.")] = False,
         as_json: JsonOption = False) -> None:
     """Export a calibration or a run for other software, and list what the format cannot express."""
     from stribeck.ident.errors import InputError
@@ -31,12 +51,14 @@ def export(
             raise InputError(f"--into {into}: a run is not written into a model; export the calibration that was fitted to it")
         if offset:
             raise InputError("--offset: a run has no torque offset; export the calibration that was fitted to it")
+        if plain:
+            raise InputError("--plain: a run has no friction to write into an MJCF; export the calibration that was fitted to it")
         target, losses = export_run(source, to, out)
     else:
         from stribeck.experiments.exporters.calibration_export import export_calibration
         from stribeck.ident.calibration.calibration import Calibration
 
-        target, losses = export_calibration(Calibration.load(source), to, out, into, offset)
+        target, losses = export_calibration(Calibration.load(source), to, out, into, offset, plain)
     text = console(as_json)
     for line in losses:
         text.print(f"export    {line}")
@@ -63,6 +85,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
            out: Annotated[Path | None, out_option("Folder for report.html. Default: DIR.")] = None,
            as_json: JsonOption = False) -> None:
     """Write a self-contained HTML report of a campaign."""
+    from dataclasses import fields
+
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
     from stribeck.ident.calibration.calibration import Calibration
@@ -75,8 +99,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)
-        repeated = "law", "load", "motion", "directional", "drift", "loss", "ripple", "bandwidth"
-        chosen = {key: loaded.fit[key] for key in repeated if key in loaded.fit}
+        chosen = {option.name: loaded.fit[option.name] for option in fields(Options) if option.name in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.choice.plausibility import Evidence
-from stribeck.ident.fit.law_on_points import linear_names
+from stribeck.ident.fit.law_on_points import columns_at, linear_names
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.quantity import COULOMB, STATIC
 
@@ -19,7 +19,8 @@ _LEVELS = 0.25          # above this part, the level below an uncertain excess i
 _BEYOND = 1.5           # standard deviations by which an excess must exceed zero (a prior cut at zero alone gives about one),
 _DOUBT = 2.5            # and by which it is beyond doubt
 _SPEEDS = 24            # number of speeds at which curves are compared
-_STEPS, _FAR = 48, 9.0   # bisections for a quantile, and standard deviations within which it is sought
+_STEPS, _FAR = 64, 9.0   # most steps of the search of a quantile, and standard deviations within which it is sought,
+_FINE = 1e-13           # to this part of that range
 _NOTHING = 1e-6         # part of the greatest weight below which a component is left out of quantiles
 
 
@@ -43,18 +44,18 @@ class Normals:
         """Return the quantile of the mixture, shape (...)."""
         weight, mean, deviation = self._that_count
         low, high = (mean - _FAR * deviation).min(axis=0), (mean + _FAR * deviation).max(axis=0)
-        return _bisected(low, high, lambda at: np.tensordot(weight, ndtr((at - mean) / deviation), axes=1) < level)
+        return _root(low, high, lambda at: np.tensordot(weight, ndtr((at - mean) / deviation), axes=1) - level)
 
     def reach(self, centre: Array, level: float) -> Array:
         """Return the half width about a centre that contains this part of the mixture, shape (...)."""
         weight, mean, deviation = self._that_count
         apart = mean - centre
 
-        def less(at: Array) -> NDArray[np.bool_]:
+        def above(at: Array) -> Array:
             inside = ndtr((at - apart) / deviation) - ndtr((-at - apart) / deviation)
-            return np.asarray(np.tensordot(weight, inside, axes=1) < level)
+            return np.asarray(np.tensordot(weight, inside, axes=1) - level)
 
-        return _bisected(np.zeros(apart.shape[1:]), (np.abs(apart) + _FAR * deviation).max(axis=0), less)
+        return _root(np.zeros(apart.shape[1:]), (np.abs(apart) + _FAR * deviation).max(axis=0), above)
 
     @property
     def _that_count(self) -> tuple[Array, Array, Array]:
@@ -63,13 +64,36 @@ class Normals:
         return self.weight[keep] / self.weight[keep].sum(), self.mean[keep], np.maximum(self.deviation[keep], 1e-300)
 
 
-def _bisected(low: Array, high: Array, less: Callable[[Array], NDArray[np.bool_]]) -> Array:
-    """Return the root of a rising function by bisection, shape (...); `less`: whether the function is below its target."""
+def _root(low: Array, high: Array, above: Callable[[Array], Array]) -> Array:
+    """Return the root of a rising function from low to high, shape (...), by Chandrupatla's method.
+
+    Inverse quadratic interpolation where it is safe, else bisection. A function without a change of sign has its root at the end
+    nearer to zero; `above`: the function.
+
+    References
+    ----------
+    Chandrupatla, Advances in Engineering Software 28 (1997) 145.
+    """
+    a, b = np.asarray(high, dtype=float), np.asarray(low, dtype=float)          # the last place, and the other end of the bracket
+    at_a, at_b = above(a), above(b)
+    fine, part, ends = _FINE * (a - b), np.full(a.shape, 0.5), np.where(at_a < 0.0, a, np.where(at_b > 0.0, b, np.nan))
     for _ in range(_STEPS):
-        middle = (low + high) / 2.0
-        below = less(middle)
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray((low + high) / 2.0)
+        there = a + part * (b - a)
+        value = above(there)
+        ahead = (value < 0.0) == (at_a < 0.0)
+        c, at_c = np.where(ahead, a, b), np.where(ahead, at_a, at_b)            # the place that left the bracket
+        b, at_b = np.where(ahead, b, a), np.where(ahead, at_b, at_a)
+        a, at_a = there, value
+        least = 0.5 * fine / np.maximum(np.abs(b - a), 1e-300)
+        if ((least >= 0.5) | (at_a == 0.0)).all():
+            break
+        with np.errstate(all="ignore"):
+            x, y = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+            inverse = (at_a / (at_b - at_a) * at_c / (at_b - at_c)
+                       + (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b))
+        part = np.where((y**2 < x) & ((1.0 - y) ** 2 < 1.0 - x) & np.isfinite(inverse), inverse, 0.5)
+        part = np.where(at_a == 0.0, 0.0, np.clip(part, np.minimum(least, 0.5), np.maximum(1.0 - least, 0.5)))
+    return np.asarray(np.where(np.isnan(ends), np.where(np.abs(at_a) < np.abs(at_b), a, b), ends))
 
 
 @dataclass(frozen=True)
@@ -131,7 +155,7 @@ class Mixture:
         chosen = [k for k, one in enumerate(self.evidences) if law in ("", one.law.name)]
         means, deviations = [], []
         for one in (self.evidences[k] for k in chosen):
-            columns = one.law.columns(self.speeds, self.load, one.grid, one.data.components)
+            columns = columns_at(one.data, one.law, self.speeds, self.load, one.grid)
             p = columns.shape[-1]
             columns = np.broadcast_to(columns, (len(one.log), *columns.shape[-2:]))         # (K, speeds, p)
             means.append(np.einsum("ksi,ki->ks", columns, one.mean[:, :p]))

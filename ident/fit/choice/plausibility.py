@@ -22,7 +22,7 @@ from scipy.special import erfcx, log_ndtr, logsumexp
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.group_sums import symmetric_inverse
-from stribeck.ident.fit.law_on_points import linear_names
+from stribeck.ident.fit.law_on_points import columns_at, linear_names
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_axes
@@ -181,7 +181,7 @@ def _prior_deviations(whole: Moments) -> Array:
     met = float(np.abs(np.bincount(data.group, data.tau if data.count is None else data.count * data.tau) / data.samples).max())
     speed = np.array([np.abs(data.w).min(), np.abs(data.w).max()])
     load = None if data.load is None else np.broadcast_to(data.load.max(axis=0), (2, *data.load.shape[1:]))
-    columns = law.columns(speed, load, whole.grid, data.components)
+    columns = columns_at(data, law, speed, load, whole.grid)
     most = np.abs(columns.reshape(-1, 2, columns.shape[-1])).max(axis=1)
     most = np.broadcast_to(most, (len(whole.sums), most.shape[1]))
     beside = np.array([np.abs(column).max() for column in data.nuisance.values()])

@@ -25,6 +25,7 @@ from stribeck.ident.fit.inertia.joint_equation import (
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import Noise
+from stribeck.ident.fit.points import ANY, Growth
 from stribeck.ident.log.motion.commanded_motion import along
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
@@ -49,8 +50,8 @@ class Equations:
         Motion of each joint that moves.
     torque_slopes : dict of str to ndarray, shape (N, k)
         Derivative by y of each joint's torque without load-dependent friction, at its points.
-    load : str
-        Requested load that friction grows with; "auto" chooses.
+    growth : Growth
+        How friction grows with a load.
     """
 
     log: Log
@@ -58,16 +59,17 @@ class Equations:
     shared: Shared
     motions: dict[str, Motion]
     torque_slopes: dict[str, Array]
-    load: str = "auto"
+    growth: Growth = ANY
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, shared: Shared, joints: Sequence[str], load: str = "auto") -> "Equations":
+    def of(cls, log: Log, mechanism: Mechanism, shared: Shared, joints: Sequence[str],
+           growth: Growth = ANY) -> "Equations":
         """Set up the equations of those of the given joints that move."""
         motions = {}
         for name in joints:
             with suppress(FitError):            # the fit of the joint reports this error
                 motions[name] = reduce_motion(log, name)
-        return cls(log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions), load)
+        return cls(log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions), growth)
 
     def along(self, log: Log) -> "Equations":
         """Return the equations at the same samples and points, along the motion of another log with the same stretches."""
@@ -132,9 +134,9 @@ class Equations:
             told = None
             if reference is not None:
                 own = own if known is None else (known.law,)
-                told = explained(reference.motions[name], reference.slopes(name, known))
+                told = explained(reference.motions[name], reference.slopes(name, known), self.growth.constant)
             with suppress(FitError):            # a torque that opposes the motion carries no information
-                one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.load, told, kept.get(name))
+                one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.growth, told, kept.get(name))
                 found[name] = one.from_model_at(y[:self.shared.modelled])
         return found
 
@@ -145,8 +147,9 @@ class Equations:
         derivative of the torque by y would be wrong. Joints of shared motors keep it, because the model holds no motors.
         """
         motors = self.shared.motors
-        return {name: one.friction if motors is not None and motors.moves(self.mechanism.names.index(name)) else
-                friction_about(self.motions[name], one.friction) for name, one in found.items() if one.friction is not None}
+        alone = {name: one.friction for name, one in found.items() if one.friction is not None}
+        return {name: friction if motors is not None and motors.moves(self.mechanism.names.index(name))
+                else friction_about(self.motions[name], friction, self.growth.constant) for name, friction in alone.items()}
 
     def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
         """Return a function from motors to the misfit of their joints' torques about this model, and the number of points."""
@@ -160,8 +163,8 @@ class Equations:
         def misfit(motors: CoupledMotors) -> float:
             slopes = slopes_of(self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions)
             own_laws = laws[:1] if self.shared.of_links else laws
-            found = {name: informed(motion, slopes[name], own_laws, noises.get(name), None, loads[name])
-                     for name, motion in motions.items()}
+            found = {name: informed(motion, slopes[name], own_laws, noises.get(name),
+                                    growth=replace(self.growth, load=loads[name])) for name, motion in motions.items()}
             noises.update({name: one.noise for name, one in found.items() if name not in noises})
             return sum(one.misfit for one in found.values())
 

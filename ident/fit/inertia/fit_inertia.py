@@ -30,6 +30,7 @@ from stribeck.ident.fit.inertia.links_in_loop import by_instruments, links_in_lo
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.fit.joint.closed_loop import BIASED
+from stribeck.ident.fit.points import ANY, Growth
 from stribeck.ident.log.motion.commanded_motion import commanded
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
@@ -40,14 +41,15 @@ _SETTLED = 0.1          # of a squared standard error: a smaller change ends the
 _FEW = 200              # samples that set the unit of an unknown
 
 
-def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str], law: str = "auto", load: str = "auto") -> bool:
+def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str], law: str = "auto",
+                 growth: Growth = ANY) -> bool:
     """Return True if the torques contradict the inertia of the model's links.
 
     Two conditions must hold. Wrong links are clearly more likely than wrong torque constants alone. The corrected inertia changes
     the torque of some joint by a relevant part of its friction.
     """
     shared = Shared(LinkPrior(mechanism), True, coupled_motors(log, mechanism, joints), unknown_passive(log, mechanism))
-    equations = Equations.of(log, mechanism, shared, joints, load)
+    equations = Equations.of(log, mechanism, shared, joints, growth)
     information = equations.information(np.zeros(shared.count), {}, laws_meanwhile(law)[:1])
     if not information:
         return False
@@ -76,7 +78,7 @@ def unknown_passive(log: Log, mechanism: Mechanism) -> UnknownPassive | None:
 
 
 def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links: bool = True,
-                law: str = "auto", load: str = "auto") -> tuple[InertialFit, Equations]:
+                law: str = "auto", growth: Growth = ANY) -> tuple[InertialFit, Equations]:
     """Identify all unknowns that joints share, and return them with the equations about the identified model.
 
     Parameters
@@ -91,8 +93,8 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
         True identifies the links' inertia; False keeps the model's.
     law : str
         Requested friction law or "auto"; motors use the requested law if it is one of their candidates.
-    load : str
-        Requested load that friction grows with, or "auto".
+    growth : Growth
+        How friction grows with a load.
 
     Raises
     ------
@@ -104,7 +106,7 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
     laws = laws_meanwhile(law)
     if motors is not None and not of_links:
         joints = [name for name in joints if motors.moves(mechanism.names.index(name))]
-    found, equations = _converged(log, mechanism, joints, shared, laws, load, (0.0,))
+    found, equations = _converged(log, mechanism, joints, shared, laws, growth, (0.0,))
     if motors is not None:
         frictions = {name: one.friction for name, one in found.information.items() if one.friction is not None}
         likely = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), *equations.misfits(frictions, laws))
@@ -112,25 +114,25 @@ def fit_inertia(log: Log, mechanism: Mechanism, joints: Sequence[str], of_links:
             if likely.laws == motors.laws:
                 break
             shared = replace(shared, motors=likely)
-            found, equations = _converged(log, mechanism, joints, shared, laws, load, (0.0,))
+            found, equations = _converged(log, mechanism, joints, shared, laws, growth, (0.0,))
             motors, likely = likely, found.plain_motors
     if constants := most_likely(found.information.values(), shared)[0].constants if of_links else 0.0:
-        found, equations = _converged(log, mechanism, joints, shared, laws, load, (constants,))
+        found, equations = _converged(log, mechanism, joints, shared, laws, growth, (constants,))
     reference = commanded(equations.log)
     if reference is None:
         return found, equations
     through = _through_loop(found, equations, reference)
-    return through, _about(through, log, mechanism, joints, load) if through.loop.verdict == BIASED else equations
+    return through, _about(through, log, mechanism, joints, growth) if through.loop.verdict == BIASED else equations
 
 
 def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Shared, offered: Sequence[str],
-               load: str, constants: Sequence[float]) -> tuple[InertialFit, Equations]:
+               growth: Growth, constants: Sequence[float]) -> tuple[InertialFit, Equations]:
     """Alternate between shared unknowns, loads and friction; `constants` are the candidate errors of torque constants.
 
     A constant friction parameter and the mean of an uncertain load can replace each other, but friction is not negative. A
     parameter that is zero about the identified model stays zero from then on, so that the load explains the torques.
     """
-    equations, y = Equations.of(log, mechanism, shared, joints, load), np.zeros(shared.count)
+    equations, y = Equations.of(log, mechanism, shared, joints, growth), np.zeros(shared.count)
     frictions = _frictions(equations.information(y, {}, offered[:1]))           # the first pass needs load-dependent friction
     kept: dict[str, Friction] = {}
     for turn in range(_FIRST + _FURTHER):
@@ -138,7 +140,7 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
         information = equations.information(y, frictions, laws, kept=kept)
         found = InertialFit(equations.shared, information, *most_likely(information.values(), shared, constants))
         moved = float((found.y - y) @ np.linalg.solve(found.covariance_of_y, found.y - y))
-        y, equations = found.y, _about(found, log, mechanism, joints, load)
+        y, equations = found.y, _about(found, log, mechanism, joints, growth)
         frictions = equations.frictions(information)
         if turn + 1 >= _FIRST:
             zero = {name: one.with_zeros(kept.get(name)) for name, one in frictions.items() if one.load != "none"}
@@ -149,10 +151,10 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
     return found, equations
 
 
-def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], load: str) -> Equations:
+def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], growth: Growth) -> Equations:
     """Equations about the identified model."""
     moved = replace(log, stretches=tuple(part.with_model(found.model(part.mechanism)) for part in log.stretches))
-    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, load)
+    return Equations.of(moved, found.model(mechanism), found.shared.at(found.y), joints, growth)
 
 
 def _through_loop(found: InertialFit, equations: Equations, reference: Log) -> InertialFit:

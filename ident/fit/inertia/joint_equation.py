@@ -13,9 +13,9 @@ from stribeck.ident.fit.intervals import following, spread
 from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
-from stribeck.ident.fit.law_on_points import jacobian, parameter_names
+from stribeck.ident.fit.law_on_points import held_at_zero, jacobian, parameter_names
 from stribeck.ident.fit.noise import WHITE, Noise
-from stribeck.ident.fit.points import FitPoints
+from stribeck.ident.fit.points import ANY, FitPoints, Growth
 from stribeck.ident.fit.residuals.two_stage import Instrumented, instrumented, without
 from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_in_passes
 from stribeck.ident.laws.law_table import law_named
@@ -154,7 +154,8 @@ class Explained:
 
     def without(self, form: tuple[str, str, frozenset[str]]) -> "Explained":
         """Return the columns for friction of a given form: its zero parameters stay zero."""
-        _, load, zero = form
+        law, load, zero = form
+        zero -= set(held_at_zero(replace(self.base, load=self.loads.get(load)), law_named(law)))
         size, most = float(np.abs(self.base.tau).max()), float(np.abs(self.loads[load]).max()) if load in self.loads else 1.0
         least = {name: _NOTHING * size / (most if name.endswith("_coefficient") else 1.0) for name in zero}
         return replace(self, base=replace(self.base, prior={**self.base.prior, **least}))
@@ -220,21 +221,23 @@ class LoadSlopes:
         return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
 
 
-def explained(motion: Motion, slopes: Array) -> Explained:
+def explained(motion: Motion, slopes: Array, constant: bool = True) -> Explained:
     """Return the regression columns of a joint's torque along a motion, the column of its torque constant last.
 
+    `constant`: whether levels of friction that grow with a load have a constant part, too.
     Nuisance columns for friction that differs between directions or varies with position keep these effects out of inertia.
     """
     base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
     beside = [np.abs(motion.dq)]
     if not motion.prismatic:
         beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
-    base = replace(base, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)}})
+    base = replace(base, constant=constant, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values)
+                                                                          for k, values in enumerate(beside)}})
     return Explained(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))))
 
 
 def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
-             echoes: Array | None = None, load: str = "auto", reference: Explained | None = None,
+             echoes: Array | None = None, growth: Growth = ANY, reference: Explained | None = None,
              kept: Friction | None = None) -> Information:
     """Return the information about y from a joint's general motion, about the model of that motion.
 
@@ -250,8 +253,8 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
         Noise model that weights the misfit; default: the estimated one.
     echoes : ndarray, shape (R, N, k + 2), optional
         Changes of slopes, model torque and the joint's acceleration by position noise, for each of R draws.
-    load : str
-        Requested load that friction grows with, or "auto".
+    growth : Growth
+        How friction grows with a load.
     reference : Explained, optional
         The same columns along the commanded motion, used as instruments.
     kept : Friction, optional
@@ -262,14 +265,14 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     FitError
         If the torque opposes the motion.
     """
-    own = explained(motion, slopes)
+    own = explained(motion, slopes, growth.constant)
     check_sign(motion_data(motion, "model", ModelDoubt.none(len(slopes))))
-    return told(own, laws, noise, echoes, load, reference, kept)
+    return told(own, laws, noise, echoes, growth.load, reference, kept)
 
 
-def friction_about(motion: Motion, like: Friction) -> Friction:
+def friction_about(motion: Motion, like: Friction, constant: bool = True) -> Friction:
     """Fit the friction of a joint alone, with the model of its motion as it is, by the law and the load of another fit."""
-    own = explained(motion, np.zeros((len(motion.points), 0)))
+    own = explained(motion, np.zeros((len(motion.points), 0)), constant)
     load, best = _best(own, (like.load,), (), (like.law,), None)
     return Friction(like.law, load, {name: best.values[name] for name in best.whole.law.parameters(load != "none")})
 
@@ -297,7 +300,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
     echoes : ndarray, shape (R, N, k + 1), optional
         Noise part of the slopes and of the acceleration column; see `informed`.
     load : str
-        Requested load that friction grows with, or "auto".
+        Load that friction grows with; with "auto" it is sought.
     reference : Explained, optional
         Columns of the same points along the commanded motion, used as instruments.
     kept : Friction, optional

@@ -26,7 +26,7 @@ from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt
 from stribeck.ident.fit.noise import Noise
-from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.fit.points import ANY, FitPoints, Growth, worth
 from stribeck.ident.laws.stribeck import TUSTIN
 from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -107,7 +107,7 @@ class OddParts:
         of_load = sum(shared.load_slopes(self.mechanism, q, sign * dq)[friction.load][:, j] for sign in (1.0, -1.0)) / 2.0
         return np.asarray(slopes + friction.growth(speed, load)[:, None] * of_load)
 
-    def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS, load: str = "auto",
+    def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS, growth: Growth = ANY,
                     frictions: Mapping[str, Friction] = _UNKNOWN) -> dict[str, Information]:
         """Return each joint's information about the unknowns, without errors of torque constants.
 
@@ -117,7 +117,8 @@ class OddParts:
         for name, rows in self.points.items():
             loads = {key: rows[key].to_numpy(dtype=float) for key in LOADS}
             slopes = np.column_stack((self.slopes(name, shared, frictions.get(name)), np.zeros(len(rows))))
-            found[name] = told(Explained(self._data(name), loads, slopes), laws, noises.get(name), load=load)
+            found[name] = told(Explained(replace(self._data(name), constant=growth.constant), loads, slopes), laws,
+                               noises.get(name), load=growth.load)
         return found
 
     def shared(self, motors: CoupledMotors) -> Shared:
@@ -178,24 +179,26 @@ def _settled(odd: OddParts, motors: CoupledMotors) -> InertialFit:
     return found
 
 
-def fit_passive_friction(odd: OddParts, law: str = "auto", load: str = "auto") -> InertialFit | None:
+def fit_passive_friction(odd: OddParts, law: str = "auto", growth: Growth = ANY) -> InertialFit | None:
     """Identify the unknown friction of a closed chain's passive joints; None without such joints.
 
     Parameters
     ----------
     odd : OddParts
         Odd parts of the drives, reduced by the friction of passive joints that the model already holds.
-    law, load : str
-        Requested law and load of the drives' friction, or "auto".
+    law : str
+        Requested law of the drives' friction, or "auto".
+    growth : Growth
+        How the drives' friction grows with a load.
     """
     passive = odd.passive
     if passive is None:
         return None
     shared = Shared(LinkPrior(odd.mechanism), False, None, passive)
     laws = (*LAWS, TUSTIN.name) if law == "auto" else laws_meanwhile(law)
-    y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws, load)
+    y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws, growth)
     frictions = {name: one.friction for name, one in found.items() if one.friction is not None}
-    found = odd.information(shared, {}, laws, load, frictions)
+    found = odd.information(shared, {}, laws, growth, frictions)
     about = {name: replace(one, moment=one.moment + one.matrix[:, :len(y)] @ y) for name, one in found.items()}
     return InertialFit(shared, about, Scatter(0.0, 0.0), 0.0)
 

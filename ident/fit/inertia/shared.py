@@ -15,7 +15,7 @@ from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
-from stribeck.ident.model.loads import LOADS, joint_loads
+from stribeck.ident.model.loads import LOADS, JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
@@ -117,8 +117,7 @@ class Shared:
         for slope in slopes.values():           # loads are nan where a link has mass outside the plane of a planar closed chain
             np.nan_to_num(slope, copy=False)
         if self.passive is not None:
-            of_loads = self.passive.slopes(
-                lambda one: np.stack([joint_loads(one, q, dq, ddq).get(load) for load in LOADS]), mechanism)
+            of_loads = self.passive.slopes(lambda one: _all_loads(joint_loads(one, q, dq, ddq)), mechanism)
             for load, found in zip(LOADS, of_loads, strict=True):
                 slopes[load][:, :, self.links:] = found
         return slopes
@@ -167,3 +166,8 @@ class Shared:
         own, other = slice(0, self.links), slice(self.links, None)
         cross = information[own, other] @ np.linalg.inv(information[other, other] + np.eye(self.count - self.links))
         return information[own, own] - cross @ information[other, own], moment[own] - cross @ moment[other]
+
+
+def _all_loads(found: JointLoads) -> Array:
+    """Return the loads of `LOADS`, shape (loads, N, n)."""
+    return np.stack([found.get(load) for load in LOADS])

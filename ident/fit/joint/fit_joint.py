@@ -24,7 +24,7 @@ from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
 from stribeck.ident.fit.joint.torque_basis import corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
 from stribeck.ident.fit.misfit import GROWTH
-from stribeck.ident.fit.points import FitPoints, worth
+from stribeck.ident.fit.points import ANY, FitPoints, Growth, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.fit.residuals.lack_of_fit import growth_varies, uneven
 from stribeck.ident.fit.residuals.levels_in_time import in_order
@@ -110,7 +110,7 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     if scale is not None:
         points, odd = corrected(points, scale), odd / scale
         gravity["offset"] = divided(gravity["offset"], scale)
-    loads, still = excited_loads(points, options.load)
+    loads, still = excited_loads(points, options.growth)
     components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
     if components:
         loads = {**({} if options.load == "components" else loads), "components": points[list(components)].to_numpy(dtype=float)}
@@ -121,7 +121,8 @@ def identify_joint(points: pd.DataFrame, mechanism: Mechanism, name: str, option
     doubt = ModelDoubt.none(len(points)) if doubts is None else doubts(None)
     data = FitPoints(points["speed"].to_numpy(dtype=float), odd - doubt.shift, None, group, {**columns, **doubt.named},
                 {column: PRIOR.get(column, 1.0) for column in (*columns, *doubt.named)}, bool(mechanism.prismatic[joint]),
-                time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group))
+                time=time, run=run, count=worth(points["std"].to_numpy(dtype=float), group),
+                     constant=options.growth.constant)
     laws = laws_on_offer(options.law)
     place = points["position"].to_numpy(dtype=float)
     width = points["width"].to_numpy(dtype=float) if "width" in points else np.zeros(len(points))
@@ -207,11 +208,13 @@ def identify_motion(log: Log, mechanism: Mechanism, name: str, options: Options,
     offered: dict[str, Array | None] = {"none": None}
     still: dict[str, tuple[float, float]] = {}
     if options.motion == "model":
-        offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.load)
+        offered, still = excited_loads(motion_points(motion, motion.view(motion.tau - motion.rigid))[0],
+                                       options.growth)
 
     def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
         doubt = None if doubts is None else doubts(None)
-        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt, whole)
+        found = fit_motion(motion, options.motion, options.law, options.directional, tuple(offered), further, doubt, whole,
+                           options.growth.constant)
         if doubts is not None:
             found = of_its_load(found, doubts)
         return found, with_lack_of_fit(found, motion.q[motion.points], motion.view(motion.loads["torque"]),
@@ -283,11 +286,12 @@ def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str])
                              "in the arm file")
 
 
-def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
+def excited_loads(points: pd.DataFrame, growth: Growth = ANY) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
     """Return the loads that vary enough for a coefficient, and the ranges of loads that are large enough but do not vary."""
     friction = float(points["odd"].median())
     offered: dict[str, Array | None] = {"none": None}
     still: dict[str, tuple[float, float]] = {}
+    wanted = growth.load
     for load in _LOADS:
         values = points[load].to_numpy(dtype=float)
         if not np.isfinite(values).all() or values.max() < MATTERS * friction or wanted not in ("auto", load):
@@ -296,7 +300,7 @@ def excited_loads(points: pd.DataFrame, wanted: str) -> tuple[dict[str, Array | 
             offered[load] = values
         elif load != "bending":
             still[load] = (float(values.min()), float(values.max()))
-    if wanted not in ("auto", "none") and wanted in offered:
+    if len(offered) > 1 and (wanted not in ("auto", "none") or not growth.constant):
         del offered["none"]
     return offered, still
 

@@ -52,7 +52,7 @@ ONE_WAY = 0.98         # least mean direction, after the filter, with which a po
 
 def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directional: str = "auto",
                loads: Sequence[str] = ("none",), further: tuple[str, ...] = (), doubt: ModelDoubt | None = None,
-               whole: bool = True) -> FitResult:
+               whole: bool = True, constant: bool = True) -> FitResult:
     """Fit friction to general motion: laws, loads, differences between directions and waves compete on left-out passes.
 
     A pass between two reversals is a group, like a round trip at constant speed: its samples share ripple and a level of
@@ -76,6 +76,8 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
         Uncertainty of the model's torque, fitted instead of a scale.
     whole : bool
         Whether the torque includes all friction at the joint, so that friction must oppose the motion.
+    constant : bool
+        Whether levels of friction that grow with a load have a constant part, too.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def fit_motion(motion: Motion, rigid: str = "joint", law: str = "auto", directio
     if rigid == "joint" and motion.others_move:
         raise FitError("other joints move at the same time, and the inertia and gravity of one joint cannot describe their "
                        "torque; use the model's rigid-body torque")
-    data = motion_data(motion, rigid, doubt)
+    data = replace(motion_data(motion, rigid, doubt), constant=constant)
     check_groups(data)
     if whole:
         check_sign(data)

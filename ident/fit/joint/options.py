@@ -1,6 +1,6 @@
 """Options of a fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.choice.selection import ORDER
@@ -8,6 +8,7 @@ from stribeck.ident.fit.joint.directions import DIFFERENCES
 from stribeck.ident.fit.joint.general_motion import RIGID
 from stribeck.ident.fit.joint.outliers import LOSSES
 from stribeck.ident.fit.joint.torque_basis import BASES
+from stribeck.ident.fit.points import CONSTANT, Growth
 from stribeck.ident.laws.law_table import is_law, law_names
 
 INERTIA = ("auto", "fit", "trust")
@@ -35,6 +36,7 @@ class Options:
     inertia: str = "auto"       # of links: "fit" it, "trust" the model, or "auto": fit it in general motion if the model is wrong
     backlash: str = "auto"      # "auto": sought where the link's position is logged, "any": also from torque, "none": not sought
     bandwidth: float | None = None      # Hz, of the filter for general motion; by default 20, or less if positions are coarse
+    constant: str = "fit"       # part of friction levels beside a load; "none": they grow in proportion to their load
     ripple: str = "none"        # "auto": torque that ripples with position is taken out of the samples where it is claimed
 
     def __post_init__(self) -> None:
@@ -60,6 +62,12 @@ class Options:
             raise unknown_name("inertia option", self.inertia, INERTIA)
         if self.bandwidth is not None and not 0.0 < self.bandwidth < float("inf"):
             raise InputError(f"bandwidth = {self.bandwidth:g} Hz is not a positive number; leave it out for 20 Hz")
+        if self.constant not in CONSTANT:
+            raise unknown_name("constant part", self.constant, CONSTANT)
+        if self.constant == "none" and (self.load == "none" or self.motion == "joint"):
+            said = "load = \"none\"" if self.load == "none" else "motion = \"joint\""
+            raise InputError(f"constant = \"none\" makes friction proportional to a load, but {said} has no load; leave one of "
+                             "the two out")
         if self.ripple not in RIPPLE:
             raise unknown_name("ripple option", self.ripple, RIPPLE)
         if self.inertia == "fit" and self.motion == "joint":
@@ -81,3 +89,14 @@ class Options:
                              "back-driving; leave motion and directional out")
         if self.motion == "joint" and self.load not in ("auto", "none"):
             raise InputError(f"load = \"{self.load}\" needs the model; use motion = \"model\"")
+
+    @property
+    def growth(self) -> Growth:
+        """How friction grows with a load."""
+        return Growth(self.load, self.constant == "fit")
+
+    @property
+    def differing(self) -> dict[str, str | float]:
+        """Options that are not at their defaults, besides the torque basis, which calibrations state elsewhere."""
+        return {option.name: getattr(self, option.name) for option in fields(self)
+                if option.name != "torque_basis" and getattr(self, option.name) != option.default}

@@ -212,18 +212,34 @@ class ForceBalance:
         """Pose and velocities of the links."""
         return self.loops.pose
 
+    @cached_property
+    def tree(self) -> Mechanism:
+        """The mechanism without closures."""
+        return replace(self.mechanism, closures=())
+
+    @cached_property
+    def free(self) -> Array:
+        """Torques of all joints in the open tree without friction and external forces, shape (N, n) [N·m or N]."""
+        return self._resisting(None)
+
+    def _resisting(self, external: ArrayLike | None) -> Array:
+        q, dq, ddq = self.motion.q, self.motion.dq, self.motion.ddq
+        return np.asarray(inverse_dynamics(self.tree, q, dq, ddq, external) + rotor_torque(self.mechanism, ddq)
+                          + spring_torque(self.mechanism, q, dq))
+
     def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None, hidden: bool = True) -> ClosedLoads:
         """As `closed_loads`; with `hidden` false, an undetermined load is one of many possible values instead of nan."""
         m, loops, branch = self.mechanism, self.loops, self.loops.branch
-        (q, dq, ddq), unit, tree = (self.motion.q, self.motion.dq, self.motion.ddq), branch.unit, replace(m, closures=())
-        rest = inverse_dynamics(tree, q, dq, ddq, external) + rotor_torque(m, ddq) + spring_torque(m, q, dq)
+        (q, dq, ddq), unit = (self.motion.q, self.motion.dq, self.motion.ddq), branch.unit
+        alone = external is None or (np.shape(external) == (*q.shape, 6) and not np.any(external))
+        rest = self.free if alone else self._resisting(external)
         if torque is not None:
-            rest += batch("torque", torque, m, len(q))
+            rest = rest + batch("torque", torque, m, len(q))
         lam = apply(loops.inverse, (rest * unit)[:, branch.solved])
         tau = rest - apply(loops.jacobian.transpose(0, 2, 1), lam) / unit
         tau[:, list(m.passive)] = 0.0
         force, moment = cut_wrenches(m, self.pose, lam / branch.row_unit)
-        joints = joint_loads(tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
+        joints = joint_loads(self.tree, q, dq, ddq, on_links(m, self.pose, force, moment, external))
         told = joints, force, moment
         if m.sharing == "equal":
             told = replace(loops.internal, mechanism=m).share(*told)

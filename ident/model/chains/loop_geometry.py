@@ -31,27 +31,25 @@ def turning_rows(m: Mechanism) -> NDArray[np.bool_]:
 
 def gap_jacobian(m: Mechanism, pose: Kinematics) -> Array:
     """Compute the Jacobian G of the gaps: gap velocity per joint velocity, shape (N, rows, n)."""
-    blocks = []
+    G, row = np.zeros((len(pose.origin), sum(3 + len(closure.across) for closure in m.closures), m.n)), 0
     for closure in m.closures:
-        across = closure.across
-        block = np.zeros((len(pose.origin), 3 + len(across), m.n))
-        directions = _directions(pose, closure)
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            path, joint = list[int](), closure.links[side]
-            while joint >= 0:
-                path.append(joint)
-                joint = m.parent[joint]
-            slide, turn = ([j for j in path if m.prismatic[j] == slides] for slides in (True, False))
-            if slide:
-                block[:, :3, slide] += sign * pose.axis[:, slide].swapaxes(1, 2)
-            if turn:
-                axis = pose.axis[:, turn]
-                arm = _point(pose, closure, side)[:, None] - pose.origin[:, turn]
-                block[:, :3, turn] += sign * cross(axis, arm).swapaxes(1, 2)
-                if len(across):
-                    block[:, 3:, turn] += sign * (directions @ axis.swapaxes(1, 2))
-        blocks.append(block)
-    return np.concatenate(blocks, axis=1)
+        a, b = (np.flatnonzero(m.carries[:, link]) if link >= 0 else np.zeros(0, dtype=int) for link in closure.links)
+        path, slides = np.concatenate((a, b)), m.prismatic[np.concatenate((a, b))]      # joints that move sides a and b
+        axis, arm = pose.axis[:, path], -pose.origin[:, path]
+        arm[:, :len(a)] += _point(pose, closure, 0)[:, None]
+        arm[:, len(a):] += _point(pose, closure, 1)[:, None]
+        many = 3 + len(closure.across)
+        part = np.empty((len(axis), many, len(path)))
+        part[:, :3] = cross(axis, arm).swapaxes(1, 2)
+        if many > 3:
+            np.matmul(_directions(pose, closure), axis.swapaxes(1, 2), out=part[:, 3:])
+        if slides.any():
+            part[:, :3, slides] = axis[:, slides].swapaxes(1, 2)
+            part[:, 3:, slides] = 0.0
+        G[:, row: row + many, a] = part[:, :, :len(a)]
+        G[:, row: row + many, b] -= part[:, :, len(a):]
+        row += many
+    return G
 
 
 def gap_acceleration(m: Mechanism, motion: Kinematics) -> Array:

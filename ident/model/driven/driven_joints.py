@@ -118,7 +118,7 @@ class DrivenChain:
         m, motion = balance.mechanism, balance.motion
         if rubs(m) and motion.dq.any():
             return np.asarray(balanced_torque(balance, external).tau[:, list(m.active)])
-        rest = inverse_dynamics(replace(m, closures=()), motion.q, motion.dq, motion.ddq, external)
+        rest = inverse_dynamics(balance.tree, motion.q, motion.dq, motion.ddq, external)
         if m.springs:
             rest += spring_torque(m, motion.q, motion.dq)
         return self._moved(balance.loops.linearised, rest)

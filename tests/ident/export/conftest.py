@@ -16,6 +16,8 @@ from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.export.formats import export
+from stribeck.ident.export.result import Export
 from stribeck.ident.laws.law_table import LAWS, unit
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.model.joint_parts import Bearing
@@ -25,6 +27,11 @@ from stribeck.ident.whole_files import file_sha256
 PUBLIC = {"ur5": "ur_description/urdf/ur5_robot.urdf", "panda": "panda_description/urdf/panda.urdf"}
 ARMS = ("lab6", *PUBLIC)
 _SCALE = {"stribeck_velocity": 0.05, "tanh_velocity": 0.002, "coulomb_coefficient": 0.1, "static_coefficient": 0.1}
+
+
+def plainly(calibration: Calibration, target: str, into: Path | None = None) -> Export:
+    """Export; an MJCF gets constant and viscous friction only (its other form has tests of its own)."""
+    return export(calibration, target, into, plain=target == "mjcf")
 
 
 def model_of(arm: str) -> Path:

@@ -8,9 +8,8 @@ import pytest
 
 from stribeck import Calibration
 from stribeck.ident.export.approximation import approximate
-from stribeck.ident.export.formats import export
 from stribeck.ident.fit.arm.unknown_tool import UnknownTool
-from tests.ident.export.conftest import known, made_joint
+from tests.ident.export.conftest import known, made_joint, plainly
 
 
 def grid(joint, n=400):
@@ -72,15 +71,15 @@ def test_losses_name_what_and_where_and_how_much(make_calibration: Callable[...,
               "j4": replace(made_joint("coulomb-viscous", "none", 4), gravity={"offset": known(0.001)})}
     made = make_calibration(joints=joints)
     for target, name in (("urdf", "URDF"), ("mjcf", "MJCF"), ("sdf", "SDF")):
-        lost, off, offset, *_ = export(made, target).losses
+        lost, off, offset, *_ = plainly(made, target).losses
         assert lost == (f"{name} keeps constant and viscous friction; lost: growth with load (j1), the Stribeck effect (j1) and "
                         "the quadratic part (j3)")
         near = approximate(joints["j1"])
         assert f"j1 {near.rms:.2g} (worst {near.worst:.2g}) N·m" in off
         assert "j2" not in off
         assert offset == f"{name} leaves out the torque offset: j3 0.31 N·m", "that of j4 may well be zero"
-    assert "growth" not in export(made, "vendor").losses[0], "it has friction per effort"
-    assert export(made, "json").losses == ()
+    assert "growth" not in plainly(made, "vendor").losses[0], "it has friction per effort"
+    assert plainly(made, "json").losses == ()
 
 
 def test_an_unknown_tool_is_in_the_c_header_alone(make_calibration: Callable[..., Calibration]) -> None:
@@ -88,5 +87,5 @@ def test_an_unknown_tool_is_in_the_c_header_alone(make_calibration: Callable[...
     entries = {"mass": known(1.5, "kg"), **{f"moment_{axis}": known(0.1, "kg·m") for axis in "xyz"}}
     made = replace(made, model=replace(made.model, unknown_tool=UnknownTool("used", entries)))
     for target in ("urdf", "sdf", "ros2"):
-        assert any("without the unknown tool of 1.5 kg" in loss for loss in export(made, target).losses), target
-    assert not any("unknown tool" in loss for loss in export(made, "c").losses)
+        assert any("without the unknown tool of 1.5 kg" in loss for loss in plainly(made, target).losses), target
+    assert not any("unknown tool" in loss for loss in plainly(made, "c").losses)

@@ -16,7 +16,7 @@ def _parameter(value: float, unit: str) -> Parameter:
     return Parameter(value, 0.01 * value, 0.98 * value, 1.02 * value, unit, "identified")
 
 
-def _gear() -> JointBacklash:
+def gear() -> JointBacklash:
     return JointBacklash(_parameter(2e-3, "rad"), _parameter(5000.0, "N·m/rad"), _parameter(0.5, "N·m"), "torque", 9, 12.0, 0.1,
                          0.2)
 
@@ -27,7 +27,7 @@ def test_no_play_no_code():
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_the_last_flank_holds_while_no_torque_is_sure(tmp_path):
-    code = backlash_in_c([None, SimpleNamespace(backlash=_gear())]).replace("@_", "x_").replace("@N", "2")
+    code = backlash_in_c([None, SimpleNamespace(backlash=gear())]).replace("@_", "x_").replace("@N", "2")
     torques = [3.0, 0.05, -0.05, -2.0, 0.05]
     lines = "".join(f"tau[1] = {torque}; x_lag(tau, 0.1, &state, lag); printf(\"%.17g %.17g\\n\", lag[0], lag[1]);\n"
                     for torque in torques)
@@ -41,4 +41,4 @@ def test_the_last_flank_holds_while_no_torque_is_sure(tmp_path):
     assert not found[:, 0].any()
     flanks = np.array([1.0, 1.0, 1.0, -1.0, -1.0])
     assert found[:, 1] == pytest.approx(1e-3 * flanks + np.array(torques) / 5000.0)
-    assert found[[0, 3], 1] == pytest.approx(_gear().lag([3.0, -2.0]))
+    assert found[[0, 3], 1] == pytest.approx(gear().lag([3.0, -2.0]))

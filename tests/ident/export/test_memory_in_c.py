@@ -11,9 +11,9 @@ import pytest
 from stribeck import Calibration, Feedforward
 from stribeck.ident.calibration.changes import compare
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.formats import export
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
+from tests.ident.export.conftest import plainly
 from tests.places import ROOT
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
@@ -79,7 +79,7 @@ def test_friction_along_a_motion_needs_samples_in_order():
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     made = remembering(kind)
-    (tmp_path / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
+    (tmp_path / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
     (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
     subprocess.run([str(CC), "-std=c99", *STRICT, "main.c", "-o", "main", "-lm"], check=True, cwd=tmp_path)
     lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
@@ -91,7 +91,7 @@ def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
 
 
 def test_a_header_without_memory_has_no_memory():
-    assert "memory" not in export(Calibration.load(ROOT / "data" / "golden"), "c").text
+    assert "memory" not in plainly(Calibration.load(ROOT / "data" / "golden"), "c").text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,7 +102,7 @@ def test_a_calibration_file_keeps_the_memory(kind, tmp_path):
     assert again is not None
     assert (again.name, again.distances, again.values) == (kind, made.joints["hinge"].memory.distances,
                                                            pytest.approx(made.joints["hinge"].memory.values))
-    table = json.loads(export(made, "json").text)["joints"]["hinge"]["memory"]
+    table = json.loads(plainly(made, "json").text)["joints"]["hinge"]["memory"]
     assert table["kind"] == kind
     assert table["parameters"].keys() == KINDS[kind][0].keys()
 
@@ -123,11 +123,11 @@ def test_a_file_with_an_impossible_memory_is_refused(tmp_path, found, changed, t
 
 @pytest.mark.parametrize("target", ["urdf", "mjcf", "ros2", "vendor"])
 def test_exports_without_state_say_that_memory_is_left_out(target):
-    assert any("without memory of reversals: hinge lugre" in loss for loss in export(remembering("lugre"), target).losses)
+    assert any("without memory of reversals: hinge lugre" in loss for loss in plainly(remembering("lugre"), target).losses)
 
 
 def test_csv_has_a_row_for_each_parameter_of_the_memory():
-    text = export(remembering("lugre"), "csv").text
+    text = plainly(remembering("lugre"), "csv").text
     assert "memory of hinge,lugre,none,none,bristle_stiffness,3000," in text
 
 

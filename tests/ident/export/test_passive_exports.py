@@ -15,10 +15,9 @@ from stribeck import Calibration
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.export.formats import export
 from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, RubbingJoints
 from stribeck.ident.whole_files import file_sha256
-from tests.ident.export.conftest import known, made_joint
+from tests.ident.export.conftest import known, made_joint, plainly
 from tests.places import TEST_ARMS
 
 PRR = data_dir() / "arms" / "planar-3-prr" / "planar-3-prr.mechanism.toml"
@@ -49,7 +48,7 @@ def made(tmp_path: Path) -> Callable[..., Calibration]:
 def test_an_mjcf_has_what_is_constant_and_viscous_in_pins(machine: str, coefficient: float, made: Callable[..., Calibration],
                                                           tmp_path: Path) -> None:
     calibration = made(machine, coulomb=0.02, viscous=0.3, coulomb_coefficient=coefficient)
-    found = export(calibration, "mjcf")
+    found = plainly(calibration, "mjcf")
     model = mujoco.MjModel.from_xml_string(found.text)
     for name in MACHINES[machine][2]:
         dof = model.joint(name).dofadr[0]
@@ -66,21 +65,21 @@ def test_a_file_without_these_joints_says_that_they_are_lost(made: Callable[...,
     calibration = made("MJCF", coulomb=0.02)
     text = (TEST_ARMS / "five-bar.xml").read_text(encoding="utf-8").replace('<joint name="left elbow"/>', "<joint/>")
     (tmp_path / "other.xml").write_text(text, encoding="utf-8")
-    found = export(calibration, "mjcf", tmp_path / "other.xml")
+    found = plainly(calibration, "mjcf", tmp_path / "other.xml")
     assert "friction of joints without a drive, pins (model.passive), is not in MJCF" in found.losses
     assert mujoco.MjModel.from_xml_string(found.text).joint("right elbow").frictionloss[0] == pytest.approx(0.02)
 
 
 def test_balls_are_lost_and_numbers_have_all(made: Callable[..., Calibration], tmp_path: Path) -> None:
     calibration = made("MJCF", coulomb=0.02, viscous=0.3, coulomb_coefficient=0.004)
-    rows = pd.read_csv(StringIO(export(calibration, "csv").text))
+    rows = pd.read_csv(StringIO(plainly(calibration, "csv").text))
     pins = rows[rows.joint == "passive pins"].set_index("parameter")
     assert pins["value"].to_dict() == {"viscous": 0.3, "coulomb_coefficient": 0.004, "coulomb": 0.02}
     assert pins["verdict"].to_dict() == {"viscous": "stated", "coulomb_coefficient": "stated", "coulomb": "identified"}
-    ros = export(calibration, "ros2")
+    ros = plainly(calibration, "ros2")
     assert 'passive: ["left elbow", "right elbow"]' in ros.text
     assert not any("without a drive" in loss for loss in ros.losses)
     balls = PassiveFriction({"balls": RubbingJoints(("ball",), "radial", {}, {"friction_arm": 0.005})})
     calibration = replace(calibration, model=replace(calibration.model, passive=balls))
-    assert "friction of joints without a drive, balls (model.passive), is not in MJCF" in export(calibration, "mjcf").losses
-    assert "friction_arm: 0.005" in export(calibration, "ros2").text
+    assert "friction of joints without a drive, balls (model.passive), is not in MJCF" in plainly(calibration, "mjcf").losses
+    assert "friction_arm: 0.005" in plainly(calibration, "ros2").text

@@ -11,9 +11,8 @@ import pytest
 
 from stribeck import Calibration, load_mechanism
 from stribeck.ident.export.approximation import approximate
-from stribeck.ident.export.formats import export
 from stribeck.ident.laws.law_table import LAWS
-from tests.ident.export.conftest import made_joint, resistance
+from tests.ident.export.conftest import made_joint, plainly, resistance
 
 try:
     ASSETS = Path(str(distribution("gymnasium").locate_file("gymnasium/envs/mujoco/assets")))
@@ -40,7 +39,7 @@ def made(make_calibration: Callable[..., Calibration], arm: Path) -> Calibration
 
 
 def test_values_come_back_and_the_rest_stays(made: Calibration, arm: Path) -> None:
-    before, after = arm.read_text(encoding="utf-8"), export(made, "mjcf", arm).text
+    before, after = arm.read_text(encoding="utf-8"), plainly(made, "mjcf", arm).text
     old, new = mujoco.MjModel.from_xml_string(before), mujoco.MjModel.from_xml_string(after)
     dofs = [old.joint(name).dofadr[0] for name in made.joints]
     near = [approximate(joint) for joint in made.joints.values()]
@@ -56,7 +55,7 @@ def test_values_come_back_and_the_rest_stays(made: Calibration, arm: Path) -> No
 
 
 def test_a_slide_at_constant_speed_shows_the_stated_friction(made: Calibration, arm: Path) -> None:
-    model = mujoco.MjModel.from_xml_string(export(made, "mjcf", arm).text)
+    model = mujoco.MjModel.from_xml_string(plainly(made, "mjcf", arm).text)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
     for name, joint in made.joints.items():
         near = approximate(joint)

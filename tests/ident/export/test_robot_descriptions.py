@@ -13,10 +13,9 @@ import pytest
 from stribeck import Calibration, load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import approximate
-from stribeck.ident.export.formats import export
 from stribeck.ident.export.robot_descriptions import HARD
 from stribeck.ident.model.dynamics import inverse_dynamics
-from tests.ident.export.conftest import made_joint, resistance
+from tests.ident.export.conftest import made_joint, plainly, resistance
 
 ARM_SDF = """<?xml version='1.0'?>
 <!-- by hand -->
@@ -84,7 +83,7 @@ def read_back(text: str, target: str) -> dict[str, tuple[float, float]]:
 
 @pytest.mark.parametrize("target", ["urdf", "mjcf", "sdf"])
 def test_values_are_read_back(calibration: Calibration, target: str) -> None:
-    found = read_back(export(calibration, target).text, target)
+    found = read_back(plainly(calibration, target).text, target)
     for name, joint in calibration.joints.items():
         near = approximate(joint)
         assert found[name] == pytest.approx((near.friction, near.damping), rel=1e-5), name
@@ -124,7 +123,7 @@ def sdf_in_mujoco(text: str) -> mujoco.MjModel:
 @pytest.mark.parametrize("target", ["urdf", "mjcf", "sdf"])
 def test_a_slide_at_constant_speed_shows_the_stated_friction(calibration: Calibration, tmp_path: Path, target: str) -> None:
     """From the slowest to the fastest calibrated speed, both ways; URDF and SDF cannot ask MuJoCo for hard friction."""
-    text = export(calibration, target).text
+    text = plainly(calibration, target).text
     if target == "sdf":
         model = sdf_in_mujoco(text)
     else:
@@ -145,7 +144,7 @@ def test_a_simulated_slide_keeps_its_speed_under_the_stated_friction(make_calibr
                                                                      arm: str) -> None:
     """Forward in time: the torque that the calibration's approximation says holds 0.05 rad/s; a little less slows down."""
     made = make_calibration(arm)
-    model = mujoco.MjModel.from_xml_string(export(made, "mjcf").text)
+    model = mujoco.MjModel.from_xml_string(plainly(made, "mjcf").text)
     model.opt.gravity[:] = 0.0
     last = list(made.joints)[-1]
     near, dof = approximate(made.joints[last]), model.joint(last).dofadr[0]
@@ -163,7 +162,7 @@ def test_a_simulated_slide_keeps_its_speed_under_the_stated_friction(make_calibr
 def test_the_sdf_is_the_same_arm(calibration: Calibration) -> None:
     """Gravity torques of links and joints written out against those of the model that MuJoCo reads."""
     mechanism = load_mechanism(calibration.folder / calibration.model.file).tree
-    model = sdf_in_mujoco(export(calibration, "sdf").text)
+    model = sdf_in_mujoco(plainly(calibration, "sdf").text)
     model.opt.gravity[:] = mechanism.gravity
     for state in np.random.default_rng(0).normal(size=(5, 3, mechanism.n)):
         data = mujoco.MjData(model)
@@ -178,7 +177,7 @@ def test_the_sdf_is_the_same_arm(calibration: Calibration) -> None:
 
 def test_the_rest_of_a_urdf_stays(calibration: Calibration) -> None:
     before = (calibration.folder / calibration.model.file).read_bytes().decode()
-    after = export(calibration, "urdf").text
+    after = plainly(calibration, "urdf").text
     strip = re.compile(r'\s*<dynamics [^>]*/>')
     assert strip.sub("", after) == strip.sub("", before)
     assert after != before
@@ -187,7 +186,7 @@ def test_the_rest_of_a_urdf_stays(calibration: Calibration) -> None:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_the_rest_of_an_sdf_stays(three: Calibration, tmp_path: Path, newline: str) -> None:
     before = ARM_SDF.replace("\n", newline)
-    after = export(three, "sdf", saved(before, tmp_path, "arm.sdf")).text
+    after = plainly(three, "sdf", saved(before, tmp_path, "arm.sdf")).text
     near = {name: approximate(joint) for name, joint in three.joints.items()}
     loss, damp = ({name: f"<{key}>{getattr(one, key):.6g}</{key}>" for name, one in near.items()}
                   for key in ("friction", "damping"))
@@ -202,7 +201,7 @@ def test_the_rest_of_an_sdf_stays(three: Calibration, tmp_path: Path, newline: s
 def test_the_rest_of_an_mjcf_stays(three: Calibration, tmp_path: Path, newline: str) -> None:
     """Joints of defaults, equalities and sensors are no joints of the arm."""
     before = ARM_XML.replace("\n", newline)
-    after = export(three, "mjcf", saved(before, tmp_path, "arm.xml")).text
+    after = plainly(three, "mjcf", saved(before, tmp_path, "arm.xml")).text
     near = {name: approximate(joint) for name, joint in three.joints.items()}
     loss, damp = ({name: f"{getattr(one, key):.6g}" for name, one in near.items()} for key in ("friction", "damping"))
     hard = 'solimpfriction="0.9999 0.9999 0.001 0.5 2.0"'
@@ -217,33 +216,33 @@ def test_a_loss_names_friction_that_a_file_states_for_uncalibrated_joints(three:
     only = replace(three, joints={"j2": three.joints["j2"]})
     urdf = (three.folder / three.model.file).read_text(encoding="utf-8").replace(
         '<joint name="j3" type="revolute">', '<joint name="j3" type="revolute"><dynamics damping="0.5" friction="0.0"/>')
-    said = {target: " ".join(export(only, target, saved(text, tmp_path, name)).losses) for target, name, text in (
+    said = {target: " ".join(plainly(only, target, saved(text, tmp_path, name)).losses) for target, name, text in (
         ("urdf", "arm.urdf", urdf), ("sdf", "arm.sdf", ARM_SDF), ("mjcf", "arm.xml", ARM_XML))}
     assert "not calibrated keep the URDF's own friction: j3 (damping 0.5)" in said["urdf"]
     assert "not calibrated keep the SDF's own friction: j1 (friction 9)" in said["sdf"]
     assert "not calibrated keep the MJCF's own friction: j1 (frictionloss 0.5, damping 3), j3 (damping 3)" in said["mjcf"]
-    assert "own friction" not in " ".join(export(three, "mjcf", saved(ARM_XML, tmp_path, "all.xml")).losses)
+    assert "own friction" not in " ".join(plainly(three, "mjcf", saved(ARM_XML, tmp_path, "all.xml")).losses)
 
 
 def test_missing_rotor_inertia_is_a_loss(three: Calibration, tmp_path: Path) -> None:
-    stated = export(three, "mjcf", saved(ARM_XML, tmp_path, "arm.xml"))
-    silent = export(three, "mjcf", saved(ARM_XML.replace(" armature='0.1'", ""), tmp_path, "silent.xml"))
+    stated = plainly(three, "mjcf", saved(ARM_XML, tmp_path, "arm.xml"))
+    silent = plainly(three, "mjcf", saved(ARM_XML.replace(" armature='0.1'", ""), tmp_path, "silent.xml"))
     said = [any("armature" in loss for loss in made.losses) for made in (stated, silent)]
     assert said == [False, True]
-    assert "armature" in " ".join(export(three, "mjcf").losses)
+    assert "armature" in " ".join(plainly(three, "mjcf").losses)
 
 
 def test_an_export_of_an_export_changes_nothing(three: Calibration, tmp_path: Path) -> None:
     for target, name, text in (("sdf", "arm.sdf", ARM_SDF), ("mjcf", "arm.xml", ARM_XML)):
-        once = export(three, target, saved(text, tmp_path, name)).text
-        assert export(three, target, saved(once, tmp_path, name)).text == once
+        once = plainly(three, target, saved(text, tmp_path, name)).text
+        assert plainly(three, target, saved(once, tmp_path, name)).text == once
 
 
 def test_attributes_that_only_look_alike_stay(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     made = make_calibration(joints={"a": made_joint("coulomb-viscous", "none", 0, coulomb=2.0, viscous=1.0)})
     text = """<robot name="r" note=' damping="9"'><joint name="a"><dynamics note=' damping="9"' x_damping="8"
       damping = '7'/></joint><transmission><joint name="a"/></transmission></robot>"""
-    after = export(made, "urdf", saved(text, tmp_path, "r.urdf")).text
+    after = plainly(made, "urdf", saved(text, tmp_path, "r.urdf")).text
     assert after == text.replace("damping = '7'/>", 'damping = "1" friction="2"/>')
 
 
@@ -264,7 +263,7 @@ def test_unsuitable_files_are_refused(three: Calibration, tmp_path: Path, target
     if text is not None:
         saved(text, tmp_path, name)
     with pytest.raises(InputError, match=words) as caught:
-        export(three, target, tmp_path / name)
+        plainly(three, target, tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
@@ -272,7 +271,7 @@ def test_a_missing_model_is_refused(three: Calibration) -> None:
     (three.folder / three.model.file).unlink()
     for target in ("urdf", "mjcf", "sdf"):
         with pytest.raises(InputError, match="the calibration's model is missing"):
-            export(three, target)
+            plainly(three, target)
 
 
 def test_names_with_xml_characters(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
@@ -282,13 +281,13 @@ def test_names_with_xml_characters(make_calibration: Callable[..., Calibration],
     saved(text, made.folder, "lab6.urdf")
     made = replace(made, joints={'a <b> "c"': made.joints["j1"]})
     for target in ("urdf", "mjcf", "sdf"):
-        assert 'a <b> "c"' in read_back(export(made, target).text, target)
+        assert 'a <b> "c"' in read_back(plainly(made, target).text, target)
 
 
 def test_friction_of_mujocos_default_yields_at_slow_speed(make_calibration: Callable[..., Calibration]) -> None:
     """Why the exported MJCF states solimpfriction."""
     made = make_calibration(joints={"j6": made_joint("coulomb-viscous", "none", 0, coulomb=1.0, viscous=0.5)})
-    model = mujoco.MjModel.from_xml_string(export(made, "mjcf").text)
+    model = mujoco.MjModel.from_xml_string(plainly(made, "mjcf").text)
     assert resistance(model, "j6", 0.01) == pytest.approx(1.005, rel=1e-4)
     model.dof_solimp[:] = 0.9, 0.95, 0.001, 0.5, 2.0
     assert resistance(model, "j6", 0.01) < 0.2

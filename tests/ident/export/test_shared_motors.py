@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration, Feedforward
-from stribeck.ident.export.formats import export
 from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
-from tests.ident.export.conftest import known, made_joint
+from tests.ident.export.conftest import known, made_joint, plainly
 from tests.ident.export.test_c_header import CC, run_header
 from tests.schemas import judge
 
@@ -43,11 +42,11 @@ def test_c_code_and_feed_forward_are_the_batch_code(wrist: Calibration, tmp_path
 @pytest.mark.parametrize("own", [False, True], ids=["converted", "into an MJCF of one's own"])
 def test_mujoco_feels_the_motor_at_every_joint_that_it_moves(wrist: Calibration, tmp_path: Path, own: bool) -> None:
     made = replace(wrist, motors=MotorFriction({"j6": FLAT}), joints={})
-    text = export(made, "mjcf").text
+    text = plainly(made, "mjcf").text
     if own:
         plain = replace(made, motors=MotorFriction({}))
-        (tmp_path / "mine.xml").write_text(export(plain, "mjcf").text, encoding="utf-8")
-        text = export(made, "mjcf", tmp_path / "mine.xml").text
+        (tmp_path / "mine.xml").write_text(plainly(plain, "mjcf").text, encoding="utf-8")
+        text = plainly(made, "mjcf", tmp_path / "mine.xml").text
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     for rates in ((0.7, 0.4), (0.7, -0.6)):
@@ -62,12 +61,12 @@ def test_mujoco_feels_the_motor_at_every_joint_that_it_moves(wrist: Calibration,
 @pytest.mark.parametrize("target", ["urdf", "sdf", "ros2", "vendor"])
 def test_targets_without_shared_motor_friction_say_so(wrist: Calibration, target: str) -> None:
     assert any("motors that move several joints: that of j6 (which moves j5 and j6) is lost" in loss
-               for loss in export(wrist, target).losses)
+               for loss in plainly(wrist, target).losses)
 
 
 def test_formats_of_numbers_have_shared_motor_friction(wrist: Calibration) -> None:
-    table = json.loads(export(wrist, "json").text)
+    table = json.loads(plainly(wrist, "json").text)
     judge("calibration", table)
     assert table["model"]["transmission"] == WRIST
     assert table["motors"]["j6"]["parameters"]["static"]["value"] == 2.0
-    assert "motor of j6,stribeck,none,none,static,2,0.01" in export(wrist, "csv").text
+    assert "motor of j6,stribeck,none,none,static,2,0.01" in plainly(wrist, "csv").text

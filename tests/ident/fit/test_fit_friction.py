@@ -60,6 +60,47 @@ def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
     assert np.mean(inside) >= 0.88
 
 
+def test_friction_in_proportion_to_its_load_is_told_better_without_a_constant_part() -> None:
+    names, errors, inside, widths = ("coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous"), [], [], []
+    for seed in range(12):
+        rng = np.random.default_rng(2000 + seed)
+        truth, p = random_truth(rng, loaded=True) | {"coulomb": 0.0, "static": 0.0}, points(loads=(10.0, 15.0, 20.0), repeats=1)
+        tau = p.measured(rng, friction(p.w, p.load, **truth), 0.01, 0.02)
+        found = {constant: fit_friction(p.w, tau, p.load, p.group, "stribeck", constant=constant) for constant in ("fit", "none")}
+        for name in ("coulomb", "static"):
+            told = found["none"].parameters[name]
+            assert (told.value, told.verdict) == (0.0, "at bound")
+            assert "proportional to its load" in told.note
+        own = found["none"].parameters
+        errors.append([own[name].value / truth[name] - 1.0 for name in names])
+        inside.append([own[name].low <= truth[name] <= own[name].high for name in names])
+        widths.append([found["none"].parameters[name].half_width / (found["fit"].parameters[name].half_width or np.nan)
+                       for name in ("coulomb_coefficient", "static_coefficient")])
+        w, load = np.array([0.02, -0.5]), np.array([12.0, 18.0])
+        assert found["none"].predict(w, load) == pytest.approx(friction(w, load, **truth), rel=0.03)
+    assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(np.zeros(4), abs=0.05)
+    assert np.mean(inside) >= 0.85
+    assert np.nanmedian(widths) < 0.6           # where the constant part is not zero by itself, the intervals shrink to a third
+
+
+def test_laws_compete_without_a_constant_part() -> None:
+    """Without a Stribeck effect none is claimed, and friction without a load cannot win."""
+    rng, p = np.random.default_rng(5), points(loads=(10.0, 15.0, 20.0), repeats=1)
+    tau = p.measured(rng, friction(p.w, p.load, coulomb=0.0, viscous=4.0, coulomb_coefficient=0.1), 0.01, 0.02)
+    fit = fit_friction(p.w, tau, p.load, p.group, constant="none")
+    assert (fit.load, fit.falls, fit.values["coulomb"]) == ("load", False, 0.0)
+    assert fit.predict(np.array([0.02, 0.5]), np.array([12.0, 18.0])) == pytest.approx([1.28, 3.8], rel=0.03)
+    assert {one.load for one in fit.candidates} == {"load"}
+
+
+@pytest.mark.parametrize(("load", "constant", "words"), [
+    (True, "some", "unknown constant part 'some' .valid: fit, none."), (False, "none", "load is missing")])
+def test_a_constant_part_that_cannot_be_left_out(load: bool, constant: str, words: str) -> None:
+    p = points(loads=(10.0, 20.0))
+    with pytest.raises(InputError, match=words):
+        fit_friction(p.w, np.sign(p.w), p.load if load else None, p.group, constant=constant)
+
+
 def numbers(fit: FitResult) -> np.ndarray:
     return np.array([(p.value, p.low, p.high) for p in fit.parameters.values()])
 

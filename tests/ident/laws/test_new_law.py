@@ -14,7 +14,6 @@ from stribeck import Calibration, Feedforward, fit_friction
 from stribeck.__main__ import main
 from stribeck.experiments.cli.endings import ENDINGS
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.formats import export
 from stribeck.ident.fit.choice.selection import select
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.laws.law import Law
@@ -22,6 +21,7 @@ from stribeck.ident.laws.law_table import LAWS, law_named, laws_on_offer, quanti
 from stribeck.ident.laws.quantity import COULOMB, COULOMB_PER_LOAD, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
 from stribeck.ident.laws.stribeck import STRIBECK
 from stribeck.ident.log.run import load_run
+from tests.ident.export.conftest import plainly
 from tests.places import DATA
 
 GOLDEN = DATA / "golden" / "runs" / "constant-speed"
@@ -126,12 +126,12 @@ def test_directions_are_told_without_a_viscous_parameter(fitted: tuple[Path, str
 def test_exports_say_what_is_lost(fitted: tuple[Path, str]) -> None:
     calibration = Calibration.load(fitted[0])
     for target in ("urdf", "mjcf"):
-        said = " ".join(export(calibration, target).losses)
+        said = " ".join(plainly(calibration, target).losses)
         assert "the other parameters of the law levelling (raised friction, velocity of the bend) (hinge)" in said
-    assert "_levelling(" in export(calibration, "c").text
+    assert "_levelling(" in plainly(calibration, "c").text
     LAWS["levelling"] = law(c="", no_c="its author knows no C")
     with pytest.raises(InputError, match="the law levelling has no C code: its author knows no C; export to json"):
-        export(calibration, "c")
+        plainly(calibration, "c")
 
 
 def test_feed_forward_is_the_law(fitted: tuple[Path, str]) -> None:

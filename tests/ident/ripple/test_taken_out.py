@@ -10,13 +10,13 @@ import pytest
 from stribeck import Calibration, Feedforward, identify, load_run
 from stribeck.ident.calibration.changes import compare
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.formats import export
 from stribeck.ident.export.numbers import calibration_table
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.ripple.find_ripple import find_ripple
 from stribeck.ident.ripple.passages import of_motion
 from stribeck.ident.ripple.wave import Wave
+from tests.ident.export.conftest import plainly
 from tests.ident.fit.joint.test_general_motion import TRUTH, pendulum, swing
 from tests.places import DATA
 from tests.schemas import judge
@@ -103,12 +103,12 @@ def test_exports_state_the_waves_or_their_loss(golden: Calibration) -> None:
     judge("calibration", table)
     assert [wave["order"] for wave in table["joints"]["hinge"]["ripple"]] == [40.0, 100.0]
     assert "ripple" not in calibration_table(golden)["joints"]["hinge"]
-    text = export(made, "c").text
+    text = plainly(made, "c").text
     assert "pendulum_ripple" in text
     assert "0.2 * sin(100.0 * q[0] + -1.0) * pendulum_sign(dq[0])" in text
-    assert "_ripple" not in export(golden, "c").text
+    assert "_ripple" not in plainly(golden, "c").text
     for target in ("ros2", "mjcf"):
-        assert any("ripples" in loss for loss in export(made, target).losses)
+        assert any("ripples" in loss for loss in plainly(made, target).losses)
 
 
 def test_a_changed_amplitude_is_a_change(golden: Calibration) -> None:

@@ -129,6 +129,9 @@ def test_torque_with_wrong_sign_is_refused(imported, tmp_path, capsys):
     (["--motion", "joint", "--load", "torque"], "needs the model"),
     (["--motion", "joint", "--bandwidth", "-3"], "bandwidth = -3 Hz is not a positive number"),
     (["--motion", "joint", "--bandwidth", "120"], "it must be at most 100 Hz"),
+    (["--motion", "joint", "--constant", "none"], 'motion = "joint" has no load'),
+    (["--load", "none", "--constant", "none"], 'load = "none" has no load'),
+    (["--constant", "zero"], "valid: fit, none"),
 ])
 def test_incompatible_options_are_refused(imported, tmp_path, capsys, options, words):
     assert run(["fit", str(imported(multi_sine())), *options, "-o", str(tmp_path / "fit")]) == 2

@@ -109,6 +109,27 @@ def test_a_reach_holds_its_part_of_a_sample() -> None:
         np.testing.assert_allclose(found, [np.quantile(np.abs(drawn - centre), level) for centre in (3.0, 0.0)], atol=0.02)
 
 
+@pytest.mark.parametrize("size", [1, 7, 400])
+def test_quantiles_and_reach_solve_their_equations(size: int) -> None:
+    """To rounding, for narrow, wide and far components at once."""
+    rng = np.random.default_rng(size)
+    weight = rng.dirichlet(np.ones(size))
+    mean = 10.0 ** rng.uniform(-3.0, 2.0, (size, 1)) * rng.standard_normal((size, 5))
+    deviation = np.exp(rng.standard_normal((size, 5)))
+    many = Normals(weight, mean, deviation)
+    for level in (0.025, 0.5, 0.975):
+        np.testing.assert_allclose(weight @ norm.cdf(many.quantile(level), mean, deviation), level, rtol=1e-8)
+        reach = many.reach(np.ones(5), level)
+        inside = norm.cdf(1.0 + reach, mean, deviation) - norm.cdf(1.0 - reach, mean, deviation)
+        np.testing.assert_allclose(weight @ inside, level, rtol=1e-8)
+
+
+def test_values_without_uncertainty_are_their_own_quantiles() -> None:
+    sure = Normals(np.ones(1), np.full((1, 2), 3.0), np.zeros((1, 2)))
+    np.testing.assert_allclose(sure.quantile(0.025), 3.0)
+    np.testing.assert_allclose(sure.reach(np.array([1.0, 4.0]), 0.95), [2.0, 1.0])
+
+
 @pytest.mark.parametrize("kink", [0.3, 0.6])
 def test_flat_friction_that_rises_beyond_a_kink_is_predicted_and_no_stribeck_effect_claimed(kink: float) -> None:
     """The kink as a part of the fastest speed; no law without one bends so sharply."""

@@ -11,6 +11,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.fit.points import Growth
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
@@ -33,7 +34,7 @@ def recorded(loop: ArmLoop, **signals: np.ndarray | None) -> Run:
 
 
 def fitted(run: Run) -> InertialFit:
-    return fit_inertia(filtered([run], [LAB6]), LAB6, LAB6.names, law="coulomb-viscous", load="none")[0]
+    return fit_inertia(filtered([run], [LAB6]), LAB6, LAB6.names, law="coulomb-viscous", growth=Growth("none"))[0]
 
 
 @cache

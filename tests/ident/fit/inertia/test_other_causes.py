@@ -13,7 +13,7 @@ from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 
 RIGHT, WRONG = WrongModel("lab6", 3, part=0.0), WrongModel("lab6", 1)
-SECONDS = 15.0
+SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,19 @@ def test_load_and_coefficient_are_right_together() -> None:
     assert max(friction_errors(found, case).values()) < 0.02
 
 
+def test_friction_without_a_constant_part_is_told_within_two_percent() -> None:
+    """P2's law: all dry friction grows with the load, whose links are 30 % wrong here."""
+    case = WrongMachine(1, rate=1000.0)
+    options = Options(law="tustin", load="normal", constant="none", motion="model", inertia="fit")
+    found = identify([case.recorded()], options)
+    assert max(friction_errors(found, case).values()) < 0.01
+    for joint in found.calibration.joints.values():
+        assert (joint.values["coulomb"], joint.values["static"]) == (0.0, 0.0)
+        assert joint.values["coulomb_coefficient"] == pytest.approx(0.08, rel=0.02)
+        assert joint.values["static_coefficient"] == pytest.approx(0.12, rel=0.03)
+    assert found.calibration.fit["constant"] == "none"
+
+
 def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     """Feed-forward and validation include the friction of pins after the file is read again."""
     found, case = identified(pin=0.002), WrongMachine(1, 0.0, 0.002)

@@ -15,6 +15,7 @@ from stribeck.ident.fit.inertia.coupled_motors import CoupledMotor, CoupledMotor
 from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.inertia.odd_parts import OddParts, fit_motor_friction
 from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.fit.points import Growth
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.log.motion.filtered_motion import filtered
@@ -63,7 +64,7 @@ def test_general_motion_separates_motor_and_joint_friction(found: Identification
 def test_motor_friction_is_tested_by_instruments(log: Run) -> None:
     run = coupled(replace(log, signals={**log.signals, "q_cmd": RIGHT.motion(RIGHT.seed, 25.0)[1]}))
     mechanism = load_mechanism(run.arm)
-    fit, _ = fit_inertia(filtered([run], [mechanism]), mechanism, mechanism.names, False, "coulomb-viscous", "torque")
+    fit, _ = fit_inertia(filtered([run], [mechanism]), mechanism, mechanism.names, False, "coulomb-viscous", Growth("torque"))
     assert fit.loop.verdict == "clean"
     assert fit.loop.asked == ("motor of j6: coulomb", "motor of j6: viscous", "motor of j6: inertia")
     for name, value in (("coulomb", COULOMB), ("viscous", VISCOUS), ("inertia", INERTIA)):

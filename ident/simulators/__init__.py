@@ -1,0 +1,4 @@
+"""Calibrated friction inside simulators.
+
+Imports from: `ident`, `ident.calibration`, `ident.memory`, `ident.ripple`.
+"""
