@@ -92,7 +92,7 @@ class Feedforward:
         self._reactions, self._parts = Reactions(model, data, np.arange(tree.n)), np.zeros((len(LOAD_PARTS), mechanism.n))
         joints = [calibration.joints.get(name) for name in self.names]
         self._laws, self._waves = LawsAtOnce(joints, mechanism.prismatic), Waves.of(joints)
-        self._known = np.array([calibration.motors.moves(mechanism.transmission, name) for name in self.names])
+        self._of_motors = np.array([calibration.motors.moves(mechanism.transmission, name) for name in self.names])
         self._coupled, self._motors = mechanism.transmission, calibration.motors
 
     def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
@@ -137,7 +137,7 @@ class Feedforward:
         self._move()
         rigid, w = self._drive(), self._state[1]
         friction = self._laws.torque(w, self._parts, rigid)
-        friction[self._known & np.isnan(friction)] = 0.0
+        friction[self._of_motors & np.isnan(friction)] = 0.0
         if self._coupled is not None:
             friction += self._motors.torque(self._coupled, w)
         if self._waves is not None:

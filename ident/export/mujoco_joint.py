@@ -12,7 +12,8 @@ r"""Friction of a joint as far as an MJCF can hold it, by MuJoCo's own elements.
 Growth with load, differences between the directions and friction ripple have no element. MuJoCo reads all this since version 4.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
@@ -87,6 +88,11 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float) -> MujocoJo
     actuators += [_wave(name, f"cogging{k + 1}", wave.amplitude, wave.order, wave.phase)
                   for k, wave in enumerate(one for one in joint.ripple if one.kind == COGGING)]
     return MujocoJoint(attributes, tuple(actuators), rms, worst, stiffness)
+
+
+def holds_friction(actuator: str, joints: Iterable[str]) -> bool:
+    """Return whether an actuator of this name is one of the elements of these joints."""
+    return re.fullmatch(f"({'|'.join(map(re.escape, joints))})_(friction|offset|cogging[0-9]+)", actuator) is not None
 
 
 def offset(joint: JointCalibration) -> float:

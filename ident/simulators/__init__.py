@@ -1,4 +1,4 @@
 """Calibrated friction inside simulators.
 
-Imports from: `ident`, `ident.calibration`, `ident.memory`, `ident.ripple`.
+Imports from: `ident`, `ident.calibration`, `ident.export`, `ident.memory`, `ident.ripple`.
 """

@@ -14,8 +14,6 @@ Torques are applied by the joint's spring, whose rest position is set so that it
 `qfrc_applied` themselves.
 """
 
-import re
-from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +25,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.laws_at_once import LawsAtOnce, Waves
 from stribeck.ident.calibration.reactions import Reactions
 from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.export.mujoco_joint import HARD, holds_friction
 from stribeck.ident.memory.joint_memory import MemoryState
 from stribeck.ident.ripple.wave import COGGING, FRICTION
 
@@ -40,7 +39,6 @@ _NEEDED = {"mjDSBL_SPRING": "spring", "mjDSBL_DAMPER": "damper", "mjDSBL_FRICTIO
 _SOFT = 1e-3            # N·m/rad or N/m; spring of a joint without a spring of its own, by which torques are applied
 _STILL = 1e-9           # rad/s or m/s; friction at rest is that at this speed
 _HELD = 1e-4            # rad/s or m/s; slower joints whose friction is below its limit are held
-_HARD = 0.9999          # greatest impedance that MuJoCo accepts
 _BELOW = 1.0 - 1e-6     # of the limit: friction above this part is at the limit
 _SPEEDS = np.geomspace(1e-3, 1.0, 40)       # of the greatest calibrated speed, where the split of friction is computed
 
@@ -129,10 +127,11 @@ class MujocoFriction:
         self._sprung = self._before["jnt_stiffness"] != 0.0
         self._spring = np.where(self._sprung, self._before["jnt_stiffness"], _SOFT)
         model.jnt_stiffness[joints] = self._spring
-        self._exported = _exported(model, [prefix + name for name in self.names])
+        named = [prefix + name for name in self.names]
+        self._exported = [k for k in range(len(model.actuator_trnid)) if holds_friction(model.actuator(k).name, named)]
         self._gear = model.actuator_gear[self._exported].copy()
         model.actuator_gear[self._exported] = 0.0
-        model.dof_solimp[self._dof, :2] = _HARD
+        model.dof_solimp[self._dof] = HARD
         model.dof_solref[self._dof] = 2.0 * model.opt.timestep, 1.0         # stops a joint in one step, not gradually
         self._no_memory = np.array([joint.memory is None for joint in self._stated])
         self.reset()
@@ -242,12 +241,6 @@ def _joint(model: "mujoco.MjModel", calibration: Calibration, name: str, prefix:
     if own.load == "normal" and own.bearing is None:
         raise InputError(f"{name}: its friction grows with the normal load, but the calibration states no bearing")
     return number
-
-
-def _exported(model: "mujoco.MjModel", joints: Sequence[str]) -> list[int]:
-    """Return the numbers of the actuators with which an exported MJCF holds friction of joints (`export.mujoco_joint`)."""
-    ours = re.compile(f"({'|'.join(map(re.escape, joints))})_(friction|offset|cogging[0-9]+)")
-    return [k for k in range(len(model.actuator_trnid)) if ours.fullmatch(model.actuator(k).name)]
 
 
 def _damping(joint: JointCalibration) -> float:

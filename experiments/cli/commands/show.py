@@ -16,11 +16,14 @@ def _carried(asked: bool) -> None:
 
     rows = [("--to", *EFFECTS), *carried_rows()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    text = console()
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print(f"\n{'; '.join(f'{effect}: {meaning}' for effect, meaning in MEANINGS.items())}.")
-    print("mjcf needs MuJoCo 4 or newer; values: the parameters, from which your code computes friction. What an export loses of "
-          "a calibration, it says.")
+        text.print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    text.print()
+    for effect, meaning in MEANINGS.items():
+        text.print(f"{effect.ljust(widths[0])}  {meaning}")
+    text.print("\nmjcf needs MuJoCo 4 or newer. With ros2, your code computes friction from the parameters (values). An export "
+               "says what it loses of a calibration.")
     raise typer.Exit
 
 

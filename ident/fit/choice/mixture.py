@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize.elementwise import find_root
 from scipy.special import ndtr
 
 from stribeck.ident.arrays import Array
@@ -19,8 +20,7 @@ _LEVELS = 0.25          # above this part, the level below an uncertain excess i
 _BEYOND = 1.5           # standard deviations by which an excess must exceed zero (a prior cut at zero alone gives about one),
 _DOUBT = 2.5            # and by which it is beyond doubt
 _SPEEDS = 24            # number of speeds at which curves are compared
-_STEPS, _FAR = 64, 9.0   # most steps of the search of a quantile, and standard deviations within which it is sought,
-_FINE = 1e-13           # to this part of that range
+_FAR = 9.0              # standard deviations within which a quantile is sought
 _NOTHING = 1e-6         # part of the greatest weight below which a component is left out of quantiles
 
 
@@ -44,18 +44,17 @@ class Normals:
         """Return the quantile of the mixture, shape (...)."""
         weight, mean, deviation = self._that_count
         low, high = (mean - _FAR * deviation).min(axis=0), (mean + _FAR * deviation).max(axis=0)
-        return _root(low, high, lambda at: np.tensordot(weight, ndtr((at - mean) / deviation), axes=1) - level)
+        return _root(low, high, lambda at, mean, deviation: weight @ ndtr((at - mean) / deviation) - level, mean, deviation)
 
     def reach(self, centre: Array, level: float) -> Array:
         """Return the half width about a centre that contains this part of the mixture, shape (...)."""
         weight, mean, deviation = self._that_count
         apart = mean - centre
 
-        def above(at: Array) -> Array:
-            inside = ndtr((at - apart) / deviation) - ndtr((-at - apart) / deviation)
-            return np.asarray(np.tensordot(weight, inside, axes=1) - level)
+        def above(at: Array, apart: Array, deviation: Array) -> Array:
+            return np.asarray(weight @ (ndtr((at - apart) / deviation) - ndtr((-at - apart) / deviation)) - level)
 
-        return _root(np.zeros(apart.shape[1:]), (np.abs(apart) + _FAR * deviation).max(axis=0), above)
+        return _root(np.zeros(apart.shape[1:]), (np.abs(apart) + _FAR * deviation).max(axis=0), above, apart, deviation)
 
     @property
     def _that_count(self) -> tuple[Array, Array, Array]:
@@ -64,36 +63,21 @@ class Normals:
         return self.weight[keep] / self.weight[keep].sum(), self.mean[keep], np.maximum(self.deviation[keep], 1e-300)
 
 
-def _root(low: Array, high: Array, above: Callable[[Array], Array]) -> Array:
-    """Return the root of a rising function from low to high, shape (...), by Chandrupatla's method.
+def _root(low: Array, high: Array, above: Callable[..., Array], *values: Array) -> Array:
+    """Return the root of a rising function from low to high, shape (...); without a change of sign, the end nearer to zero.
 
-    Inverse quadratic interpolation where it is safe, else bisection. A function without a change of sign has its root at the end
-    nearer to zero; `above`: the function.
-
-    References
-    ----------
-    Chandrupatla, Advances in Engineering Software 28 (1997) 145.
+    ``above(at, *values)`` has the shape of `at`, (M,); `values` have shape (K, ...) and here (K, M).
     """
-    a, b = np.asarray(high, dtype=float), np.asarray(low, dtype=float)          # the last place, and the other end of the bracket
-    at_a, at_b = above(a), above(b)
-    fine, part, ends = _FINE * (a - b), np.full(a.shape, 0.5), np.where(at_a < 0.0, a, np.where(at_b > 0.0, b, np.nan))
-    for _ in range(_STEPS):
-        there = a + part * (b - a)
-        value = above(there)
-        ahead = (value < 0.0) == (at_a < 0.0)
-        c, at_c = np.where(ahead, a, b), np.where(ahead, at_a, at_b)            # the place that left the bracket
-        b, at_b = np.where(ahead, b, a), np.where(ahead, at_b, at_a)
-        a, at_a = there, value
-        least = 0.5 * fine / np.maximum(np.abs(b - a), 1e-300)
-        if ((least >= 0.5) | (at_a == 0.0)).all():
-            break
-        with np.errstate(all="ignore"):
-            x, y = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
-            inverse = (at_a / (at_b - at_a) * at_c / (at_b - at_c)
-                       + (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b))
-        part = np.where((y**2 < x) & ((1.0 - y) ** 2 < 1.0 - x) & np.isfinite(inverse), inverse, 0.5)
-        part = np.where(at_a == 0.0, 0.0, np.clip(part, np.minimum(least, 0.5), np.maximum(1.0 - least, 0.5)))
-    return np.asarray(np.where(np.isnan(ends), np.where(np.abs(at_a) < np.abs(at_b), a, b), ends))
+    shape, flat = low.shape, [value.reshape(len(value), -1) for value in values]
+    ends = low.ravel(), high.ravel()
+    every = np.arange(len(ends[0]))
+
+    def at_some(at: Array, some: NDArray[np.int_]) -> Array:
+        return above(at, *(value[:, some] for value in flat))
+
+    found = find_root(at_some, ends, args=(every,))
+    nearest = np.where(at_some(ends[1], every) < 0.0, ends[1], ends[0])
+    return np.asarray(np.where(found.success, found.x, nearest)).reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -9,34 +9,15 @@ from stribeck.drivers.arm import Command
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.errors import InputError
+from tests.geared_joint import geared_joint
 
 KNOBS = {"stiffness": 2e4, "stiffness_damping": 20.0, "backlash": 3e-3, "link_friction": 1.0, "link_encoder_step": 0.0}
 MODEL = """<mujoco><worldbody><body><joint name="turn" type="hinge" axis="0 0 1"/>
 <geom type="box" size=".5 .05 .05" pos=".3 0 0" mass="4"/></body></worldbody></mujoco>"""
-ARM = """schema = 1
-name = "turner"
-model = "turner.xml"
-torque_signal = "motor current"
-driver = {{ kind = "simulated", rate = 250.0 }}
-gravity = [{gravity}, 0.0, 0.0]
-[joints.turn]
-position = [-1.5, 1.5]
-velocity = 1.5
-acceleration = 2.0
-torque = 60.0
-gear_ratio = 100.0
-rotor_inertia = 3.0e-5
-[simulation.joints.turn]
-coulomb = 3.0
-{knobs}
-"""
 
 
 def made(folder, gravity: float = 0.0, **knobs) -> SimulatedArm:
-    (folder / "turner.xml").write_text(MODEL)
-    told = "\n".join(f"{key} = {value}" for key, value in (KNOBS | knobs).items() if value is not None)
-    (folder / "turner.toml").write_text(ARM.format(gravity=gravity, knobs=told))
-    return SimulatedArm(load_arm(folder / "turner.toml"))
+    return SimulatedArm(load_arm(geared_joint(folder, {"coulomb": 3.0} | KNOBS | knobs, gravity=gravity, model=MODEL)))
 
 
 def turned(arm: SimulatedArm, cycles: int, speed: float) -> np.ndarray:

@@ -8,40 +8,17 @@ from stribeck.drivers.arm import Command
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.errors import InputError
+from tests.geared_joint import geared_joint
 
-MODEL = """<mujoco><compiler inertiafromgeom="false"/><worldbody><body><joint name="turn" type="hinge" axis="0 0 1"/>
-<inertial pos="0 0 0" mass="2" diaginertia="0.5 0.5 0.5"/></body></worldbody></mujoco>"""
-ARM = """schema = 1
-name = "turner"
-model = "turner.xml"
-torque_signal = "motor current"
-driver = { kind = "simulated", rate = 100.0 }
-[joints.turn]
-position = [-1.5, 1.5]
-velocity = 1.5
-acceleration = 2.0
-torque = 60.0
-gear_ratio = 100.0
-rotor_inertia = 3.0e-5
-[simulation]
-torque_noise = 0.05
-encoder_step = 2.0e-5
-[simulation.joints.turn]
-coulomb = 2.0
-stiffness = 2000.0
-stiffness_damping = 10.0
-link_friction = 1.0
-link_encoder_step = 2.0e-5
-"""
+JOINT = {"coulomb": 2.0, "stiffness": 2000.0, "stiffness_damping": 10.0, "link_friction": 1.0, "link_encoder_step": 2e-5}
+SIGNALS = {"torque_noise": 0.05, "encoder_step": 2e-5}
 PLAY, STIFFNESS, INERTIA = 4e-3, 2000.0, 0.5
 
 
 def logged(folder, play: float) -> tuple[np.ndarray, ...]:
     """Time, motor, torque and link of round trips of different sizes and speeds."""
-    (folder / "turner.xml").write_text(MODEL)
-    (folder / "turner.toml").write_text(ARM + f"backlash = {play}\n")
     rows = []
-    with SimulatedArm(load_arm(folder / "turner.toml")) as arm:
+    with SimulatedArm(load_arm(geared_joint(folder, JOINT | {"backlash": play}, SIGNALS, rate=100.0))) as arm:
         arm.enable()
         for k in range(16):
             for _ in range((160, 80, 60)[k // 2 % 3]):

@@ -16,6 +16,7 @@ from stribeck.ident.export.mujoco_joint import mujoco_joint
 from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.ripple.wave import COGGING, FRICTION, Wave
+from stribeck.mujoco import attach
 from tests.ident.export.conftest import known, made_joint
 
 DT = 0.001
@@ -132,6 +133,20 @@ def test_a_bristle_that_was_identified_is_the_bristle_of_the_file(make_calibrati
     assert 'lugre="1500 ' in found.text
     assert any("without memory of reversals: j3 maxwell-slip" in one for one in found.losses)
     mujoco.MjModel.from_xml_string(found.text)
+
+
+def test_public_arms_keep_their_own_law(calibration: Calibration) -> None:
+    """lab6 and two public arms: the exported model loads, and moves with finite speeds; attach replaces what it holds."""
+    model = mujoco.MjModel.from_xml_string(export(calibration, "mjcf").text)
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 500)
+    assert np.isfinite(data.qpos).all()
+    mujoco.mj_resetData(model, data)
+    with attach(model, data, calibration) as friction:
+        friction.step(500)
+        assert np.isfinite(data.qpos).all()
+        assert friction.names == tuple(calibration.joints)
+        assert np.isfinite(friction.torque).all()
 
 
 def test_what_is_lost_is_said(make_calibration: Callable[..., Calibration], monkeypatch: pytest.MonkeyPatch) -> None:

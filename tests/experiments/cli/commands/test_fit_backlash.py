@@ -3,32 +3,10 @@
 import pytest
 
 import stribeck
+from tests.geared_joint import geared_joint
 
-MODEL = """<mujoco><compiler inertiafromgeom="false"/><worldbody><body><joint name="turn" type="hinge" axis="0 0 1"/>
-<inertial pos="0 0 0" mass="2" diaginertia="0.5 0.5 0.5"/></body></worldbody></mujoco>"""
-ARM = """schema = 1
-name = "turner"
-model = "turner.xml"
-torque_signal = "motor current"
-driver = {{ kind = "simulated", rate = 250.0 }}
-[joints.turn]
-position = [-1.5, 1.5]
-velocity = 1.0
-acceleration = 2.0
-torque = 60.0
-gear_ratio = 100.0
-rotor_inertia = 3.0e-5
-[simulation]
-torque_noise = 0.05
-encoder_step = 1.0e-5
-[simulation.joints.turn]
-coulomb = 3.0
-viscous = 2.0
-stiffness = 8000.0
-stiffness_damping = 10.0
-link_friction = 1.0
-{knobs}
-"""
+JOINT = {"coulomb": 3.0, "viscous": 2.0, "stiffness": 8000.0, "stiffness_damping": 10.0, "link_friction": 1.0}
+SIGNALS = {"torque_noise": 0.05, "encoder_step": 1e-5}
 PLAY = 2e-3
 TRIPS = ("--experiment", "presliding", "--amplitudes", "0.005,0.01,0.02,0.04", "--places", "1")
 
@@ -36,17 +14,15 @@ TRIPS = ("--experiment", "presliding", "--amplitudes", "0.005,0.01,0.02,0.04", "
 @pytest.fixture
 def recorded(cli, tmp_path):
     """Return a function that records small round trips of a joint with these knobs, and returns the folder."""
-    def record(knobs: str):
-        (tmp_path / "turner.xml").write_text(MODEL)
-        (tmp_path / "turner.toml").write_text(ARM.format(knobs=knobs))
-        cli("run", tmp_path / "turner.toml", *TRIPS, "-o", tmp_path / "trips")
+    def record(**knobs):
+        cli("run", geared_joint(tmp_path, JOINT | knobs, SIGNALS, velocity=1.0), *TRIPS, "-o", tmp_path / "trips")
         return tmp_path / "trips"
 
     return record
 
 
 def test_with_the_position_of_the_link(recorded, cli, tmp_path):
-    trips = recorded(f"backlash = {PLAY}\nlink_encoder_step = 1e-5")
+    trips = recorded(backlash=PLAY, link_encoder_step=1e-5)
     told = cli("fit", trips, "-o", tmp_path / "fitted", "--memory", "none", "--backlash", "auto")
     found = stribeck.Calibration.load(tmp_path / "fitted" / "calibration.toml").joints["turn"].backlash
     assert found.method == "link position"
@@ -59,7 +35,7 @@ def test_with_the_position_of_the_link(recorded, cli, tmp_path):
 
 
 def test_from_the_torque_of_the_motor_alone(recorded):
-    trips = recorded(f"backlash = {PLAY}")
+    trips = recorded(backlash=PLAY)
     assert stribeck.fit(trips, memory="none").joints["turn"].backlash is None       # not sought unless asked
     found = stribeck.fit(trips, memory="none", backlash="any").joints["turn"].backlash
     assert found.method == "torque"
@@ -67,4 +43,4 @@ def test_from_the_torque_of_the_motor_alone(recorded):
 
 
 def test_wind_up_is_no_play(recorded):
-    assert stribeck.fit(recorded("backlash = 0.0\nlink_encoder_step = 1e-5"), memory="none").joints["turn"].backlash is None
+    assert stribeck.fit(recorded(backlash=0.0, link_encoder_step=1e-5), memory="none").joints["turn"].backlash is None
