@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy.integrate import solve_ivp
 
+from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.run import Run, load_run
@@ -15,6 +18,7 @@ from stribeck.ident.model.joint_parts import JointFriction
 from stribeck.ident.simulators import rollout as module
 from stribeck.ident.simulators.rollout import CALIBRATED, OWN, WITHOUT, rollout
 from tests.places import DATA
+from tests.schemas import judge
 
 GOLDEN = DATA / "golden"
 KP, KD, LATE, RATE = 150.0, 12.0, 0.012, 200.0
@@ -152,3 +156,19 @@ class TestRefusals:
     def test_gains_that_are_too_high_for_the_steps_are_said(self):
         with pytest.raises(FitError, match="diverges"):
             rollout(log(), calibration(), {"hinge": (1e9, 0.0)})
+
+
+@pytest.mark.parametrize("gains", [{"hinge": (KP, KD, 0.0)}, None])
+def test_json_and_table_tell_the_same(gains):
+    run = log() if gains else replace(log(), signals={name: log().signals[name] for name in ("q", "tau")})
+    found = {name: rollout(run, calibration(), gains) for name in ("a/calibration", "b")}
+    told = rollout_numbers(found)
+    judge("validate", {"run": "r", "tolerance": 0.1, "passed": True, "calibrations": [], "rollout": told, "files": []})
+    assert list(told["simulated"]) == [WITHOUT, "a/calibration", "b"]
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(rollout_table(found))
+    text = console.export_text()
+    for one in told["simulated"].values():
+        assert f"{1e3 * one['joints']['hinge']:.2f}" in text
+    assert ("delay" in text) == bool(gains)
+    assert rollout_lines(found)[-1].startswith("gains" if gains else "rollout   recorded torques")
