@@ -20,15 +20,16 @@ def plot_validation(found: Mapping[str, JointValidation], mechanism: Mechanism, 
                     rollout: Rollout | None = None) -> None:
     """Write the plot to a file; the suffix chooses the format (.svg, .png, .pdf). A rollout adds a column."""
     with drawing_style():
-        columns = 1 if rollout is None else 2
-        figure = Figure(figsize=(_WIDTH * columns, _HEIGHT * len(found)), facecolor="white", layout="constrained")
+        columns = bool(found) + (rollout is not None)
+        names = tuple(found) or (() if rollout is None else rollout.names)
+        figure = Figure(figsize=(_WIDTH * columns, max(_HEIGHT * len(names), 2.5)), facecolor="white", layout="constrained")
         sides = figure.subfigures(1, columns, squeeze=False)[0]
-        axes = [side.subplots(len(found), 1, sharex=True, squeeze=False)[:, 0] for side in sides]
-        for ax, (name, joint) in zip(axes[0], found.items(), strict=True):
+        axes = [side.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0] for side in sides]
+        for ax, (name, joint) in zip(axes[0], found.items(), strict=False):
             draw_torques(ax, f"{name}, {mechanism.unit(mechanism.names.index(name))}", joint.t, joint.measured, joint.predicted,
                          joint.rigid)
         if rollout is not None:
-            for ax, name in zip(axes[1], found, strict=True):
+            for ax, name in zip(axes[-1], names, strict=True):
                 j = rollout.names.index(name)
                 draw_position_errors(ax, f"{name}, simulated minus measured position, {'mm' if rollout.prismatic[j] else 'mrad'}",
                                      rollout.t, {label: 1e3 * (one.q[:, j] - rollout.measured[:, j])

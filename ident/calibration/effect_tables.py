@@ -1,4 +1,4 @@
-"""Tables of a calibration file for what friction of a joint depends on besides speed and load, and for its play."""
+"""Tables of a calibration file for what friction of a joint depends on besides speed and load, for its play and its servo."""
 
 from typing import Literal
 
@@ -11,6 +11,7 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.states.memories import MAXWELL_SLIP, NAMES
+from stribeck.ident.servo.joint_servo import FURTHER, NEEDED, JointServo, checked_servo
 from stribeck.ident.temperature.joint_temperature import JointTemperature, check_temperature
 from stribeck.ident.temperature.self_heating import SelfHeating
 
@@ -120,3 +121,20 @@ class BacklashTable(BaseModel):
         """Return the play, after checks of its values; `where` begins the messages."""
         return checked_backlash(JointBacklash(**{**vars(self), **{
             key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}}), where)
+
+
+class ServoTable(BaseModel):
+    """Servo of a joint."""
+
+    model_config = STRICT
+    torque_per_gain: ParameterTable
+    servo_delay: ParameterTable
+    back_emf: ParameterTable | None = None
+    error: NonNegativeFloat
+    held_out: NonNegativeFloat | None = None
+
+    def servo(self, where: str) -> JointServo:
+        """Return the servo, after checks of its values; `where` begins the messages."""
+        stated = {key: one for key in (*NEEDED, *FURTHER) if (one := getattr(self, key)) is not None}
+        parameters = {key: Parameter(**vars(one)) for key, one in stated.items()}
+        return checked_servo(JointServo(parameters, self.error, self.held_out), where)

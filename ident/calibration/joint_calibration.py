@@ -18,6 +18,7 @@ from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.memory.joint_memory import JointMemory, dry_level
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave, ripple_torque
+from stribeck.ident.servo.joint_servo import JointServo
 from stribeck.ident.temperature.joint_temperature import JointTemperature
 
 _TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
@@ -71,6 +72,8 @@ class JointCalibration:
         How friction changes with temperature, if it was identified. The parameters hold at its reference temperature.
     backlash : JointBacklash, optional
         Play and wind-up between motor and link, if play was identified; not part of the law.
+    servo : JointServo, optional
+        The servo, if friction was identified by its commands, without a torque signal.
     """
 
     law: str
@@ -98,6 +101,7 @@ class JointCalibration:
     ripple: tuple[Wave, ...] = ()
     temperature: JointTemperature | None = None
     backlash: JointBacklash | None = None
+    servo: JointServo | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())

@@ -1,5 +1,6 @@
 """Exports: one pure function per format, which turns a calibration into text and a list of losses.
 
 Imports from: `ident`, `ident.arm`, `ident.backlash`, `ident.calibration`, `ident.fit.inertia`, `ident.laws`, `ident.memory`,
-`ident.memory.states`, `ident.model`, `ident.model.driven`, `ident.model.files`, `ident.ripple`, `ident.temperature`.
+`ident.memory.states`, `ident.model`, `ident.model.driven`, `ident.model.files`, `ident.ripple`, `ident.servo`,
+`ident.temperature`.
 """

@@ -1,8 +1,9 @@
 r"""Proof by motion: MuJoCo simulates what a run recorded, with and without friction, and its motion is compared with the arm's.
 
 Where the drives follow position references with known gains, or with gains that the log shows (`servo_gains`), the references
-drive the simulation from the first sample to the last. Otherwise the recorded torques drive it, and it starts again from the
-measured motion every `horizon`, because errors of torques add up without a controller.
+drive the simulation from the first sample to the last, and so do set-points of servos that the calibration knows. Otherwise the
+recorded torques drive it, and it starts again from the measured motion every `horizon`, because errors of torques add up without
+a controller.
 
 References may act late. With each friction, the simulation runs without delay and with a small one, which shows how errors grow
 with the delay; twice, the delay of least error by this growth is tried, and the best is kept. The delay of recorded torques is
@@ -27,6 +28,7 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.servo.servo_commands import of_servos, servo_commands
 from stribeck.ident.simulators.mujoco_friction import MujocoFriction, attach
 from stribeck.ident.simulators.servo_gains import SHOWN, ServoGains, identified_gains, references, stated_gains
 from stribeck.ident.views.frames import frame_html
@@ -149,6 +151,19 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
     mechanism = as_recorded(run, calibration)
     _refuse(run, mechanism, calibration)
     log = filtered([run], [mechanism])
+    world = _World(run, mechanism, calibration, log)
+    measured = np.concatenate([part.q for part in log.stretches])
+
+    def result(known: dict[str, ServoGains], reason: str, horizon: float, simulated: dict[str, SimulatedMotion]) -> Rollout:
+        return Rollout(run.names, mechanism.prismatic, known, reason, horizon, np.concatenate([part.t for part in log.stretches]),
+                       measured, simulated)
+
+    if of_servos(run):
+        if gains is not None:
+            raise InputError(f"{run.path}: gains are given, but the run has the gains of its servos; leave the gains out")
+        servos, drive = _by_servos(run, calibration)
+        return result(servos, "", np.inf, {name: _against(measured, world.motion(name, drive, 0.0), 0.0)
+                                           for name in world.frictions})
     told, known, reason = references(run), {}, "the run has no position references"
     if gains is not None:
         if told is None:
@@ -162,16 +177,13 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
         known = shown if (shown[worst].explained or 0.0) >= SHOWN else {}
     if not known and horizon < 2.0 * log.dt:
         raise InputError(f"horizon = {horizon:g} s: needed are at least two samples, {2.0 * log.dt:.3g} s")
-    world = _World(run, mechanism, calibration, log, np.inf if known else horizon)
-    measured = np.concatenate([part.q for part in log.stretches])
     if known and told is not None:
         drive = _by_references(run, told, known)
-        found = {name: _with_delay(partial(world.motion, name, drive), measured) for name in world.frictions}
-    else:
-        drive = _by_torques(calibration, run.names)
-        found = {name: _against(measured, world.motion(name, drive, 0.0), 0.0) for name in world.frictions}
-    return Rollout(run.names, mechanism.prismatic, known, "" if known else reason, world.horizon,
-                   np.concatenate([part.t for part in log.stretches]), measured, found)
+        return result(known, "", np.inf, {name: _with_delay(partial(world.motion, name, drive), measured)
+                                          for name in world.frictions})
+    drive = _by_torques(calibration, run.names)
+    return result({}, reason, horizon, {name: _against(measured, world.motion(name, drive, 0.0, horizon), 0.0)
+                                        for name in world.frictions})
 
 
 def _refuse(run: Run, mechanism: Mechanism, calibration: Calibration) -> None:
@@ -234,13 +246,33 @@ def _by_references(run: Run, told: Array, gains: Mapping[str, ServoGains]) -> Dr
     return drive
 
 
+def _by_servos(run: Run, calibration: Calibration) -> tuple[dict[str, ServoGains], Drive]:
+    """Greatest gains of the servos, and their torques; a servo that is off has none, and the damping of its motor with it."""
+    if without := [name for name in run.names if name not in calibration.joints or calibration.joints[name].servo is None]:
+        raise InputError(f"{run.path} has set-points of servos, but the calibration of {calibration.arm} knows no servo of "
+                         f"{', '.join(without)}; fit runs with --signal commands")
+    servos = [servo for name in run.names if (servo := calibration.joints[name].servo) is not None]
+    per_gain, back, late = (np.array([servo.of(key) for servo in servos])
+                            for key in ("torque_per_gain", "back_emf", "servo_delay"))
+    commands = servo_commands(run)
+    stiff, damps = per_gain * commands.gains, back * (commands.gains > 0.0)
+
+    def drive(part: Stretch, times: Array, delay: float) -> Torques:
+        row = np.clip(np.searchsorted(run.t, times, "right") - 1, 0, len(run.t) - 1)
+        wanted = np.column_stack([np.interp(times - own, run.t, column)
+                                  for own, column in zip(late, commands.goals.T, strict=True)])
+        return lambda step, q, dq: np.asarray(stiff[row[step]] * (wanted[step] - q) - damps[row[step]] * dq)
+
+    return {name: ServoGains(float(stiff[:, j].max()), float(back[j]), 0.0) for j, name in enumerate(run.names)}, drive
+
+
 class _World:
     """The simulated arm."""
 
-    def __init__(self, run: Run, mechanism: Mechanism, calibration: Calibration, log: Log, horizon: float) -> None:
+    def __init__(self, run: Run, mechanism: Mechanism, calibration: Calibration, log: Log) -> None:
         import mujoco
 
-        self._mujoco, self.horizon, self._log = mujoco, horizon, log
+        self._mujoco, self._log = mujoco, log
         self._mechanism, self._names = mechanism, run.names
         self._calibration = _at_temperature(run, calibration.with_offset())
         beside = [inertia_beside_model(calibration, name) if name in calibration.joints else 0.0 for name in run.names]
@@ -253,20 +285,24 @@ class _World:
                                  for name in run.names])
         self._sub = max(1, int(np.ceil(log.dt / _STEP - 1e-6)))
 
-    def motion(self, friction: str, drive: Drive, delay: float) -> Array:
+    def motion(self, friction: str, drive: Drive, delay: float, horizon: float = np.inf) -> Array:
         """Return simulated positions at the samples of the log, shape (N, n)."""
         model, data, rubbing = self._made(friction)
         places = [model.joint(name).id for name in self._names]
         pushes = self._offset if friction == WITHOUT else np.zeros(len(places))     # an offset is no friction
-        return np.concatenate([self._along(part, drive, delay, model, data, rubbing, places, pushes)
+        return np.concatenate([self._along(part, drive(part, self._times(part), delay), horizon, model, data, rubbing, places,
+                                           pushes)
                                for part in self._log.stretches])
 
-    def _along(self, part: Stretch, drive: Drive, delay: float, model: "mujoco.MjModel", data: "mujoco.MjData",
+    def _times(self, part: Stretch) -> Array:
+        """Times of all steps in a section."""
+        return np.asarray(part.t[0] + np.arange(len(part.t) * self._sub) * self._log.dt / self._sub)
+
+    def _along(self, part: Stretch, torque: Torques, horizon: float, model: "mujoco.MjModel", data: "mujoco.MjData",
                rubbing: MujocoFriction | None, places: list[int], pushes: Array) -> Array:
         """Simulate a section, from window to window."""
-        times = part.t[0] + np.arange(len(part.t) * self._sub) * model.opt.timestep
-        torque, out, step = drive(part, times, delay), np.empty_like(part.q), self._mujoco.mj_step
-        for rows in self._windows(len(part.t)):
+        out, step = np.empty_like(part.q), self._mujoco.mj_step
+        for rows in self._windows(len(part.t), horizon):
             self._mujoco.mj_resetData(model, data)
             data.qpos[places], data.qvel[places] = part.q[rows.start], part.dq[rows.start]
             for row in range(rows.start, rows.stop):
@@ -283,8 +319,8 @@ class _World:
                            f"{1e3 * model.opt.timestep:.2g} ms, or the stated gains are too high")
         return out
 
-    def _windows(self, samples: int) -> Iterator[slice]:
-        count = samples if np.isinf(self.horizon) else max(2, round(self.horizon / self._log.dt))
+    def _windows(self, samples: int, horizon: float) -> Iterator[slice]:
+        count = samples if np.isinf(horizon) else max(2, round(horizon / self._log.dt))
         return (slice(begin, min(begin + count, samples)) for begin in range(0, samples, count))
 
     def _made(self, friction: str) -> tuple["mujoco.MjModel", "mujoco.MjData", MujocoFriction | None]:

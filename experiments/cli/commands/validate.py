@@ -37,11 +37,13 @@ def validate(
     from stribeck.experiments.cli.screen.rollout_text import read_gains, rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.validation import Validation
     from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
     from stribeck.ident.fit.joint.misfit_words import size_and_place
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
+    from stribeck.ident.servo.servo_commands import of_servos
 
     if (gains or horizon != HORIZON) and not rolled:
         raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
@@ -50,7 +52,12 @@ def validate(
                          else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
-    found = [validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
+    servos = of_servos(recorded)
+    if servos and not rolled:
+        raise InputError(f"{recorded.path}: the run has set-points of servos and no torque; only its motion can be validated, "
+                         "add --rollout")
+    found = [Validation({}, dict.fromkeys(recorded.names, "no torque was recorded")) if servos else
+             validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
     names, rollouts = [str(path) for path in calibrations], {}
     if rolled:
         from stribeck.ident.simulators.rollout import rollout
@@ -58,9 +65,10 @@ def validate(
         told = read_gains(gains or ())
         rollouts = {path: rollout(recorded, calibration, told, horizon) for path, calibration in zip(names, loaded, strict=True)}
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
-    text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
-    text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
-    for path, one in zip(names, found, strict=True):
+    if not servos:
+        text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
+        text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
+    for path, one in zip(names, found, strict=True) if not servos else ():
         for reason in one.left_out.values():
             text.print(f"note      {path}: {reason}; it is not judged")
         for name, joint in one.joints.items():

@@ -95,11 +95,11 @@ def _flat(content: Mapping[str, Any], before: str = "", lists: bool = False) -> 
 
 
 def _numbers(cells: Sequence[Any]) -> Array | None:
-    """Convert a column of numbers, numeric strings or dates to floats, nan for missing cells; None for other content."""
+    """Convert a column of numbers, true and false, numeric strings or dates to floats, nan for missing cells; else None."""
     import pandas as pd
 
     said = [cell for cell in cells if cell is not None]
-    if not said or any(isinstance(cell, (bool, dict, list)) for cell in said):
+    if not said or any(isinstance(cell, (dict, list)) for cell in said):
         return None
     if all(isinstance(cell, (int, float)) for cell in said):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
