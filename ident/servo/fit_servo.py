@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -10,7 +9,7 @@ from scipy.special import stdtrit
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
-from stribeck.ident.servo.servo_simulation import STEP, simulate
+from stribeck.ident.servo.servo_simulation import simulate
 from stribeck.ident.servo.servo_windows import LATEST, ServoWindows
 
 LAWS = ("coulomb-viscous", "stribeck")
@@ -25,6 +24,8 @@ _SPREAD = 0.4           # and the deviation of the logarithms of their parameter
 _BEST = 2               # of them that are refined, for friction without a Stribeck effect
 _SHARE = 1e-3           # step of a derivative, of a parameter's size
 _TURNS = 25
+_FINE, _FURTHER = 6e-4, 2       # s; step of the last turns, and their number
+_MODEL = 0.005          # standard error of the simulation and of the model, as a part of each parameter
 _BETTER = 0.98          # held-out error of a larger candidate over that of the smaller one, at most
 
 
@@ -212,24 +213,43 @@ def _powerless(windows: ServoWindows) -> bool:
 
 
 def _with_errors(windows: ServoWindows, law: str, load: str, found: dict[str, float], held_out: float) -> ServoFit:
-    """Errors from the slopes of the simulated motion; residuals are correlated over time, which widens them."""
-    names = parameters_of(law, load, _powerless(windows))
+    """Last turns with finer steps of the simulation, and errors from the slopes of its motion.
+
+    Residuals are correlated over time, which widens the intervals.
+    """
+    names, start, known = parameters_of(law, load, _powerless(windows)), _start(windows), windows.known
     x = np.array([found[name] for name in names])
-    run = partial(simulate, windows, load=load)
-    start = _start(windows)
     steps = _SHARE * np.maximum(np.abs(x), [0.01 if name == "delay" else 0.1 * abs(start[name]) for name in names])
-    q = run(_sets(found, names, np.vstack([x, x + np.diag(steps)])))
-    rest, known = q[0] - windows.q, windows.known
-    J = ((q[1:] - q[0])[:, known] / steps[:, None]).T
+    moved = simulate(windows, _sets(found, names, np.vstack([x, x + np.diag(steps)])), load)
+    J = ((moved[1:] - moved[0])[:, known] / steps[:, None]).T
     size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
+    inverse = np.linalg.pinv((J / size).T @ (J / size), hermitian=True) / np.outer(size, size)
+
+    signed = np.array(names) == "offset"
+    free = (x > steps) | signed                                     # the others are at their bound
+    q = _finely(windows, found, names, x, load)
+    for _ in range(_FURTHER):
+        nearer = x - free * (inverse @ (J.T @ (q - windows.q)[known]))
+        then = _finely(windows, found, names, nearer, load)
+        if (nearer < 0.0)[~signed].any() or _square(then, windows) >= _square(q, windows):
+            break
+        x, q = nearer, then
+    rest = q - windows.q
     worth = known.sum() / _correlated(rest, known)
-    variance = float(np.sum(rest[known] ** 2)) / max(worth - len(names), 1.0)     # alike samples count as one
-    covariance = np.linalg.pinv((J / size).T @ (J / size), hermitian=True) * variance / np.outer(size, size)
-    covariance[names.index("delay"), names.index("delay")] += STEP**2 / 12.0       # a step of the simulation does not resolve it
+    covariance = inverse * float(np.sum(rest[known] ** 2)) / max(worth - len(names), 1.0)       # alike samples count as one
+    covariance += np.diag((_MODEL * x) ** 2)
+    covariance[names.index("delay"), names.index("delay")] += _FINE**2 / 12.0       # a step of the simulation does not resolve it
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     correlation = covariance / np.maximum(np.outer(error, error), 1e-300)
-    return ServoFit(law, load, names, x, error, correlation, float(worth), float(np.sqrt(np.mean(rest[known] ** 2))), held_out,
-                    q[0])
+    return ServoFit(law, load, names, x, error, correlation, float(worth), float(np.sqrt(np.mean(rest[known] ** 2))), held_out, q)
+
+
+def _finely(windows: ServoWindows, found: dict[str, float], names: tuple[str, ...], x: Array, load: str) -> Array:
+    return np.asarray(simulate(windows, _sets(found, names, x[None]), load, _FINE)[0])
+
+
+def _square(q: Array, windows: ServoWindows) -> float:
+    return float(np.sum((q - windows.q)[windows.known] ** 2))
 
 
 def _correlated(rest: Array, known: np.ndarray) -> float:

@@ -8,11 +8,11 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.servo.servo_windows import LATEST, ServoWindows
 
 TRANSMITTED = "torque"  # load that follows the simulated motion; other loads are those of the measured motion
-STEP = 2.5e-3          # s; longest step
+STEP = 2.5e-3          # s
 _TINY = 1e-9            # least decay of the velocity in a step, as a part of it
 
 
-def simulate(windows: ServoWindows, values: Mapping[str, Array], load: str = "none") -> Array:
+def simulate(windows: ServoWindows, values: Mapping[str, Array], load: str = "none", longest: float = STEP) -> Array:
     """Return positions for K parameter sets, shape (K, R, N).
 
     Each step is exact in viscous friction, and dry friction at most stops the joint, so that it sticks and breaks loose at any
@@ -26,11 +26,13 @@ def simulate(windows: ServoWindows, values: Mapping[str, Array], load: str = "no
         coulomb_coefficient, static_coefficient.
     load : str
         Load that the coefficients multiply.
+    longest : float
+        Longest step [s].
     """
     v = {name: np.asarray(value, dtype=float)[:, None] for name, value in values.items()}
     count, before = len(v["viscous"]), windows.before
     R, N = windows.q.shape
-    sub = max(1, int(np.ceil(windows.dt / STEP - 1e-9)))
+    sub = max(1, int(np.ceil(windows.dt / longest - 1e-9)))
     h = windows.dt / sub
     q, w = np.broadcast_to(windows.q[:, 0], (count, R)).copy(), np.broadcast_to(windows.speed, (count, R)).copy()
     late = np.clip(v["delay"], 0.0, LATEST) / windows.dt
