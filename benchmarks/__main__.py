@@ -32,6 +32,7 @@ BENCHMARKS = {
     "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
     "one_joint": "logs of single joints without an arm file: half fitted, half predicted",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
+    "servos": "friction of servos without a torque signal: errors and intervals, and motion at a gain that was left out",
     "backlash": "play between motor and link, from link positions and from torque alone: errors, intervals, and false claims",
     "ripple": "torque that ripples with position: claims, errors and intervals over random joints, and its compensation",
     "temperature": "friction over temperature and over self-heating: errors inside and outside the range, bands, and false "

@@ -88,6 +88,10 @@ def test_temperature(tmp_path: Path) -> None:
     run_page("temperature", tmp_path)
 
 
+def test_servos(tmp_path: Path) -> None:
+    run_page("servos", tmp_path)
+
+
 def test_mujoco(folder: Path) -> None:
     run_page("mujoco", folder)
 

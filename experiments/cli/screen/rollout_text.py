@@ -38,7 +38,7 @@ def rollout_lines(found: Mapping[str, "Rollout"]) -> list[str]:
     told = "; ".join(f"{name} {gain.position:.3g}, {_gain(gain.velocity)}, {_gain(gain.reference)}"
                      for name, gain in first.gains.items())
     explained = [gain.explained for gain in first.gains.values() if gain.explained is not None]
-    how = f"identified from the torques (R² at least {np.floor(1e4 * min(explained)) / 1e4:.4f})" if explained else "as stated"
+    how = f"identified from the torques (R² at least {np.floor(1e4 * min(explained)) / 1e4:.4f})" if explained else "known"
     return ["rollout   position references in MuJoCo, through the gains of the drives",
             f"gains     per position error, velocity and reference velocity, {how}: {told}"]
 
