@@ -150,7 +150,7 @@ def table(rows: list[dict[str, Any]]) -> str:
             "right, the fit learns from the log that the model is better, so errors can be below the bounds. Logs of one seed "
             "have the same noise in all rows of a machine. Goals: mu_c, mu_s and f_v within 2 %, w_s within 5 %, 1.2 bounds.", "",
             "One drive hardly determines the seven links of the three-loop chain. With masses 30 % wrong, its mu_c and mu_s are "
-            "therefore as uncertain as the model's load. Its viscous friction is so small that the bound of f_v is 7 to 8 %, "
+            "therefore as uncertain as the model's load. Its viscous friction is so small that the bound of f_v is 8 %, "
             "beyond the goal.", "",
             "| machine | mass error | pin friction | cases | friction error %, median (95 %, worst) | "
             + " | ".join(COLUMNS.values()) + " | friction arm of pins | base parameters covered % |",
