@@ -23,8 +23,8 @@ BENCHMARKS = {
     "flexible_parallel": "P3's parallel robot with elastic joints and links: torques and deviation by speed and stiffness",
     "plans": "plans of random arms: violations of limits or of the workspace box, and refused plans",
     "machines": "parallel machines: friction error of `stribeck calibrate`, and distance of random plans to singular postures",
-    "parallel": "the planar 3-PRR with wrong masses and pin friction: errors of slider friction, pin friction and base "
-                "parameters",
+    "parallel": "parallel machines with wrong masses: errors of friction of drives and pins, and of base parameters, from "
+                "general motion",
     "elastic": "errors of a rigid model that identifies an elastic joint or a flexible link, compared with the reference "
                "experiment",
     "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
