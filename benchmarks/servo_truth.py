@@ -34,8 +34,8 @@ class ServoPendulum:
         path = folder / "pendulum.urdf"
         path.write_text(f'<robot name="pendulum"><link name="base"/><link name="arm"><inertial><origin xyz="0 0 {-self.length}"/>'
                         f'<mass value="{self.mass}"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/>'
-                        '</inertial></link><joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>'
-                        '</joint></robot>')
+                        '</inertial></link><joint name="hinge" type="continuous"><parent link="base"/><child link="arm"/>'
+                        '<axis xyz="0 1 0"/></joint></robot>')
         return path
 
     def moved(self, gain: float, drops: bool, seed: int, mass: float) -> tuple[np.ndarray, ...]:

@@ -110,8 +110,9 @@ def _table(found: list[dict[str, Any]], real: dict[str, float]) -> str:
 def _lines(found: list[dict[str, Any]], real: dict[str, float]) -> Iterator[str]:
     moved, without = (1e3 * np.array([one[key] for one in found]) for key in ("moved", "without"))
     yield (f"{len(found)} random servos. A pendulum of 0.2 to 0.8 kg follows two sines at gains of "
-           f"{' and '.join(f'{g:g}' for g in GAINS)}, 4.5 s each, once without and once with a drop without power; the encoder has "
-           f"4096 steps. SciPy integrates the truth. Laws and loads compete. At a gain of {LEFT_OUT:g}, MuJoCo (`attach`) moves a new motion with the calibration.")
+           f"{' and '.join(f'{g:g}' for g in GAINS)}, 4.5 s each, once without and once with a drop without power; the encoder "
+           "has 4096 steps. SciPy integrates the truth. Laws and loads compete. "
+           f"At a gain of {LEFT_OUT:g}, MuJoCo (`attach`) moves a new motion with the calibration.")
     yield ""
     yield (f"Growth with load was chosen rightly in {sum(one['right'] for one in found)} of {len(found)}. Position error at the "
            f"left-out gain: median {np.median(moved):.1f} mrad, worst {np.max(moved):.1f}; without friction median "
@@ -129,7 +130,7 @@ def _lines(found: list[dict[str, Any]], real: dict[str, float]) -> Iterator[str]
     if real:
         yield ""
         yield ("XL330 (Rhoban/bam, Apache-2.0): 0.49 kg at 0.1 m, four kinds of motion at each gain, two gains fitted, mean "
-               "absolute position error at the third. The best published parameters, fitted on all four gains: 69 mrad in the mean.")
+               "absolute position error at the third. The best published parameters, fitted on all gains: 69 mrad in the mean.")
         yield ""
         yield "| gain left out | error mrad |"
         yield "|---|---|"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stribeck.experiments.fit_runs import CALIBRATION, save_model
-from stribeck.experiments.report.motion_plot import plot_motion
+from stribeck.experiments.report.plots.motion_plot import plot_motion
 from stribeck.ident.identification.identify_servos import AUTO, ServoIdentification, identify_servos
 from stribeck.ident.log.run import Run
 from stribeck.ident.whole_files import whole

@@ -85,7 +85,7 @@ def validate(
             text.print(line)
         text.print(fitted(rollout_table(rollouts), text.width))
     if out is not None:
-        from stribeck.experiments.report.validation_plot import plot_validation
+        from stribeck.experiments.report.plots.validation_plot import plot_validation
 
         plot_validation(found[0].joints, loaded[0].mechanism, out, rollouts.get(names[0]))
         text.print(f"wrote     {out}")
