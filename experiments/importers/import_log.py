@@ -110,12 +110,12 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     check_against_model(arm, mechanism)
     check_complete(columns, mechanism.names, servo_gains is not None)
     check_motions(columns, mechanism)
+    if at_motors and servo_gains is not None:
+        raise InputError(f"{table.source}: --motors and --servo exclude each other; the set-points must be those of the joints")
     coupled = mechanism.transmission if at_motors else None
     if at_motors and coupled is None:
         raise InputError(f"{arm.path}: --motors needs a table [transmission] in the arm file. Without this table, each motor "
                          "moves one joint; leave out --motors")
-    if at_motors and servo_gains is not None:
-        raise InputError(f"{table.source}: --motors and --servo exclude each other; the set-points must be those of the joints")
     log = _read(table, columns, arm, mechanism, coupled)
     if servo_gains is not None:
         log = _of_servos(log, servo_gains, mechanism.names)
@@ -174,8 +174,9 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     check_distinct(columns, table.names, table.source)
     found: dict[ColumnMap, str] = {}
     for entry in columns:
-        if (column := entry.find(table.names)) is None:
-            raise InputError(f"{table.source}: {unknown_name('column', entry.column, table.names)}")
+        names = (*table.names, *table.flags) if entry.signal == "on" else table.names
+        if (column := entry.find(names)) is None:
+            raise InputError(f"{table.source}: {unknown_name('column', entry.column, names)}")
         found[entry] = column
     wanted = [*found.values(), *([table.pieces] if table.pieces else [])]
     raw = table.read(wanted)

@@ -15,6 +15,7 @@ from stribeck.ident.servo.servo_windows import LATEST, ServoWindows
 LAWS = ("coulomb-viscous", "stribeck")
 DRY = {"coulomb-viscous": ("coulomb",), "stribeck": ("coulomb", "static", "stribeck_velocity")}
 OF_LOAD = {"coulomb-viscous": ("coulomb_coefficient",), "stribeck": ("coulomb_coefficient", "static_coefficient")}
+GROWTH = "coulomb_coefficient"
 SERVO = ("torque_per_gain", "inertia", "delay", "offset")
 _START = ("torque_per_gain", "coulomb", "viscous", "inertia", "offset")     # by linear least squares
 _SLOW = 0.05            # of the greatest speed; slower samples are not in the start
@@ -66,6 +67,10 @@ class ServoFit:
         """Half width of a 95 % interval in standard errors."""
         return float(stdtrit(max(self.worth - len(self.names), 1.0), 0.975))
 
+    def error_of(self, name: str) -> float:
+        """Standard error of a parameter."""
+        return float(self.std_error[self.names.index(name)])
+
     def of(self, name: str) -> float:
         """Value of a parameter; 0 if it is not fitted."""
         return float(self.values[self.names.index(name)]) if name in self.names else 0.0
@@ -85,7 +90,10 @@ def fit_servo(windows: ServoWindows, laws: Sequence[str] = LAWS, loads: Sequence
     for one, error in errors.items():           # from the smallest candidate to the largest
         chosen = one if error < _BETTER * errors[chosen] else chosen
     load, law = chosen
-    return _with_errors(windows, law, load, _all_fitted(windows, (law,), load)[law], errors.get(chosen, np.nan))
+    found = _with_errors(windows, law, load, _all_fitted(windows, (law,), load)[law], errors.get(chosen, np.nan))
+    if load != "none" and "none" in loads and found.of(GROWTH) <= found.factor * found.error_of(GROWTH):
+        return fit_servo(windows, laws, ("none",))          # friction without visible growth is not said to grow
+    return found
 
 
 def parameters_of(law: str, load: str, powerless: bool) -> tuple[str, ...]:

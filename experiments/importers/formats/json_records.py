@@ -30,14 +30,17 @@ def open_json(path: Path) -> Table:
     try:
         found, facts = _table(_content(path))
         columns = {name: values for name, cells in found.items() if (values := _numbers(cells)) is not None}
+        flags = {name: np.array(cells, dtype=float) for name, cells in found.items()
+                 if cells and all(isinstance(cell, bool) for cell in cells)}
     except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read as a JSON table ({_KINDS}): {' '.join(str(error).split())}") from None
     if not columns:
         raise InputError(f"{path}: cannot be read as a JSON table ({_KINDS}): no column of numbers found")
     check_size(str(path), len(next(iter(columns.values()))), len(columns))
-    table = in_memory(str(path), columns)
+    table = in_memory(str(path), columns | flags)
     said = ", ".join(f"{key} = {value}" for key, value in list(facts.items())[:_SHOWN])
-    return Table(table.source, table.names, table.load, notes=(f"metadata of the log: {said}",) if said else ())
+    return Table(table.source, tuple(columns), table.load, notes=(f"metadata of the log: {said}",) if said else (),
+                 flags=tuple(flags))
 
 
 def _content(path: Path) -> Any:
@@ -95,11 +98,11 @@ def _flat(content: Mapping[str, Any], before: str = "", lists: bool = False) -> 
 
 
 def _numbers(cells: Sequence[Any]) -> Array | None:
-    """Convert a column of numbers, true and false, numeric strings or dates to floats, nan for missing cells; else None."""
+    """Convert a column of numbers, numeric strings or dates to floats, nan for missing cells; None for other content."""
     import pandas as pd
 
     said = [cell for cell in cells if cell is not None]
-    if not said or any(isinstance(cell, (dict, list)) for cell in said):
+    if not said or any(isinstance(cell, (bool, dict, list)) for cell in said):
         return None
     if all(isinstance(cell, (int, float)) for cell in said):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
