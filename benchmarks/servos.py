@@ -65,6 +65,8 @@ def judge(seed: int) -> dict[str, Any]:
     judged = {}
     for name in NAMES:
         truth, one = servo.truth[name], entries.get(name)
+        if name == "viscous" and "back_emf" not in entries:        # no drop was large enough: the sum
+            truth += servo.truth["back_emf"]
         if one is not None and one.value is not None and one.low is not None and one.high is not None:
             judged[name] = {"truth": truth, "value": one.value, "half": one.half_width, "held": one.low <= truth <= one.high}
     right = (joint.load != "none") == bool(servo.truth["coulomb_coefficient"])

@@ -26,7 +26,7 @@ _BEST = 2               # of them that are refined, for friction without a Strib
 _SHARE = 1e-3           # step of a derivative, of a parameter's size
 _TURNS = 25
 _FINE, _FURTHER = 6e-4, 2       # s; step of the last turns, and their number
-_MODEL = 0.005          # standard error of the simulation and of the model, as a part of each parameter
+_MODEL = 0.005          # standard error of the simulation and of the model, as a part of `_wholes`
 _BETTER = 0.98          # held-out error of a larger candidate over that of the smaller one, at most
 
 
@@ -245,11 +245,22 @@ def _with_errors(windows: ServoWindows, law: str, load: str, found: dict[str, fl
     rest = q - windows.q
     worth = known.sum() / _correlated(rest, known)
     covariance = inverse * float(np.sum(rest[known] ** 2)) / max(worth - len(names), 1.0)       # alike samples count as one
-    covariance += np.diag((_MODEL * x) ** 2)
+    covariance += np.diag((_MODEL * _wholes(windows, names, x, load)) ** 2)
     covariance[names.index("delay"), names.index("delay")] += _FINE**2 / 12.0       # a step of the simulation does not resolve it
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     correlation = covariance / np.maximum(np.outer(error, error), 1e-300)
     return ServoFit(law, load, names, x, error, correlation, float(worth), float(np.sqrt(np.mean(rest[known] ** 2))), held_out, q)
+
+
+def _wholes(windows: ServoWindows, names: tuple[str, ...], x: Array, load: str) -> Array:
+    """What the model's error is a part of: the whole damping, inertia or dry friction to which each parameter belongs."""
+    own = dict(zip(names, np.abs(x).tolist(), strict=True))
+    pressed = float(windows.loads[load][windows.known].mean()) if load != "none" else 0.0
+    damping, dry = own["viscous"] + own.get("back_emf", 0.0), own["coulomb"] + own.get(GROWTH, 0.0) * pressed
+    whole = {"viscous": damping, "back_emf": damping, "inertia": own["inertia"] + float(windows.inertia[windows.known].mean()),
+             **dict.fromkeys(("coulomb", "static", "offset"), dry),
+             **dict.fromkeys((GROWTH, "static_coefficient"), dry / pressed if pressed else 0.0)}
+    return np.array([whole.get(name, own[name]) for name in names])
 
 
 def _finely(windows: ServoWindows, found: dict[str, float], names: tuple[str, ...], x: Array, load: str) -> Array:
