@@ -45,6 +45,9 @@ def choice(*values: str, help: str) -> Any:
     return typer.Option(metavar=shown if len(shown) <= _SHORT else "NAME", autocompletion=lambda: list(values), help=help)
 
 
+GAINS = typer.Option(
+    "--gains", metavar="J=KP,KD", help="With --rollout: torque per position error and per velocity of a joint's drive, or of all "
+    "(default=KP,KD); a third number is that per velocity of the reference. Repeatable. Default: identified.")
 ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
 OutOption = Annotated[Path | None, out_option("New folder for the results. Default: named after the arm.")]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed for the order of speeds and for simulated noise.")]

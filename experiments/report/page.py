@@ -20,12 +20,14 @@ from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
 from stribeck.experiments.report.memory_figure import memory_figure
 from stribeck.experiments.report.memory_words import memory_words
+from stribeck.experiments.report.rollout_section import rollout_section
 from stribeck.experiments.report.svg import COLOURS, drawing_style
 from stribeck.experiments.report.temperature_words import temperature_words
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.finding import Finding
+from stribeck.ident.simulators.rollout import Rollout
 from stribeck.ident.views.panels import SHADES
 from stribeck.ident.whole_files import write_whole
 
@@ -45,7 +47,8 @@ class Section:
     parts: dict[str, Any] | None = None
 
 
-def write_report(result: Identification, folder: Path, run_note: dict[str, Any] | None = None) -> Path:
+def write_report(result: Identification, folder: Path, run_note: dict[str, Any] | None = None,
+                 rolled: tuple[Rollout, str] | None = None) -> Path:
     """Write ``report.html``, a page that needs no other files.
 
     Parameters
@@ -56,6 +59,8 @@ def write_report(result: Identification, folder: Path, run_note: dict[str, Any] 
         Existing folder for the page.
     run_note : dict of str, optional
         Further facts for the head of the page: name -> text.
+    rolled : tuple of Rollout and str, optional
+        Simulated motion of a run that was not fitted, and the name of the run.
 
     Returns
     -------
@@ -63,11 +68,11 @@ def write_report(result: Identification, folder: Path, run_note: dict[str, Any] 
         Path of the page.
     """
     page = Path(folder) / "report.html"
-    write_whole(page, render(result, run_note))
+    write_whole(page, render(result, run_note, rolled))
     return page
 
 
-def render(result: Identification, run_note: dict[str, Any] | None = None) -> str:
+def render(result: Identification, run_note: dict[str, Any] | None = None, rolled: tuple[Rollout, str] | None = None) -> str:
     """Return the page as text. The same input gives the same text, byte for byte."""
     with drawing_style():
         sections = [_section(result, name, f"joint-{k}") for k, name in enumerate(result.mechanism.names, start=1)
@@ -79,6 +84,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
         gaps = [(backlash_words(data.name, data.calibration), report_tables.parameter_rows(backlash.parameters),
                  backlash_figure(data.calibration, data.angle))
                 for data in calibrated if (backlash := data.calibration.backlash) is not None]
+        motion = None if rolled is None else rollout_section(*rolled)
     calibration = result.calibration
     versions = dict(calibration.fit.get("versions", {}))
     return _template().render(
@@ -90,7 +96,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None) -> st
                  for line, (name, one) in zip(words.passive_lines(calibration), calibration.model.passive.classes.items(),
                                               strict=True)},
         breakaway=words.breakaway_lines(calibration), sections=sections,
-        memories=memories, gaps=gaps,
+        memories=memories, gaps=gaps, motion=motion,
         temperatures={temperature_words(name, joint): report_tables.parameter_rows(joint.temperature.all_parameters)
                       for name, joint in calibration.joints.items() if joint.temperature is not None},
         findings=_by_kind(result.findings), weighty=_WEIGHTY, units=_common_units(calibrated),

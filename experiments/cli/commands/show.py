@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import JsonOption, console, flag, out_option, print_json
+from stribeck.experiments.cli.common import GAINS, JsonOption, console, flag, out_option, print_json
 
 
 def _carried(asked: bool) -> None:
@@ -87,6 +87,10 @@ def _only_run(source: Path, to: str) -> Path:
 
 
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign folder with runs/.")],
+           rolled: Annotated[Path | None, typer.Option(
+               "--rollout", metavar="RUN", help="Add the simulated motion of a run that was not "
+               "fitted, as validate --rollout.")] = None,
+           gains: Annotated[list[str] | None, GAINS] = None,
            out: Annotated[Path | None, out_option("Folder for report.html. Default: DIR.")] = None,
            as_json: JsonOption = False) -> None:
     """Write a self-contained HTML report of a campaign."""
@@ -95,10 +99,11 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
     from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.errors import InputError
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.identify import identify
     from stribeck.ident.log.campaign_folder import find_runs
-    from stribeck.ident.log.run import FITTED, load_run
+    from stribeck.ident.log.run import FITTED, VALIDATION, load_run
 
     runs = [load_run(path) for path in find_runs(folder, FITTED)]
     options, created = Options(), None
@@ -106,9 +111,18 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
         loaded = Calibration.load(folder)
         chosen = {option.name: loaded.fit[option.name] for option in fields(Options) if option.name in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
+    if gains and rolled is None:
+        raise InputError("--gains belong to --rollout RUN; add it, or leave them out")
+    found, motion = identify(runs, options, created), None
+    if rolled is not None:
+        from stribeck.experiments.cli.screen.rollout_text import read_gains
+        from stribeck.ident.simulators.rollout import rollout
+
+        path = find_runs(rolled, (VALIDATION,))[-1]
+        motion = rollout(load_run(path), found.calibration, read_gains(gains or ())), path.name
     target = out or folder
     target.mkdir(parents=True, exist_ok=True)
-    written = write_report(identify(runs, options, created), target, run_notes(runs))
+    written = write_report(found, target, run_notes(runs), motion)
     console(as_json).print(f"wrote     {written}")
     if as_json:
         print_json({}, [written])

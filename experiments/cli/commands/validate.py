@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.common import DIFFERS, JsonOption, console, flag, out_option, print_json
+from stribeck.experiments.cli.common import DIFFERS, GAINS, JsonOption, console, flag, out_option, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,9 +26,7 @@ def validate(
             metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
         rolled: Annotated[bool, flag("--rollout", help="Simulate the run's motion in MuJoCo, too, and compare "
                                                      "positions.")] = False,
-        gains: Annotated[list[str] | None, typer.Option(
-            metavar="J=KP,KD", help="With --rollout: torque per position error and per velocity of a joint's drive, or of all "
-            "(default=KP,KD); a third number is that per velocity of the reference. Repeatable. Default: identified.")] = None,
+        gains: Annotated[list[str] | None, GAINS] = None,
         horizon: Annotated[float, typer.Option(metavar="SECONDS", help="With --rollout by recorded torques: time after which the "
                                                "simulation starts again from the measured motion.")] = HORIZON,
         out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
