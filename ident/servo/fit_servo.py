@@ -199,16 +199,25 @@ def _fitted(windows: ServoWindows, start: dict[str, float], law: str, load: str,
     misses = np.abs(off(tried)).mean(axis=1)
     scale = 1.5 * float(np.median(np.abs(off(tried[np.argmin(misses)])))) + 1e-6
 
+    at: dict[bytes, tuple[Array, Array]] = {}
+
+    def both(x: Array) -> tuple[Array, Array]:
+        """Residuals and their slopes; further sets cost hardly more time than one."""
+        if (key := x.tobytes()) not in at:
+            steps = _SHARE * np.maximum(size, np.abs(x))
+            steps = np.where(x + steps > high, -steps, steps)
+            found = off(np.vstack([x, x + np.diag(steps)]))
+            at.clear()
+            at[key] = found[0], np.asarray((found[1:] - found[0]).T / steps)
+        return at[key]
+
+    def residuals(x: Array) -> Array:
+        return both(x)[0]
+
     def slopes(x: Array) -> Array:
-        steps = _SHARE * np.maximum(size, np.abs(x))
-        steps = np.where(x + steps > high, -steps, steps)
-        found = off(np.vstack([x, x + np.diag(steps)]))
-        return np.asarray((found[1:] - found[0]).T / steps)
+        return both(x)[1]
 
-    def first(x: Array) -> Array:
-        return np.asarray(off(x)[0])
-
-    found = min((least_squares(first, tried[k], slopes, (low - 1e-12, high), x_scale=size, loss="soft_l1", f_scale=scale,
+    found = min((least_squares(residuals, tried[k], slopes, (low - 1e-12, high), x_scale=size, loss="soft_l1", f_scale=scale,
                                max_nfev=_TURNS) for k in np.argsort(misses)[:best]), key=lambda one: float(one.cost))
     return {name: float(values[0]) for name, values in _sets(start, names, found.x[None]).items()}
 

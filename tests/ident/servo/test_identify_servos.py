@@ -80,7 +80,8 @@ class TestOnePendulum:
         assert "powered motor" in viscous.note
 
     def test_candidates_compete_on_left_out_motion(self, tmp_path):
-        found = identify_servos([_run(tmp_path, gain, 1) for gain in (100.0, 200.0)]).calibration.joints["hinge"]
+        servo = replace(SERVO, seconds=2.4)
+        found = identify_servos([servo.run(tmp_path, gain, True) for gain in (100.0, 200.0)]).calibration.joints["hinge"]
         assert found.load == "torque"
         assert found.servo.held_out < 0.02
 
