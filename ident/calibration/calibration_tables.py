@@ -10,7 +10,7 @@ from pydantic import Field as Key
 
 from stribeck.ident.arm.arm_file import Name, Tool, Vector
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.calibration.effect_tables import BacklashTable, BreakawayTable, MemoryTable, TemperatureTable, WaveTable
+from stribeck.ident.calibration.effect_tables import BacklashTable, BreakawayTable, FreeMotionTable, MemoryTable, TemperatureTable, WaveTable
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.parameter_table import STRICT, ParameterTable, Range, Speeds
 from stribeck.ident.errors import InputError, unknown_name
@@ -160,6 +160,7 @@ class JointCalibrationTable(BaseModel):
     ripple: list[WaveTable] = []
     temperature: TemperatureTable | None = None
     backlash: BacklashTable | None = None
+    free_motion: FreeMotionTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -214,7 +215,9 @@ class JointCalibrationTable(BaseModel):
                                 memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
                                 temperature=(None if self.temperature is None
                                              else self.temperature.temperature(f"{where}.temperature")),
-                                backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"))
+                                backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"),
+                                free_motion=(None if self.free_motion is None
+                                             else self.free_motion.free_motion(f"{where}.free_motion")))
 
 
 class MotorTable(BaseModel):

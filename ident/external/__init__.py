@@ -1,0 +1,4 @@
+"""External torque: a momentum observer with friction, the thresholds beyond which a push cannot be friction, and their judge.
+
+Imports from: `ident`.
+"""
