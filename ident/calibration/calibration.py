@@ -80,6 +80,10 @@ class Calibration(CalibrationContent):
         at = dict(zip(self.names, each_temperature(temperature, (len(self.names),)).tolist(), strict=True))
         return replace(self, joints={name: joint.at_temperature(at[name]) for name, joint in self.joints.items()})
 
+    def only(self, joints: Sequence[str]) -> "Calibration":
+        """Return the calibration of some joints only."""
+        return replace(self, joints={name: joint for name, joint in self.joints.items() if name in joints})
+
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":
         """Read a calibration file, or the one in a folder.

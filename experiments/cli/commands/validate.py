@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.common import DIFFERS, JsonOption, console, out_option, print_json
+from stribeck.experiments.cli.common import DIFFERS, JsonOption, console, flag, out_option, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,13 +23,24 @@ def validate(
         calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
         tolerance: Annotated[float, typer.Option(
             metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
+        external: Annotated[bool, flag("--external", help="Observe external torque instead: false alarms in free motion, thresholds, "
+                                                          "and marked pushes.")] = False,
+        pushes: Annotated[Path | None, typer.Option(
+            metavar="FILE.csv", help="With --external: marked pushes, with the columns start, end [s], joint and, if known, "
+            "torque.")] = None,
+        gain: Annotated[float | None, typer.Option(
+            metavar="1/S", help="With --external: gain of the observer; its time constant is 1/gain. Default: 25.")] = None,
+        false_alarms: Annotated[float | None, typer.Option(
+            metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: 0.1.")] = None,
         out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
         as_json: JsonOption = False) -> None:
     """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
+    from stribeck.experiments.cli.commands.external import validate_external
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
+    from stribeck.ident.external.external_torque import FALSE_ALARMS, GAIN
     from stribeck.ident.fit.joint.misfit_words import size_and_place
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
@@ -37,8 +48,18 @@ def validate(
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
                          else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
+    for name, value in (("--pushes", pushes), ("--gain", gain), ("--false-alarms", false_alarms)):
+        if value is not None and not external:
+            raise InputError(f"{name} {value} needs --external")
+        if isinstance(value, float) and not 0.0 < value < float("inf"):
+            raise InputError(f"{name} = {value:g}; a positive finite number is needed")
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
+    if external:
+        if not validate_external(recorded, dict(zip(map(str, calibrations), loaded, strict=True)), pushes, gain or GAIN,
+                                 false_alarms or FALSE_ALARMS, out, text, as_json):
+            raise typer.Exit(DIFFERS)
+        return
     found = [validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
     names = [str(path) for path in calibrations]
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
