@@ -136,14 +136,14 @@ class ExternalTorque:
 
     @classmethod
     def without_noise(cls, mechanism: Mechanism, calibration: Calibration, gain: float, period: float) -> "ExternalTorque":
-        """Return an observer for a calibration without `free_motion`; its thresholds lack noise and what is unexplained."""
+        """Return an observer for the runs of a fit; its thresholds have only the band of the law."""
         made, none = cls.__new__(cls), FreeMotion(period, 0.0, 0.0, (0.0,) * mechanism.n, np.zeros((1, 2)))
-        made._set(mechanism, calibration, dict.fromkeys(calibration.joints, none), gain, None)
+        made._set(mechanism, calibration, dict.fromkeys(calibration.joints, none), gain, None, between=False)
         made.margin = np.zeros(mechanism.n)
         return made
 
     def _set(self, mechanism: Mechanism, calibration: Calibration, free: Mapping[str, FreeMotion], gain: float | Sequence[float],
-             distance: float | None) -> None:
+             distance: float | None, between: bool = True) -> None:
         refuse_unobservable(mechanism, calibration)
         if np.shape(gain) not in ((), (mechanism.n,)) or not np.all(np.isfinite(gain)) or not np.all(np.greater(gain, 0.0)):
             raise InputError(f"gain = {gain}; a positive finite number [1/s] is needed, or one for each of {', '.join(mechanism.names)}")
@@ -152,7 +152,7 @@ class ExternalTorque:
         self.gain = np.broadcast_to(np.asarray(gain, dtype=float), (mechanism.n,)).copy()
         self.mechanism, self.names, self._calibration = with_rotors(mechanism, free), mechanism.names, calibration
         beside, usual = calibration.fit.get("motion") == "model", usual_delay(calibration)
-        self._bounds = {column: JointBound.of(calibration.joints[name], free[name], beside, distance, usual)
+        self._bounds = {column: JointBound.of(calibration.joints[name], free[name], beside, distance, usual, between)
                         for column, name in enumerate(mechanism.names) if name in calibration.joints}
         self._inertia, self._scale, self._offset, self._divisor, self._delay = (
             np.array([getattr(self._bounds[j], key) if j in self._bounds else default for j in range(mechanism.n)])

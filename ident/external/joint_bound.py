@@ -13,6 +13,7 @@ from stribeck.ident.log.free_motion import FreeMotion
 
 _SPEEDS, _FASTER = 24, 1.5      # speeds of the table, and its end over the fastest calibrated speed
 _REPEATS = 2.0                  # half width of the scatter between runs, in standard deviations
+_BETWEEN = 0.02                 # part of friction by which runs are assumed to differ where a calibration has a single run
 _SURE = 5.0                     # standard deviations of velocity noise beyond which the direction of motion is sure
 _LATE, _STEP = 2.0, 1.5         # periods by which an unknown delay may be wrong; periods that a reversal is blurred
 _REACH = 3.0                    # presliding distances over which friction reverses to 95 %
@@ -59,11 +60,12 @@ class JointBound:
 
     @classmethod
     def of(cls, joint: JointCalibration, free: FreeMotion | None, beside_model: bool, distance: float | None,
-           usual_delay: float = 0.0) -> "JointBound":
+           usual_delay: float = 0.0, between: bool = True) -> "JointBound":
         """Return the bound of a joint; without `free` motion there is none of what the law does not explain.
 
         `beside_model`: whether the inertia of the fit is in addition to the model's; `distance`: in place of that of the
-        calibration's memory; `usual_delay`: delay of a joint whose delay is unknown [s].
+        calibration's memory; `usual_delay`: delay of a joint whose delay is unknown [s]; `between`: whether another run than the
+        fitted ones is observed.
         """
         corrected = joint.torque_scale is not None
         noise, period = (0.0, 0.0) if free is None else (free.velocity_noise, free.period)
@@ -72,7 +74,7 @@ class JointBound:
         scale, offset, delay = (known_value(joint.gravity, key, default) for key, default in (
             ("scale", 1.0), ("offset", 0.0), ("delay", 0.0)))
         told = joint.gravity.get
-        sliding = _band(joint, speed) + (0.0 if free is None else free.bound(speed)) + _error(told("offset"), offset)
+        sliding = _band(joint, speed, between) + (0.0 if free is None else free.bound(speed)) + _error(told("offset"), offset)
         unsure = _error(told("delay"), delay) if delay else _LATE * period
         reach = 0.0 if joint.memory is None else _REACH * joint.memory.distance
         return cls(1.0 if corrected else scale, joint.torque_scale or 1.0, offset - joint.offset,
@@ -92,16 +94,19 @@ class JointBound:
         return np.maximum(level, self.breakaway) + self.resting
 
 
-def _band(joint: JointCalibration, speed: Array) -> Array:
-    """Return the greatest half width of the band over the calibrated loads, with the scatter between runs."""
+def _band(joint: JointCalibration, speed: Array, between: bool) -> Array:
+    """Return the greatest half width of the band over the calibrated loads; `between`: with the scatter between runs.
+
+    A single run does not show how runs differ; the calibration then counts as good to 2 % of friction on another day.
+    """
     varied = {name: entry.repeat_deviation for name, entry in joint.parameters.items()
               if entry.value is not None and entry.repeat_deviation}
     widest = np.zeros(len(speed))
     for load in _corners(joint):
         at = None if load is None else np.repeat(load[None], len(speed), axis=0)
         scatter = prediction_band(joint.law, joint.values, tuple(varied), np.diag(np.square(list(varied.values()))), speed, at,
-                                  _REPEATS) if varied else 0.0
-        widest = np.maximum(widest, joint.band(speed, at) + scatter)
+                                  _REPEATS) if varied else _BETWEEN * np.abs(joint.torque(speed, at))
+        widest = np.maximum(widest, joint.band(speed, at) + (scatter if between else 0.0))
     return widest
 
 

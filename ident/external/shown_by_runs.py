@@ -11,6 +11,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.validation import as_recorded
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.external.external_torque import GAIN, ExternalTorque
+from stribeck.ident.external.false_alarms import HOUR
 from stribeck.ident.external.observed_arm import estimate_noise, refuse_unobservable
 from stribeck.ident.external.recorded_motion import recorded_motions
 from stribeck.ident.log.free_motion import FreeMotion, white_noise
@@ -18,8 +19,6 @@ from stribeck.ident.log.run import Run
 
 _ROWS = 150_000         # rows of all runs that are used
 _BINS, _FEWEST = 8, 200 # speeds of the table, and fewest samples of one
-_EXCEEDED = 0.001       # share of the samples that may exceed the table
-_DEVIATIONS = 3.29      # of noise, which this share of the samples exceeds
 
 
 def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibration:
@@ -37,7 +36,7 @@ def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibrati
             found = observer.along(part.t, part.q, part.dq, part.tau, part.temperature)
             seen.append([found.resting, np.abs(part.dq), np.abs(found.torque) - found.threshold, part.tau, part.dq])
     resting, speed, excess, tau, dq = (np.concatenate(values) for values in zip(*seen, strict=True))
-    joints = dict(calibration.joints)
+    joints, hours = dict(calibration.joints), len(tau) * period / HOUR
     columns = {name: mechanisms[0].names.index(name) for name in joints}
     rotors = np.zeros((mechanisms[0].n,) * 2) if mechanisms[0].rotors is None else mechanisms[0].rotors
     bare = {name: FreeMotion(period, white_noise(tau[:, j]), white_noise(dq[:, j]), tuple(rotors[j].tolist()), np.zeros((1, 2)))
@@ -46,13 +45,14 @@ def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibrati
         mechanisms[0], calibration, GAIN, period).bounds, np.full(mechanisms[0].n, GAIN))
     for name, j in columns.items():
         slides = ~resting[:, j]
-        table = _unexplained(joints[name], speed[slides, j], excess[slides, j] - _DEVIATIONS * noise[j].deviation)
+        usual = noise[j].level(1.0 / hours, period) * noise[j].deviation if noise[j].deviation > 0.0 else 0.0
+        table = _unexplained(joints[name], speed[slides, j], excess[slides, j] - usual)
         joints[name] = replace(joints[name], free_motion=replace(bare[name], unexplained=table))
     return replace(calibration, joints=joints)
 
 
 def _unexplained(joint: JointCalibration, speed: Array, excess: Array) -> Array:
-    """Return speeds and a bound of the unexplained torque near each of them, shape (m, 2)."""
+    """Return speeds and a bound of the unexplained torque near each of them, shape (m, 2): the greatest that was seen there."""
     low, high = joint.velocity_range
     edges = np.geomspace(low, max(high, 1.01 * low), _BINS + 1)
     where = np.clip(np.searchsorted(edges, speed, "right") - 1, 0, _BINS - 1)
@@ -60,10 +60,10 @@ def _unexplained(joint: JointCalibration, speed: Array, excess: Array) -> Array:
     for k in range(_BINS):
         own = excess[where == k]
         if len(own) >= _FEWEST:
-            bins[k + 1] = max(0.0, float(np.quantile(own, 1.0 - _EXCEEDED)))
+            bins[k + 1] = max(0.0, float(own.max()))
     known = np.flatnonzero(np.isfinite(bins))
     if not len(known):
-        overall = float(np.quantile(excess, 1.0 - _EXCEEDED)) if len(excess) else 0.0
+        overall = float(excess.max()) if len(excess) else 0.0
         return np.column_stack((edges, np.full(_BINS + 1, max(0.0, overall))))
     bins = np.interp(np.arange(_BINS + 2), known, bins[known])
     return np.column_stack((edges, np.maximum(bins[1:], bins[:-1])))

@@ -64,7 +64,7 @@ def _verdict(one: "ExternalValidation") -> str:
 
 def _joints(one: "ExternalValidation") -> "Table":
     """Table with one row per joint: free time, thresholds and false alarms."""
-    rows = [(name, f"{joint.moving:.0f} s", _range(joint.threshold, joint.unit), _range(joint.undetectable, joint.unit),
+    rows = [(name, f"{joint.moving:.0f} s", _median(joint.threshold, joint.unit), _median(joint.undetectable, joint.unit),
              f"{joint.false_alarms}", f"{joint.rate[0]:.2g} to {joint.rate[1]:.2g}{' (fails)' if name in one.failed else ''}")
             for name, joint in one.joints.items()]
     return _table(("joint", "moving", "threshold, moving", "threshold, at rest", "false alarms", "per hour (95 %)"), rows)
@@ -91,8 +91,8 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
     return table
 
 
-def _range(values: tuple[float, float, float] | None, unit: str) -> str:
-    return "-" if values is None else f"{values[0]:.3g} to {values[2]:.3g} {unit}"
+def _median(values: tuple[float, float, float] | None, unit: str) -> str:
+    return "-" if values is None else f"{values[1]:.3g} {unit}"
 
 
 def _numbers(joint: "JointExternal") -> dict[str, Any]:
