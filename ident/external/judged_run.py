@@ -67,8 +67,8 @@ class JointExternal:
         95 % interval of their rate [1/h].
     pushes : tuple of JudgedPush
         Marked pushes on this joint.
-    t, torque, bound : ndarray, shape (N,)
-        Time [s], external torque and threshold [N·m or N].
+    t, torque, bound, rests : ndarray, shape (N,)
+        Time [s], external torque and threshold [N·m or N], and whether the joint rests or turns back.
     unit : str
         Unit of torques.
     """
@@ -83,6 +83,7 @@ class JointExternal:
     t: Array
     torque: Array
     bound: Array
+    rests: NDArray[np.bool_]
     unit: str
 
     @property
@@ -196,7 +197,7 @@ def _judged(name: str, t: Array, period: Array, free: NDArray[np.bool_], found: 
     alarms = count_alarms(t, alarm & free, _ONE_ALARM / gain)
     return JointExternal(moving, resting, _range(bound[free & ~rests]), _range(bound[free & rests]), alarms,
                          rate_interval(alarms, (moving + resting) / HOUR), tuple(_found(push, t, torque, bound, rests, alarm)
-                                                                               for push in pushes), t, torque, bound, unit)
+                                                                               for push in pushes), t, torque, bound, rests, unit)
 
 
 def count_alarms(t: Array, alarm: NDArray[np.bool_], together: float) -> int:
