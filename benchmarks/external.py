@@ -1,10 +1,10 @@
 """External torque on the simulated arm: thresholds, false alarms and detected pushes, against a Coulomb-viscous calibration.
 
-Both observers are the same code and see the same samples. They differ in the calibration of the same run only: the law and load that
-are chosen, or constant and viscous friction. Pushes are MuJoCo's external forces, which our code does not compute.
+Both observers are the same code and see the same samples. They differ in the calibration of the same run only: the law and load
+that are chosen, or constant and viscous friction. Pushes are MuJoCo's external forces, which our code does not compute.
 
-Thresholds are compared at equal false alarms: each observer's threshold of each joint is multiplied by the factor at which the runs
-without contact just show no alarm while the joint slides.
+Thresholds are compared at equal false alarms: each observer's threshold of each joint is multiplied by the factor at which the
+runs without contact just show no alarm.
 """
 
 import argparse
@@ -90,8 +90,8 @@ def _validation(arm: str, folder: Path, seed: int) -> Run:
 class Judged:
     """What one observer shows: by joint its alarms, free hours, median thresholds, greatest ratio, and all pushes.
 
-    `constant` is the greatest external torque of a joint that has been sliding for a while: the least constant threshold without an
-    alarm.
+    `constant` is the greatest external torque of a joint that has been sliding for a while: the least constant threshold without
+    an alarm.
     """
 
     alarms: dict[str, int]
@@ -123,7 +123,7 @@ def _judge(calibration: Calibration, free: list[Run], marked: list[tuple[Run, li
 def _settled(joint: JointExternal) -> np.ndarray:
     """Return where a joint has been sliding for several time constants of the observer."""
     since = round(_SETTLED / GAIN / float(np.median(np.diff(joint.t))))
-    return np.asarray(~maximum_filter1d(joint.rests, 2 * since + 1, origin=since, mode="nearest"))
+    return np.asarray(~maximum_filter1d(joint.rests, since + 1, origin=since // 2, mode="nearest"))
 
 
 def _seen(joint: JointExternal, push: Push, level: float) -> Seen:
@@ -135,28 +135,33 @@ def _seen(joint: JointExternal, push: Push, level: float) -> Seen:
 
 def _table(found: dict[str, Judged], friction: dict[str, float]) -> tuple[dict[str, Any], str]:
     ours, simple = found[OURS], found[SIMPLE]
-    rows = [f"Thresholds while sliding, median over {ours.hours:.2f} h without contact for each joint. *As calibrated*: for 0.1 false "
-            "alarms per hour. *At equal false alarms*: each threshold times the factor at which this motion just shows no alarm. "
-            "*Constant*: the least constant threshold without an alarm, of joints that have been sliding for 0.2 s.", "",
-            "| joint | friction N·m | as calibrated: stribeck | Coulomb-viscous | false alarms | at equal false alarms: stribeck | "
-            "Coulomb-viscous | ratio | constant: stribeck | Coulomb-viscous | ratio | at rest: stribeck |", "|---" * 12 + "|"]
+    rows = [f"Thresholds while sliding, median over {ours.hours:.2f} h without contact for each joint. *As calibrated*: for 0.1 "
+            "false alarms per hour. *At equal false alarms*: each threshold times the factor at which this motion just shows no "
+            "alarm. *Constant*: the least constant threshold without an alarm, of joints that have been sliding for 0.2 s.", "",
+            "| joint | friction N·m | as calibrated: stribeck | Coulomb-viscous | false alarms | at equal false alarms: "
+            "stribeck | Coulomb-viscous | ratio | constant: stribeck | Coulomb-viscous | ratio | at rest: stribeck |",
+            "|---" * 12 + "|"]
     figures: dict[str, Any] = {"hours": ours.hours, "joints": {}, "pushes": {}}
     for name, rubs in friction.items():
         equal = [one.threshold[name] * one.ratio[name] for one in (ours, simple)]
-        level = [one.constant[name] for one in (ours, simple)]
-        figures["joints"][name] = {"friction": rubs, **{key: {"threshold": one.threshold[name], "resting": one.resting[name],
-                                                              "alarms": one.alarms[name], "equal": one.threshold[name] * one.ratio[name],
-                                                              "constant": one.constant[name]} for key, one in found.items()},
-                                   "ratio": equal[0] / equal[1], "constant_ratio": level[0] / level[1]}
-        rows.append(f"| {name} | {rubs:.2f} | {ours.threshold[name]:.3f} | {simple.threshold[name]:.3f} | {ours.alarms[name]} and "
-                    f"{simple.alarms[name]} | {equal[0]:.3f} | {equal[1]:.3f} | {equal[0] / equal[1]:.2f} | "
-                    f"{level[0]:.3f} | {level[1]:.3f} | {level[0] / level[1]:.2f} | {ours.resting[name]:.2f} |")
+        fixed = [one.constant[name] for one in (ours, simple)]
+        both = {key: {"threshold": one.threshold[name], "resting": one.resting[name], "alarms": one.alarms[name],
+                      "equal": one.threshold[name] * one.ratio[name], "constant": one.constant[name]}
+                for key, one in found.items()}
+        figures["joints"][name] = {"friction": rubs, **both,
+                                   "ratio": equal[0] / equal[1], "constant_ratio": fixed[0] / fixed[1]}
+        rows.append(f"| {name} | {rubs:.2f} | {ours.threshold[name]:.3f} | {simple.threshold[name]:.3f} | "
+                    f"{ours.alarms[name]} and {simple.alarms[name]} | {equal[0]:.3f} | {equal[1]:.3f} | "
+                    f"{equal[0] / equal[1]:.2f} | {fixed[0]:.3f} | {fixed[1]:.3f} | {fixed[0] / fixed[1]:.2f} | {ours.resting[name]:.2f} |")
     rows += ["", "Pushes of 0.3 s at equal false alarms: share that is detected, median and 90 % quantile of the delay.", "",
-             "| push over friction torque | joint | pushes | stribeck: detected | delay ms | Coulomb-viscous: detected | delay ms |",
+             "| push over friction torque | joint | pushes | stribeck: detected | delay ms | Coulomb-viscous: detected | "
+             "delay ms |",
              "|---" * 7 + "|"]
     for resting in (False, True):
         for level in LEVELS:
-            cells, told = [], {}
+            where = "at rest" if resting else "moving"
+            cells: list[tuple[str, str, str]] = []
+            told: dict[str, Any] = {}
             for key, one in found.items():
                 own = [push for push in one.pushes if push.level == level and push.resting == resting]
                 if not own:
@@ -164,10 +169,10 @@ def _table(found: dict[str, Judged], friction: dict[str, float]) -> tuple[dict[s
                 delays = [delay for push in own if (delay := push.delay(one.ratio[push.joint])) is not None]
                 median, late = (1e3 * float(np.quantile(delays, share)) if delays else np.nan for share in (0.5, 0.9))
                 told[key] = {"pushes": len(own), "detected": len(delays) / len(own), "median_ms": median, "p90_ms": late}
-                cells.append((len(own), f"{100.0 * len(delays) / len(own):.0f} %", f"{median:.0f}, {late:.0f}" if delays else "-"))
+                share = f"{100.0 * len(delays) / len(own):.0f} %"
+                cells.append((str(len(own)), share, f"{median:.0f}, {late:.0f}" if delays else "-"))
             if len(cells) < len(found):
                 continue
-            figures["pushes"][f"{100 * level:.0f} % {'at rest' if resting else 'moving'}"] = told
-            rows.append(f"| {100.0 * level:.0f} % | {'at rest' if resting else 'moving'} | {cells[0][0]} | {cells[0][1]} | {cells[0][2]} | "
-                        f"{cells[1][1]} | {cells[1][2]} |")
+            figures["pushes"][f"{100.0 * level:.0f} % {where}"] = told
+            rows.append(f"| {100.0 * level:.0f} % | {where} | {' | '.join((*cells[0], *cells[1][1:]))} |")
     return figures, "\n".join(rows)

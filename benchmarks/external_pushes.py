@@ -71,7 +71,7 @@ def drawn_pushes(motion: Motion, moving: bool, rng: np.random.Generator) -> tupl
             continue
         left.remove(case)
         left = left or [cases[k] for k in rng.permutation(len(cases))]
-        found.append(_push(motion, *case, t, rng))
+        found.append(_push(motion, case[0], case[1], t, rng))
         t += _APART + rng.uniform(0.0, 0.2)
     return np.array(0.0), found
 

@@ -10,7 +10,14 @@ from pydantic import Field as Key
 
 from stribeck.ident.arm.arm_file import Name, Tool, Vector
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.calibration.effect_tables import BacklashTable, BreakawayTable, FreeMotionTable, MemoryTable, TemperatureTable, WaveTable
+from stribeck.ident.calibration.effect_tables import (
+    BacklashTable,
+    BreakawayTable,
+    FreeMotionTable,
+    MemoryTable,
+    TemperatureTable,
+    WaveTable,
+)
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.parameter_table import STRICT, ParameterTable, Range, Speeds
 from stribeck.ident.errors import InputError, unknown_name

@@ -240,7 +240,8 @@ def _lack_of_fit(motion: Motion, rest: Array, friction: Array, allowed: float) -
 
 def _noise_behind_filter(run: Run, motion: Motion) -> float:
     """Return the standard deviation of the torque's white noise after the filter."""
-    return white_noise(run.signals["tau"][:, run.names.index(motion.joint)]) * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
+    white = white_noise(run.signals["tau"][:, run.names.index(motion.joint)])
+    return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
 
 
 def _unstated_inertia(rest: Array, ddq: Array) -> float:

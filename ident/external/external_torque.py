@@ -3,12 +3,13 @@ r"""Momentum observer: external torque of every joint from motor torques, sample
 .. math:: r = K \left(p - p_0 - \int (\tau - \tau_f + C^T \dot q - g + r)\, dt\right), \qquad \dot r = K (\tau_\mathrm{ext} - r)
 
 Between samples, the integral is that of the trapezoid of its terms, and the filter of first order is exact:
-:math:`r_k = a r_{k-1} + (1 - a) x_k` with :math:`a = e^{-K h}` and the mean external torque :math:`x_k` of the step, so that no gain
-and no step makes it unstable. The torque that free motion needs is delayed as much as the torque signal.
+:math:`r_k = a r_{k-1} + (1 - a) x_k` with :math:`a = e^{-K h}` and the mean external torque :math:`x_k` of the step, so that no
+gain and no step makes it unstable. The torque that free motion needs is delayed as much as the torque signal. Loads, on which
+friction depends, take the acceleration from the velocities behind the same filter.
 
-A bound of what friction may differ from its prediction passes the same filter. As the filter's weights are positive, the error of r
-stays below the filtered bound, whatever friction does within its bound; the noise of the signals comes on top, at the level that
-it crosses as often as false alarms are allowed.
+A bound of what friction may differ from its prediction passes the same filter. As the filter's weights are positive, the error of
+r stays below the filtered bound, whatever friction does within its bound; the noise of the signals comes on top, at the level
+that it crosses as often as false alarms are allowed.
 
 References
 ----------
@@ -50,8 +51,8 @@ class External:
     threshold : ndarray
         Magnitude beyond which noise and friction do not explain the torque [N·m or N].
     resting : ndarray of bool
-        Whether the joint rests, reverses or has just begun to move: friction then has any value up to its static level, and pushes
-        below the threshold are undetectable.
+        Whether the joint rests, reverses or has just begun to move: friction then has any value up to its static level, and
+        pushes below the threshold are undetectable.
     """
 
     torque: Array
@@ -65,16 +66,27 @@ class External:
 
 
 class _Terms(NamedTuple):
-    """Terms of the equation of motion at samples, shape (N, n) each, or at one sample, (n,)."""
+    """Terms of the equation of motion at samples.
 
-    p: Array
-    drift: Array
-    friction: Array
-    sliding: Array          # bound of the error of friction while the joint slides
-    resting: Array          # and at rest
-    tau: Array
-    dq: Array
+    Attributes
+    ----------
+    values : ndarray, shape (7, N, n)
+        Momentum, its rate without joint torques, friction, bounds of the error of friction while the joint slides and at rest,
+        measured torque, velocity.
+    slides : ndarray of bool, shape (N, n)
+        Whether each joint slides.
+    """
+
+    values: Array
     slides: NDArray[np.bool_]
+
+    def followed_by(self, more: "_Terms") -> "_Terms":
+        """Return these samples and those after them."""
+        return _Terms(np.concatenate((self.values, more.values), axis=1), np.concatenate((self.slides, more.slides)))
+
+    def at(self, rows: slice) -> "_Terms":
+        """Return some samples."""
+        return _Terms(self.values[:, rows], self.slides[rows])
 
 
 class _Carried(NamedTuple):
@@ -83,7 +95,7 @@ class _Carried(NamedTuple):
     time: Array             # of the last m samples, since the motion began [s]
     impulse: Array          # integral of the torque that free motion needs, (m, n)
     width: Array            # integral of the bound, (m, n)
-    terms: _Terms           # of the last sample
+    terms: _Terms           # of the last sample, N = 1
     torque: Array           # states of the filters, (n,)
     bound: Array
     ddq: Array
@@ -92,13 +104,14 @@ class _Carried(NamedTuple):
 class ExternalTorque:
     """Momentum observer with the friction of a calibration, and with thresholds from its band and its noise.
 
-    Closed chains, elastic joints and motors that move several joints are refused by name. Joints that are not calibrated have nan.
+    Closed chains, elastic joints and motors that move several joints are refused by name. Joints that are not calibrated have
+    nan. The memory of friction is not followed: a joint counts as resting until it has moved by the distance of its memory.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Model of the arm: ``calibration.mechanism``, or the arm with its present tool. Rotors that it lacks are those with which the
-        calibration was fitted.
+        Model of the arm: ``calibration.mechanism``, or the arm with its present tool. Rotors that it lacks are those with which
+        the calibration was fitted.
     calibration : Calibration
         Friction, its band, and what free motion showed beside it.
     gain : float or sequence of float
@@ -106,7 +119,8 @@ class ExternalTorque:
     false_alarms : float
         Alarms per hour and joint that noise may cause.
     distance : float, optional
-        Distance after a reversal over which friction builds up [rad or m]; default three times that of the joint's memory, else 0.
+        Distance after a reversal over which friction builds up [rad or m]; default three times that of the joint's memory, else
+        0.
 
     Raises
     ------
@@ -146,7 +160,8 @@ class ExternalTorque:
              distance: float | None, between: bool = True) -> None:
         refuse_unobservable(mechanism, calibration)
         if np.shape(gain) not in ((), (mechanism.n,)) or not np.all(np.isfinite(gain)) or not np.all(np.greater(gain, 0.0)):
-            raise InputError(f"gain = {gain}; a positive finite number [1/s] is needed, or one for each of {', '.join(mechanism.names)}")
+            raise InputError(f"gain = {gain}; a positive finite number [1/s] is needed, or one for each of "
+                             f"{', '.join(mechanism.names)}")
         if distance is not None and not distance >= 0.0:
             raise InputError(f"distance = {distance:g}; zero or more is needed")
         self.gain = np.broadcast_to(np.asarray(gain, dtype=float), (mechanism.n,)).copy()
@@ -194,8 +209,8 @@ class ExternalTorque:
             If a shape does not fit the mechanism, a value is not finite, or `dt` is not positive.
         """
         rows = [np.asarray(values, dtype=float)[None] for values in (q, dq, tau)]
-        found = self._take(np.array([dt], dtype=float), *rows,
-                           None if temperature is None else each_temperature(temperature, (self.mechanism.n,))[None])
+        warm = None if temperature is None else each_temperature(temperature, (self.mechanism.n,))[None]
+        found = self._take(np.array([dt], dtype=float), rows[0], rows[1], rows[2], warm)
         return External(found.torque[0], found.threshold[0], found.resting[0])
 
     def along(self, t: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, temperature: ArrayLike | None = None) -> External:
@@ -227,52 +242,49 @@ class ExternalTorque:
 
     def _take(self, dt: Array, q: Array, dq: Array, tau: Array, temperature: Array | None) -> External:
         """Take a block of samples, shape (N, n)."""
-        begins = self._carried is None
-        self._check(dt[begins:], tau)
+        self._check(dt[self._carried is None:], tau)
         ddq = self._accelerations(dt[:, None], dq)
         terms = self._terms(dt, q, dq, ddq, tau, temperature)
-        first, terms = (_Terms(*(one[0] for one in terms)), _Terms(*(one[1:] for one in terms))) if begins else (None, terms)
-        if first is not None:
-            none = np.zeros((1, len(self.names)))
-            self._carried = _Carried(np.zeros(1), none, none, first, none[0], first.resting, none[0])
-        assert self._carried is not None
-        found = self._block(dt[begins:, None], terms, self._carried._replace(ddq=ddq[-1]))
-        if first is None:
-            return found
-        return External(*(np.concatenate((row[None], rest)) for row, rest in (
-            (self._unknown, found.torque), (first.resting + self.margin + self._unknown, found.threshold),
-            (~first.slides, found.resting))))
+        if self._carried is not None:
+            return self._block(dt[:, None], terms, self._carried._replace(ddq=ddq[-1]))
+        first, terms, none = terms.at(slice(1)), terms.at(slice(1, None)), np.zeros((1, len(self.names)))
+        resting = first.values[4]
+        found = self._block(dt[1:, None], terms, _Carried(np.zeros(1), none, none, first, none[0], resting[0], ddq[-1]))
+        return External(np.concatenate((none + self._unknown, found.torque)),
+                        np.concatenate((resting + self.margin + self._unknown, found.threshold)),
+                        np.concatenate((~first.slides, found.resting)))
 
     def _block(self, h: Array, terms: _Terms, before: _Carried) -> External:
         """Take steps of h, shape (N, 1), that end at samples with these terms."""
-        ends = _Terms(*(np.concatenate((last[None], one)) for last, one in zip(before.terms, terms, strict=True)))
+        ends = before.terms.followed_by(terms)
+        p, drift, friction, sliding, resting, tau, _ = ends.values
         slides = ends.slides[1:] & ends.slides[:-1]
-        free = (self._scale * (np.diff(ends.p, axis=0) - h * _mean(ends.drift))
-                + h * (np.where(slides, _mean(ends.friction), 0.0) + self._offset))
-        width = h * np.where(slides, _mean(ends.sliding), np.maximum(ends.resting[1:], ends.resting[:-1]))
+        free = (self._scale * (np.diff(p, axis=0) - h * _mean(drift))
+                + h * (np.where(slides, _mean(friction), 0.0) + self._offset))
+        width = h * np.where(slides, _mean(sliding), np.maximum(resting[1:], resting[:-1]))
         time = np.concatenate((before.time, before.time[-1] + np.cumsum(h)))
         impulse, spread = (np.concatenate((known, known[-1] + np.cumsum(added, axis=0)))
                            for known, added in ((before.impulse, free), (before.width, width)))
         true = time[len(before.time) - 1:, None] - self._delay              # times at which the torque signals were true
         needed, bound = (_increments(true, time, values) / h for values in (impulse, spread))
         known = true[:-1] >= -_ROUNDING
-        external = np.where(known, needed - _mean(ends.tau), 0.0)
-        torque, bound = self._lagged(h, np.stack((external, np.where(known, bound, terms.resting)), axis=1),
+        external = np.where(known, needed - _mean(tau), 0.0)
+        torque, bound = self._lagged(h, np.stack((external, np.where(known, bound, resting[1:])), axis=1),
                                      np.stack((before.torque, before.bound))).swapaxes(0, 1)
         kept = slice(max(0, int(np.searchsorted(time, time[-1] - self._delay.max(), "right")) - 2), None)
-        states = (torque[-1], bound[-1], before.ddq) if len(h) else before[4:]
+        last = (torque[-1], bound[-1]) if len(h) else (before.torque, before.bound)
         self._carried = _Carried(time[kept], impulse[kept] - impulse[kept][0], spread[kept] - spread[kept][0],
-                                 _Terms(*(one[-1] for one in ends)), *states)
+                                 ends.at(slice(-1, None)), last[0], last[1], before.ddq)
         return External(torque + self._unknown, bound + self.margin + self._unknown, ~slides)
 
     def _accelerations(self, h: Array, dq: Array) -> Array:
         """Return the accelerations behind the filter, shape (N, n), which loads depend on; zero when the motion begins."""
         before = self._carried
-        rate = np.diff(dq, axis=0, prepend=dq[:1] if before is None else before.terms.dq[None]) / h
+        rate = np.diff(dq, axis=0, prepend=dq[:1] if before is None else before.terms.values[6]) / h
         return self._lagged(h, rate, np.zeros(len(self.names)) if before is None else before.ddq)
 
     def _terms(self, dt: Array, q: Array, dq: Array, ddq: Array, tau: Array, temperature: Array | None) -> _Terms:
-        """Return the terms at samples, shape (N, n) each."""
+        """Return the terms at samples."""
         p, drift = momentum(self.mechanism, q, dq)
         loads = joint_loads(self.mechanism, q, dq, ddq)
         friction = self._calibration.friction_on(self.mechanism, q, dq, ddq, temperature)
@@ -285,7 +297,7 @@ class ExternalTorque:
             resting[:, column] = own.at_rest(joint, load, loads.tau[:, column],
                                              None if temperature is None else temperature[:, column]) + model
             slides[:, column] = self._sliding[column].take(dt, q[:, column], dq[:, column])
-        return _Terms(p + self._inertia * dq, drift, friction, sliding, resting, tau / self._divisor, dq, slides)
+        return _Terms(np.stack((p + self._inertia * dq, drift, friction, sliding, resting, tau / self._divisor, dq)), slides)
 
     def _lagged(self, h: Array, values: Array, state: Array) -> Array:
         """Return values behind the filter of first order, shape (N, ...) as `values`."""

@@ -1,7 +1,8 @@
 r"""Statistics of false alarms: how often filtered noise crosses a threshold, and what a count of alarms says of their rate.
 
-Noise behind the observer is correlated from sample to sample. An alarm begins where the magnitude crosses the threshold u upwards.
-With the correlation :math:`\rho` of neighbouring samples, noise of unit variance crosses, per sample, with the probability
+Noise behind the observer is correlated from sample to sample. An alarm begins where the magnitude crosses the threshold u
+upwards. With the correlation :math:`\rho` of neighbouring samples, noise of unit variance crosses, per sample, with the
+probability
 
 .. math:: 2 \int_u^\infty \varphi(x)\, \Phi\!\left(\frac{u - \rho x}{\sqrt{1 - \rho^2}}\right) dx ,
 

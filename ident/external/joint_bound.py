@@ -26,8 +26,8 @@ class JointBound:
     Attributes
     ----------
     scale, divisor, offset, inertia, delay : float
-        Scale of the torque signal against the model; divisor of the signal; constant torque [N·m or N]; inertia beside the model's
-        [kg·m² or kg]; lag of the signal behind the position [s].
+        Scale of the torque signal against the model; divisor of the signal; constant torque [N·m or N]; inertia beside the
+        model's [kg·m² or kg]; lag of the signal behind the position [s].
     slowest : float
         Speed below which the joint counts as resting [rad/s or m/s].
     settling : float
@@ -81,7 +81,8 @@ class JointBound:
                    known_value(joint.gravity, "inertia", 0.0) if beside_model else 0.0, max(0.0, delay) or usual_delay, slowest,
                    unsure + _STEP * period, reach if distance is None else distance, speed, sliding,
                    float(sliding[0]) + sum(wave.amplitude for wave in joint.ripple),
-                   0.0 if joint.breakaway is None else joint.breakaway.range[1], 0.0 if corrected else _error(told("scale"), scale))
+                   0.0 if joint.breakaway is None else joint.breakaway.range[1],
+                   0.0 if corrected else _error(told("scale"), scale))
 
     def while_sliding(self, speed: Array) -> Array:
         """Return the bound at speeds while the joint slides, shape (N,)."""

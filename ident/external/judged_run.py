@@ -184,12 +184,12 @@ def judge_external(run: Run, calibration: Calibration, pushes: Sequence[Push] = 
     for push in pushes:
         free &= (run.t < push.start) | (run.t > push.end + _SETTLED / gain)
     period = np.diff(run.t, prepend=run.t[0])
-    joints = {name: _judged(name, run.t, period, free, found, j, [one for one in pushes if one.joint == name], gain, mechanism.unit(j))
+    joints = {name: _judged(run.t, period, free, found, j, [one for one in pushes if one.joint == name], gain, mechanism.unit(j))
               for j, name in enumerate(mechanism.names) if name in known.joints}
     return ExternalValidation(joints, left_out, gain, false_alarms)
 
 
-def _judged(name: str, t: Array, period: Array, free: NDArray[np.bool_], found: External, j: int, pushes: Sequence[Push], gain: float,
+def _judged(t: Array, period: Array, free: NDArray[np.bool_], found: External, j: int, pushes: Sequence[Push], gain: float,
             unit: str) -> JointExternal:
     """Judge one joint, column j."""
     torque, bound, rests, alarm = found.torque[:, j], found.threshold[:, j], found.resting[:, j], found.detected[:, j]
@@ -211,8 +211,10 @@ def _found(push: Push, t: Array, torque: Array, bound: Array, rests: NDArray[np.
     within = (t >= push.start) & (t <= push.end)
     at = t[within & alarm]
     own = torque[within]
-    return JudgedPush(push, float(at[0] - push.start) if len(at) else None, bool(np.mean(rests[within]) > 0.5) if within.any() else True,
-                      float(own[np.argmax(np.abs(own))]) if len(own) else 0.0, float(np.median(bound[within])) if len(own) else 0.0)
+    if not len(own):
+        return JudgedPush(push, None, True, np.nan, np.nan)
+    return JudgedPush(push, float(at[0] - push.start) if len(at) else None, bool(np.mean(rests[within]) > 0.5),
+                      float(own[np.argmax(np.abs(own))]), float(np.median(bound[within])))
 
 
 def _range(values: Array) -> tuple[float, float, float] | None:

@@ -1,4 +1,4 @@
-"""What an observer needs of arm and calibration: a tree of rigid joints with its rotors, and the noise that reaches the estimate."""
+"""What an observer needs of arm and calibration: a tree of rigid joints with rotors, and the noise that reaches the estimate."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,14 +32,15 @@ def refuse_unobservable(mechanism: Mechanism, calibration: Calibration) -> None:
     if mechanism.chain is not None or mechanism.closures:
         raise ModelError(f"{mechanism.name} is a closed chain; external torque is observed on open chains only")
     for column in (*mechanism.passive, *mechanism.springs):
-        raise ModelError(f"{mechanism.name}: joint {mechanism.names[column]} is passive or has a spring; external torque is observed on "
-                         "rigid joints with drives only")
+        raise ModelError(f"{mechanism.name}: joint {mechanism.names[column]} is passive or has a spring; external torque is "
+                         "observed on rigid joints with drives only")
     for name in calibration.motors.motors:
-        raise InputError(f"{calibration.arm}: the motor of {name} moves several joints and has friction of its own, which couples them "
-                         "at rest; external torque is observed on joints with a motor each")
+        raise InputError(f"{calibration.arm}: the motor of {name} moves several joints and has friction of its own, which "
+                         "couples them at rest; external torque is observed on joints with a motor each")
     for name in calibration.joints:
         if name not in mechanism.names:
-            raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration names this joint")
+            raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the calibration names this "
+                             "joint")
 
 
 def free_motion_of(calibration: Calibration) -> dict[str, FreeMotion]:
@@ -53,8 +54,8 @@ def free_motion_of(calibration: Calibration) -> dict[str, FreeMotion]:
     found = {}
     for name, joint in calibration.joints.items():
         if joint.free_motion is None:
-            raise InputError(f"joints.{name} of the calibration of {calibration.arm} has no free_motion, from which thresholds come; "
-                             "fit its runs again")
+            raise InputError(f"joints.{name} of the calibration of {calibration.arm} has no free_motion, from which thresholds "
+                             "come; fit its runs again")
         found[name] = joint.free_motion
     return found
 

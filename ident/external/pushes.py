@@ -78,7 +78,8 @@ def _push(where: str, row: dict[str, str], joints: Sequence[str], last: float) -
     if row.get("joint") not in joints:
         raise InputError(f"{where}: {unknown_name('joint', row.get('joint', ''), joints)}")
     if not 0.0 <= start < end <= last:
-        raise InputError(f"{where}: start = {start:g} s, end = {end:g} s; a push ends after it starts, within the run of 0 to {last:g} s")
+        raise InputError(f"{where}: start = {start:g} s, end = {end:g} s; a push ends after it starts, within the run of 0 to "
+                         f"{last:g} s")
     return Push(start, end, row["joint"], _number(where, _OPTIONAL, row[_OPTIONAL]) if row.get(_OPTIONAL) else None)
 
 

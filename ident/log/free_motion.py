@@ -1,4 +1,4 @@
-"""What motion without contact shows of a joint beside friction: noise of the signals, and torque that the law does not explain."""
+"""What motion without contact shows of a joint beside friction: noise of the signals, and torque that is not explained."""
 
 from dataclasses import dataclass
 

@@ -6,8 +6,8 @@ angular velocity w of the link and the joint axis n, a revolute joint has
 .. math:: p = n \cdot k, \qquad
           \frac{\partial T}{\partial q} = k \cdot (w \times n) + l \cdot (v \times n),
 
-and a prismatic joint :math:`p = n \cdot l` and :math:`\partial T/\partial q = l \cdot (w \times n)`. A turn of the joint moves its
-subtree as one body, which changes the kinetic energy as the opposite turn of the parent's velocity would. In free motion
+and a prismatic joint :math:`p = n \cdot l` and :math:`\partial T/\partial q = l \cdot (w \times n)`. A turn of the joint moves
+its subtree as one body, which changes the kinetic energy as the opposite turn of the parent's velocity would. In free motion
 :math:`\dot p = \tau + \partial T/\partial q - g`, and :math:`\partial T/\partial q = C^T \dot q`.
 
 References

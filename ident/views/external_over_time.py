@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_external(ax: "Axes", title: str, t: Array, torque: Array, threshold: Array, pushes: Sequence[tuple[float, float]]) -> None:
+def draw_external(ax: "Axes", title: str, t: Array, torque: Array, threshold: Array,
+                  pushes: Sequence[tuple[float, float]]) -> None:
     """Draw external torque and the band of its threshold, both of shape (N,), and the times of pushes."""
     ax.fill_between(t, -threshold, threshold, color=MEASURED, linewidth=0.0, label="no push: noise and friction explain it")
     ax.plot(t, torque, color=RESIDUAL, linewidth=0.8, label="external torque")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stribeck.ident.backlash.fit_backlash import fit_backlash
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.feedforward import Feedforward
+    from stribeck.ident.external.external_torque import ExternalTorque
     from stribeck.ident.fit.fit_friction import fit_friction
     from stribeck.ident.fit.fit_result import FitResult
     from stribeck.ident.identify import identify
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from stribeck.ident.temperature.fit_self_heating import fit_self_heating
     from stribeck.ident.temperature.fit_temperature import fit_temperature
 
-__all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous", "export", "fit",
-           "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify", "joint_loads",
-           "load_mechanism", "load_run", "stribeck", "validate"]
+__all__ = ["Calibration", "ExternalTorque", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous",
+           "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify",
+           "joint_loads", "load_mechanism", "load_run", "stribeck", "validate"]
 
-_HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
+_HOMES = {"Calibration": "ident.calibration.calibration", "ExternalTorque": "ident.external.external_torque",
+          "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
           **dict.fromkeys(("calibrate", "compare", "export", "fit", "validate"), "experiments.commands"),
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_backlash": "ident.backlash.fit_backlash",

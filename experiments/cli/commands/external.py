@@ -27,8 +27,8 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
     found = {path: judge_external(run, calibration, marked, gain, false_alarms) for path, calibration in calibrations.items()}
     text.print(f"run       {run.path}, {run.duration:.0f} s")
     for path, one in found.items():
-        text.print(f"observer  {path}: gain {gain:g} 1/s ({1e3 / gain:.3g} ms), noise may cause {false_alarms:g} false alarms per hour "
-                   "and joint")
+        text.print(f"observer  {path}: gain {gain:g} 1/s ({1e3 / gain:.3g} ms), noise may cause {false_alarms:g} false "
+                   "alarms per hour and joint")
         text.print(fitted(_joints(one), text.width))
         if marked:
             text.print(fitted(_pushes(one), text.width))
@@ -36,11 +36,11 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
             text.print(f"note      {path}: {reason}; it is not observed")
         quiet = [f"{name} {joint.undetectable[1]:.3g} {joint.unit}" for name, joint in one.joints.items() if joint.undetectable]
         if quiet:
-            text.print(f"note      {path}: friction of a resting joint may have any value up to its static level; pushes at rest are "
-                       f"undetectable below {', '.join(quiet)}")
+            text.print(f"note      {path}: friction of a resting joint may have any value up to its static level; pushes at "
+                       f"rest are undetectable below {', '.join(quiet)}")
         text.print(f"verdict   {path}: {_verdict(one)}")
     if out is not None:
-        from stribeck.experiments.report.external_plot import plot_external
+        from stribeck.experiments.report.validation_plot import plot_external
 
         plot_external(next(iter(found.values())).joints, out)
         text.print(f"wrote     {out}")

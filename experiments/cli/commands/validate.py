@@ -23,15 +23,16 @@ def validate(
         calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
         tolerance: Annotated[float, typer.Option(
             metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
-        external: Annotated[bool, flag("--external", help="Observe external torque instead: false alarms in free motion, thresholds, "
-                                                          "and marked pushes.")] = False,
+        external: Annotated[bool, flag("--external", help="Observe external torque instead: false alarms in free motion, "
+                                                          "thresholds, and marked pushes.")] = False,
         pushes: Annotated[Path | None, typer.Option(
             metavar="FILE.csv", help="With --external: marked pushes, with the columns start, end [s], joint and, if known, "
             "torque.")] = None,
         gain: Annotated[float | None, typer.Option(
             metavar="1/S", help="With --external: gain of the observer; its time constant is 1/gain. Default: 25.")] = None,
         false_alarms: Annotated[float | None, typer.Option(
-            metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: 0.1.")] = None,
+            metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: "
+            "0.1.")] = None,
         out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
         as_json: JsonOption = False) -> None:
     """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
