@@ -152,7 +152,8 @@ def _table(found: dict[str, Judged], friction: dict[str, float]) -> tuple[dict[s
                                    "ratio": equal[0] / equal[1], "constant_ratio": fixed[0] / fixed[1]}
         rows.append(f"| {name} | {rubs:.2f} | {ours.threshold[name]:.3f} | {simple.threshold[name]:.3f} | "
                     f"{ours.alarms[name]} and {simple.alarms[name]} | {equal[0]:.3f} | {equal[1]:.3f} | "
-                    f"{equal[0] / equal[1]:.2f} | {fixed[0]:.3f} | {fixed[1]:.3f} | {fixed[0] / fixed[1]:.2f} | {ours.resting[name]:.2f} |")
+                    f"{equal[0] / equal[1]:.2f} | {fixed[0]:.3f} | {fixed[1]:.3f} | {fixed[0] / fixed[1]:.2f} | "
+                    f"{ours.resting[name]:.2f} |")
     rows += ["", "Pushes of 0.3 s at equal false alarms: share that is detected, median and 90 % quantile of the delay.", "",
              "| push over friction torque | joint | pushes | stribeck: detected | delay ms | Coulomb-viscous: detected | "
              "delay ms |",

@@ -45,6 +45,11 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
             table["backlash"] = {**_entries(joint.backlash.parameters), **{key: getattr(joint.backlash, key) for key in FIGURES}}
         else:
             del table["backlash"]
+        if joint.free_motion is not None:
+            table["free_motion"] = {**vars(joint.free_motion), "rotors": list(joint.free_motion.rotors),
+                                    "unexplained": joint.free_motion.unexplained.tolist()}
+        else:
+            del table["free_motion"]
         for group in ("parameters", "gravity"):
             table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}

@@ -137,7 +137,7 @@ class ExternalTorque:
     >>> for _ in range(100):
     ...     found = observer.step(0.0125, [0.3], [0.0], [9.0])          # at rest, with a torque that only a push explains
     >>> found.torque.round(1), found.detected, found.resting
-    (array([-13.]), array([ True]), array([ True]))
+    (array([-12.8]), array([ True]), array([ True]))
     """
 
     def __init__(self, mechanism: Mechanism, calibration: Calibration, gain: float | Sequence[float] = GAIN,
@@ -242,7 +242,7 @@ class ExternalTorque:
 
     def _take(self, dt: Array, q: Array, dq: Array, tau: Array, temperature: Array | None) -> External:
         """Take a block of samples, shape (N, n)."""
-        self._check(dt[self._carried is None:], tau)
+        self._check(dt[self._carried is None:], tau, (len(dt), len(self.names)))
         ddq = self._accelerations(dt[:, None], dq)
         terms = self._terms(dt, q, dq, ddq, tau, temperature)
         if self._carried is not None:
@@ -306,13 +306,13 @@ class ExternalTorque:
             state = out[k] = kept * state + (1.0 - kept) * new
         return out
 
-    def _check(self, dt: Array, tau: Array) -> None:
+    def _check(self, dt: Array, tau: Array, shape: tuple[int, int]) -> None:
         """Refuse times that do not ascend, and torques that are not finite."""
         if not (np.isfinite(dt).all() and (dt > 0.0).all()):
-            raise InputError(f"the time of a step is {dt[~(dt > 0.0)][0]:g} s; times must ascend")
-        if tau.ndim != 2 or tau.shape[1] != self.mechanism.n:
-            raise InputError(f"tau has shape {tau.shape}; {self.mechanism.name} needs a column for each of "
-                             f"{', '.join(self.mechanism.names)}")
+            raise InputError(f"t: a step of {dt[~(dt > 0.0)][0]:g} s is given, but times must ascend")
+        if tau.shape != shape:
+            raise InputError(f"tau has shape {tau.shape}; {self.mechanism.name} needs {shape}: a column for each of "
+                             f"{', '.join(self.names)}")
         for column in self._bounds:
             if not np.isfinite(tau[:, column]).all():
                 raise InputError(f"tau of joint {self.mechanism.names[column]} is not a finite number; finite numbers are needed")

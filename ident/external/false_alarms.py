@@ -4,7 +4,8 @@ Noise behind the observer is correlated from sample to sample. An alarm begins w
 upwards. With the correlation :math:`\rho` of neighbouring samples, noise of unit variance crosses, per sample, with the
 probability
 
-.. math:: 2 \int_u^\infty \varphi(x)\, \Phi\!\left(\frac{u - \rho x}{\sqrt{1 - \rho^2}}\right) dx ,
+.. math:: 2 \int_u^\infty \varphi(x) \left[\Phi\!\left(\frac{u - \rho x}{\sqrt{1 - \rho^2}}\right)
+          - \Phi\!\left(\frac{-u - \rho x}{\sqrt{1 - \rho^2}}\right)\right] dx ,
 
 the discrete form of Rice's formula.
 
@@ -63,8 +64,8 @@ class FilteredNoise:
         half = 0.5 * max(_BEYOND - level, 1e-9)
         at = level + half * (1.0 + x)
         apart = np.sqrt(max(1.0 - self.correlation**2, 1e-15))
-        return float(2.0 * half * weight @ (np.exp(-0.5 * at**2) / np.sqrt(2.0 * np.pi)
-                                            * ndtr((level - self.correlation * at) / apart)))
+        within = ndtr((level - self.correlation * at) / apart) - ndtr((-level - self.correlation * at) / apart)
+        return float(2.0 * half * weight @ (np.exp(-0.5 * at**2) / np.sqrt(2.0 * np.pi) * within))
 
     def level(self, per_hour: float, period: float) -> float:
         """Return the level, in standard deviations, that noise crosses as often as allowed; samples come every `period` [s]."""

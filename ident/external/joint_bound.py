@@ -16,6 +16,7 @@ _REPEATS = 2.0                  # half width of the scatter between runs, in sta
 _BETWEEN = 0.02                 # part of friction by which runs are assumed to differ where a calibration has a single run
 _SURE = 5.0                     # standard deviations of velocity noise beyond which the direction of motion is sure
 _LATE, _STEP = 2.0, 1.5         # periods by which an unknown delay may be wrong; periods that a reversal is blurred
+_CREEPING = 0.01                # of the slowest speed; some laws fall to zero at rest, others rise
 _REACH = 3.0                    # presliding distances over which friction reverses to 95 %
 
 
@@ -90,9 +91,15 @@ class JointBound:
 
     def at_rest(self, joint: JointCalibration, load: Array | None, rigid: Array, temperature: Array | None) -> Array:
         """Return the bound at rest, shape (N,): friction has any value up to the static level."""
-        slow = np.full(len(rigid), self.slowest)
-        level = joint.torque(slow, load, temperature) + np.abs(joint.directional_torque(slow, load, rigid) - joint.offset)
+        slow, creeping = (np.full(len(rigid), speed) for speed in self.slow)
+        level = np.maximum(joint.torque(slow, load, temperature), joint.torque(creeping, load, temperature))
+        level += np.abs(joint.directional_torque(slow, load, rigid) - joint.offset)
         return np.maximum(level, self.breakaway) + self.resting
+
+    @property
+    def slow(self) -> tuple[float, float]:
+        """Two speeds, the greater friction of which is the static level: the slowest, and one close to rest."""
+        return self.slowest, _CREEPING * self.slowest
 
 
 def _band(joint: JointCalibration, speed: Array, between: bool) -> Array:

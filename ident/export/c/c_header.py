@@ -13,9 +13,9 @@ from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.c.backlash_in_c import backlash_in_c
 from stribeck.ident.export.c.memory_in_c import memory_in_c
 from stribeck.ident.export.c.observer_in_c import observer_in_c
+from stribeck.ident.export.c.temperature_in_c import temperature_in_c
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
-from stribeck.ident.export.c.temperature_in_c import temperature_in_c
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.memory_data import STILL

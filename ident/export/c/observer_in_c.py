@@ -243,18 +243,18 @@ def observer_in_c(calibration: Calibration, law: Callable[[int, str, bool], str]
 
 def _level(j: int, joint: JointCalibration, bound: JointBound, law: Callable[[int, str, bool], str]) -> str:
     """Return the lines that compute the bound of one joint at rest."""
-    slow = exact(bound.slowest)
-    level, before = law(j, slow, True), ""
-    if joint.temperature is not None:
-        dry = law(j, slow, False)
-        before = (f"    if (temperature) @_factors({j}, temperature[{j}], factor);\n"
-                  f"    else factor[0] = factor[1] = 1.0;\n")
-        level = f"{dry} * factor[0] + ({level} - {dry}) * factor[1]"
+    lines = [] if joint.temperature is None else [
+        f"    if (temperature) @_factors({j}, temperature[{j}], factor);", "    else factor[0] = factor[1] = 1.0;"]
+    levels = []
+    for speed in map(exact, bound.slow):
+        level, dry = law(j, speed, True), law(j, speed, False)
+        levels.append(level if joint.temperature is None else f"{dry} * factor[0] + ({level} - {dry}) * factor[1]")
+    level = f"fmax({', '.join(levels)})"
     if joint.directional == "viscous":
         level += f" + {exact(abs(joint.difference) * bound.slowest)}"
     elif joint.directional == "driving":
         level += f" + fabs({exact(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))"
-    return f"{before}    still[{j}] = fmax({level}, {exact(bound.breakaway)}) + {exact(bound.resting)};"
+    return "\n".join([*lines, f"    still[{j}] = fmax({level}, {exact(bound.breakaway)}) + {exact(bound.resting)};"])
 
 
 def _rotors(rotors: Array) -> str:
