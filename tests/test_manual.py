@@ -92,6 +92,10 @@ def test_mujoco(folder: Path) -> None:
     run_page("mujoco", folder)
 
 
+def test_external_torque(folder: Path) -> None:
+    run_page("external-torque", folder)
+
+
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 

@@ -287,7 +287,7 @@ class ExternalTorque:
         """Return the terms at samples."""
         p, drift = momentum(self.mechanism, q, dq)
         loads = joint_loads(self.mechanism, q, dq, ddq)
-        friction = self._calibration.friction_on(self.mechanism, q, dq, ddq, temperature)
+        friction = self._calibration.friction_under(loads, self.mechanism, q, dq, temperature)
         sliding, resting, slides = np.zeros(dq.shape), np.zeros(dq.shape), np.zeros(dq.shape, dtype=bool)
         for column, own in self._bounds.items():
             joint = self._calibration.joints[self.names[column]]

@@ -65,7 +65,7 @@ def _verdict(one: "ExternalValidation") -> str:
 def _joints(one: "ExternalValidation") -> "Table":
     """Table with one row per joint: free time, thresholds and false alarms."""
     rows = [(name, f"{joint.moving:.0f} s", _median(joint.threshold, joint.unit), _median(joint.undetectable, joint.unit),
-             f"{joint.false_alarms}", f"{joint.rate[0]:.2g} to {joint.rate[1]:.2g}{' (fails)' if name in one.failed else ''}")
+             f"{joint.false_alarms}", f"{joint.rate[0]:.3g} to {joint.rate[1]:.3g}{' (fails)' if name in one.failed else ''}")
             for name, joint in one.joints.items()]
     return _table(("joint", "moving", "threshold, moving", "threshold, at rest", "false alarms", "per hour (95 %)"), rows)
 

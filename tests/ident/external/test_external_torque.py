@@ -11,7 +11,7 @@ from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.external.observed_arm import refuse_unobservable
 from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.model.joint_parts import Spring
-from tests.ident.export.conftest import known, make_calibration, made_joint  # noqa: F401  # the fixture
+from tests.ident.export.conftest import known, made_joint, make_calibration  # noqa: F401  # the fixture
 from tests.judges import Pinocchio
 
 pin = pytest.importorskip("pinocchio")
@@ -79,7 +79,7 @@ def test_no_gain_makes_it_unstable(made, gain):
 
 
 def test_sample_by_sample_gives_the_numbers_of_the_batch(made):
-    t, q, dq, ddq = swings(400)
+    t, q, dq, _ddq = swings(400)
     made = replace(made, joints={name: replace(joint, gravity={"delay": known(0.0013 * k, "s", 1e-4), "scale": known(0.9)})
                                  for k, (name, joint) in enumerate(made.joints.items())})
     tau = np.random.default_rng(0).normal(scale=20.0, size=q.shape)
@@ -199,7 +199,7 @@ class TestRefused:
 
 def test_joints_that_are_not_calibrated_are_nan(made):
     some = made.only(["j2", "j6"])
-    t, q, dq, ddq = swings(50)
+    t, q, dq, _ddq = swings(50)
     found = ExternalTorque(load_mechanism("lab6"), some).along(t, q, dq, np.where(np.arange(6) == 0, np.nan, 1.0) + 0.0 * q)
     assert np.isnan(found.torque).all(axis=0).tolist() == [True, False, True, True, True, False]
     assert not found.detected[:, [0, 2, 3, 4]].any()

@@ -59,7 +59,7 @@ def test_json_and_plot(cli, unseen, tmp_path):
     assert done.code == 0
     assert "marked push" in (tmp_path / "plot.svg").read_text(encoding="utf-8")
     (push,) = json.loads(done.out)["calibrations"][0]["joints"]["hinge"]["pushes"]
-    assert 0.0 <= push["delay"] < 0.06
+    assert 0.0 <= push["delay"] <= 0.5
     assert push["torque"] is None
 
 
