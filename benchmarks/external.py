@@ -156,11 +156,11 @@ def _table(found: dict[str, Judged], friction: dict[str, float]) -> tuple[dict[s
                     f"{ours.resting[name]:.2f} |")
     half = [name for name, one in figures["joints"].items() if one["ratio"] <= 0.5]
     other = [f"{name} ({one['ratio']:.2f})" for name, one in figures["joints"].items() if one["ratio"] > 0.5]
-    rows += ["", f"The goal is a threshold of at most half at equal false alarms. It is reached by {', '.join(half) or 'no joint'}"
-             f"{'; not by ' + ', '.join(other) if other else ''}. A joint whose true friction is constant and viscous has the same "
-             "calibration twice.", "",
-             "Pushes of 0.3 s: share that is detected, median and 90 % quantile of the delay. Thresholds of moving joints are those "
-             "at equal false alarms, of resting joints as calibrated.", "",
+    rows += ["", f"The goal is a threshold of at most half at equal false alarms. It is reached by {', '.join(half) or 'none'}"
+             f"{'; not by ' + ', '.join(other) if other else ''}. A joint whose true friction is constant and viscous has the "
+             "same calibration twice.", "",
+             "Pushes of 0.3 s: share that is detected, median and 90 % quantile of the delay. Thresholds of moving joints are "
+             "those at equal false alarms, of resting joints as calibrated.", "",
              "| push over friction torque | joint | pushes | stribeck: detected | delay ms | Coulomb-viscous: detected | "
              "delay ms |",
              "|---" * 7 + "|"]
