@@ -11,7 +11,7 @@ from stribeck.ident.fit.fit_result import prediction_band
 from stribeck.ident.laws.parameter import Parameter, known_value
 from stribeck.ident.log.free_motion import FreeMotion
 
-_SPEEDS, _FASTER = 24, 1.5      # speeds of the table, and its end over the fastest calibrated speed
+_SPEEDS, _FASTER = 24, 3.0      # speeds of the table, and its end over the fastest calibrated speed
 _REPEATS = 2.0                  # half width of the scatter between runs, in standard deviations
 _BETWEEN = 0.02                 # part of friction by which runs are assumed to differ where a calibration has a single run
 _SURE = 5.0                     # standard deviations of velocity noise beyond which the direction of motion is sure
@@ -105,7 +105,8 @@ class JointBound:
 def _band(joint: JointCalibration, speed: Array, between: bool) -> Array:
     """Return the greatest half width of the band over the calibrated loads; `between`: with the scatter between runs.
 
-    A single run does not show how runs differ; the calibration then counts as good to 2 % of friction on another day.
+    A single run does not show how runs differ; the calibration then counts as good to 2 % of friction on another day. Beyond the
+    fastest calibrated speed, the law's whole change from there counts as its error.
     """
     varied = {name: entry.repeat_deviation for name, entry in joint.parameters.items()
               if entry.value is not None and entry.repeat_deviation}
@@ -114,7 +115,8 @@ def _band(joint: JointCalibration, speed: Array, between: bool) -> Array:
         at = None if load is None else np.repeat(load[None], len(speed), axis=0)
         scatter = prediction_band(joint.law, joint.values, tuple(varied), np.diag(np.square(list(varied.values()))), speed, at,
                                   _REPEATS) if varied else _BETWEEN * np.abs(joint.torque(speed, at))
-        widest = np.maximum(widest, joint.band(speed, at) + (scatter if between else 0.0))
+        beyond = np.abs(joint.torque(speed, at) - joint.torque(np.minimum(speed, joint.velocity_range[1]), at))
+        widest = np.maximum(widest, joint.band(speed, at) + beyond + (scatter if between else 0.0))
     return widest
 
 

@@ -59,6 +59,8 @@ class JointExternal:
     ----------
     moving, resting : float
         Free time while the joint slides, and while it rests or turns back [s].
+    faster : float
+        Share of the time in which the joint slides faster than the calibration covers.
     threshold, undetectable : tuple of float or None
         Least, median and greatest threshold while the joint slides, and while it rests [N·m or N]; None if it never does.
     false_alarms : int
@@ -75,6 +77,7 @@ class JointExternal:
 
     moving: float
     resting: float
+    faster: float
     threshold: tuple[float, float, float] | None
     undetectable: tuple[float, float, float] | None
     false_alarms: int
@@ -178,26 +181,32 @@ def judge_external(run: Run, calibration: Calibration, pushes: Sequence[Push] = 
     if not known.joints:
         raise FitError(f"{run.path}: no external torque can be observed: {'; '.join(left_out.values())}")
     observer = ExternalTorque(mechanism, known, gain, false_alarms)
-    parts = [observer.along(part.t, part.q, part.dq, part.tau, part.temperature) for part in recorded_motions(run, known)]
+    motions = list(recorded_motions(run, known))
+    parts = [observer.along(part.t, part.q, part.dq, part.tau, part.temperature) for part in motions]
     found = External(*(np.concatenate([getattr(part, key) for part in parts]) for key in ("torque", "threshold", "resting")))
+    speed = np.abs(np.concatenate([part.dq for part in motions]))
     free = np.ones(len(run.t), dtype=bool)
     for push in pushes:
         free &= (run.t < push.start) | (run.t > push.end + _SETTLED / gain)
     period = np.diff(run.t, prepend=run.t[0])
-    joints = {name: _judged(run.t, period, free, found, j, [one for one in pushes if one.joint == name], gain, mechanism.unit(j))
-              for j, name in enumerate(mechanism.names) if name in known.joints}
+    joints = {}
+    for name, joint in known.joints.items():
+        j = mechanism.names.index(name)
+        own = [push for push in pushes if push.joint == name]
+        fast = speed[:, j] > joint.velocity_range[1]
+        joints[name] = _judged(run.t, period, free, fast, found, j, own, gain, mechanism.unit(j))
     return ExternalValidation(joints, left_out, gain, false_alarms)
 
 
-def _judged(t: Array, period: Array, free: NDArray[np.bool_], found: External, j: int, pushes: Sequence[Push], gain: float,
-            unit: str) -> JointExternal:
-    """Judge one joint, column j."""
+def _judged(t: Array, period: Array, free: NDArray[np.bool_], fast: NDArray[np.bool_], found: External, j: int,
+            pushes: Sequence[Push], gain: float, unit: str) -> JointExternal:
+    """Judge one joint, column j; `fast`: whether it is faster than the calibration covers."""
     torque, bound, rests, alarm = found.torque[:, j], found.threshold[:, j], found.resting[:, j], found.detected[:, j]
-    moving, resting = (float(period[free & where].sum()) for where in (~rests, rests))
+    moving, resting, faster = (float(period[free & where].sum()) for where in (~rests, rests, ~rests & fast))
     alarms = count_alarms(t, alarm & free, _ONE_ALARM / gain)
-    return JointExternal(moving, resting, _range(bound[free & ~rests]), _range(bound[free & rests]), alarms,
-                         rate_interval(alarms, (moving + resting) / HOUR), tuple(_found(push, t, torque, bound, rests, alarm)
-                                                                               for push in pushes), t, torque, bound, rests, unit)
+    return JointExternal(moving, resting, faster / moving if moving else 0.0, _range(bound[free & ~rests]),
+                         _range(bound[free & rests]), alarms, rate_interval(alarms, (moving + resting) / HOUR),
+                         tuple(_found(push, t, torque, bound, rests, alarm) for push in pushes), t, torque, bound, rests, unit)
 
 
 def count_alarms(t: Array, alarm: NDArray[np.bool_], together: float) -> int:

@@ -47,10 +47,11 @@ def measured_velocity(run: Run) -> Array:
 
 def recorded_motions(run: Run, calibration: Calibration, rows: int | None = None) -> Iterator[RecordedMotion]:
     """Yield the stretches of a run, or of its first rows."""
-    t, dq = run.t[:rows], measured_velocity(run)
-    heat = _temperatures(run, calibration, dq)
+    t = run.t[:rows]
     if len(t) < 2:
         return
+    dq = measured_velocity(run)
+    heat = _temperatures(run, calibration, dq)
     step = np.diff(t)
     for a, b in pairwise([0, *(np.flatnonzero(step > _GAP * np.median(step)) + 1).tolist(), len(t)]):
         part = slice(a, b)

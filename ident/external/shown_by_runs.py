@@ -35,6 +35,8 @@ def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibrati
         for part in recorded_motions(run, calibration, _ROWS // len(runs)):
             found = observer.along(part.t, part.q, part.dq, part.tau, part.temperature)
             seen.append([found.resting, np.abs(part.dq), np.abs(found.torque) - found.threshold, part.tau, part.dq])
+    if not seen:
+        return calibration
     resting, speed, excess, tau, dq = (np.concatenate(values) for values in zip(*seen, strict=True))
     joints, hours = dict(calibration.joints), len(tau) * period / HOUR
     columns = {name: mechanisms[0].names.index(name) for name in joints}

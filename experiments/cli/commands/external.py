@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     from stribeck.ident.external.judged_run import ExternalValidation, JointExternal
     from stribeck.ident.log.run import Run
 
+_SHOWN = 0.01           # share of fast motion that a note tells
+
 
 def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes: Path | None, gain: float, false_alarms: float,
                       out: Path | None, text: "Console", as_json: bool) -> bool:
     """Observe external torque in a run with each calibration, print what it shows; return whether all pass."""
     from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.ident.errors import about_file
     from stribeck.ident.external.judged_run import judge_external
     from stribeck.ident.external.pushes import read_pushes
 
     marked = [] if pushes is None else read_pushes(pushes, run.names, float(run.t[-1]))
-    found = {path: judge_external(run, calibration, marked, gain, false_alarms) for path, calibration in calibrations.items()}
+    found = {}
+    for path, calibration in calibrations.items():
+        with about_file(path):
+            found[path] = judge_external(run, calibration, marked, gain, false_alarms)
     text.print(f"run       {run.path}, {run.duration:.0f} s")
     for path, one in found.items():
         text.print(f"observer  {path}: gain {gain:g} 1/s ({1e3 / gain:.3g} ms), noise may cause {false_alarms:g} false "
@@ -34,6 +40,10 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
             text.print(fitted(_pushes(one), text.width))
         for reason in one.left_out.values():
             text.print(f"note      {path}: {reason}; it is not observed")
+        for name, joint in one.joints.items():
+            if joint.faster > _SHOWN:
+                text.print(f"note      {path}: {name} slides faster than the calibration covers in {100.0 * joint.faster:.0f} % of "
+                           "the time; thresholds are wide there, and yet friction may differ by more")
         quiet = [f"{name} {joint.undetectable[1]:.3g} {joint.unit}" for name, joint in one.joints.items() if joint.undetectable]
         if quiet:
             text.print(f"note      {path}: friction of a resting joint may have any value up to its static level; pushes at "
@@ -96,7 +106,7 @@ def _median(values: tuple[float, float, float] | None, unit: str) -> str:
 
 
 def _numbers(joint: "JointExternal") -> dict[str, Any]:
-    keys = ("moving", "resting", "threshold", "undetectable", "false_alarms", "per_hour", "rate", "unit")
+    keys = ("moving", "resting", "faster", "threshold", "undetectable", "false_alarms", "per_hour", "rate", "unit")
     return {**{key: getattr(joint, key) for key in keys}, "pushes": [
         {**asdict(judged.push), "delay": judged.delay, "resting": judged.resting, "observed": judged.torque,
          "threshold": judged.threshold} for judged in joint.pushes]}

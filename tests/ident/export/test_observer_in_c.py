@@ -11,6 +11,7 @@ import pytest
 
 from stribeck import Calibration, ExternalTorque
 from stribeck.ident.export.formats import export
+from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.ripple.wave import Wave
 from stribeck.ident.temperature.joint_temperature import JointTemperature
@@ -109,6 +110,16 @@ def test_all_laws_and_loads(make_calibration: Callable[..., Calibration], tmp_pa
 def test_joints_that_are_not_calibrated(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     joints = {"j2": made_joint("stribeck", "torque", 0), "j5": made_joint("tustin", "none", 1)}
     assert_same(observed(make_calibration(joints=joints)), tmp_path)
+
+
+def test_load_components(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+    parts = {"radial": (0.1, 8.0), "bending": (0.2, 3.0)}
+    names = LAWS["stribeck"].parameters(True, tuple(parts))
+    values = {name: 0.05 * (2 + k) for k, name in enumerate(names)} | {"stribeck_exponent": 1.5}
+    told = {name: known(values[name]) for name in names}
+    joint = replace(made_joint("stribeck", "none", 0), load="components", parameters=told, names=names,
+                    correlation=np.eye(len(names)), load_range=parts, load_part=(0.1, 1.0, 2.0))
+    assert_same(observed(make_calibration(joints={"j2": joint, "j3": made_joint("tustin", "bending", 1)})), tmp_path)
 
 
 def test_directions_ripple_and_temperature(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:

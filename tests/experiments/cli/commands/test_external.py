@@ -63,6 +63,18 @@ def test_json_and_plot(cli, unseen, tmp_path):
     assert push["torque"] is None
 
 
+def test_a_calibration_of_an_earlier_version_is_refused(cli, unseen, tmp_path):
+    shutil.copytree(GOLDEN, tmp_path / "old", ignore=shutil.ignore_patterns("runs"))
+    path = tmp_path / "old" / "calibration.toml"
+    text = path.read_text(encoding="utf-8")
+    before, after = text.index("[joints.hinge.free_motion]"), text.index("[joints.hinge.correlation]")
+    path.write_text(text[:before] + text[after:], encoding="utf-8")
+    done = cli("validate", unseen(0.0, 0.0, 0.0), tmp_path / "old", "--external")
+    assert (done.code, done.out) == (2, "")
+    assert "joints.hinge of the calibration of pendulum has no free_motion" in " ".join(done.err.split())
+    assert cli("validate", unseen(0.0, 0.0, 0.0), tmp_path / "old").code == 0
+
+
 @pytest.mark.parametrize(("options", "words"), [
     (("--gain", "20"), "--gain 20.0 needs --external"), (("--false-alarms", "2"), "--false-alarms 2.0 needs --external"),
     (("--pushes", "pushes.csv"), "--pushes pushes.csv needs --external"),
