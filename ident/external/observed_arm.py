@@ -70,6 +70,10 @@ def with_rotors(mechanism: Mechanism, free: Mapping[str, FreeMotion]) -> Mechani
     """Return the mechanism with the rotors of the fit, if it has none."""
     if mechanism.rotors is not None or not free:
         return mechanism
+    for name, one in free.items():
+        if len(one.rotors) != mechanism.n:
+            raise InputError(f"joints.{name}.free_motion.rotors has {len(one.rotors)} numbers; {mechanism.name} needs one for "
+                             f"each of {', '.join(mechanism.names)}")
     rotors = np.array([free[name].rotors if name in free else np.zeros(mechanism.n) for name in mechanism.names])
     return replace(mechanism, rotors=rotors) if rotors.any() else mechanism
 

@@ -42,8 +42,8 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
             text.print(f"note      {path}: {reason}; it is not observed")
         for name, joint in one.joints.items():
             if joint.faster > _SHOWN:
-                text.print(f"note      {path}: {name} slides faster than the calibration covers in {100.0 * joint.faster:.0f} % of "
-                           "the time; thresholds are wide there, and yet friction may differ by more")
+                text.print(f"note      {path}: {name} slides faster than the calibration covers in {100.0 * joint.faster:.0f} % "
+                           "of the time; thresholds are wide there, and yet friction may differ by more")
         quiet = [f"{name} {joint.undetectable[1]:.3g} {joint.unit}" for name, joint in one.joints.items() if joint.undetectable]
         if quiet:
             text.print(f"note      {path}: friction of a resting joint may have any value up to its static level; pushes at "

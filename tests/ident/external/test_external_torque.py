@@ -19,7 +19,7 @@ DT = 0.001
 QUIET = FreeMotion(DT, 0.0, 0.0, (0.0,) * 6, np.zeros((1, 2)))
 
 
-def quiet(made: Calibration, **free: float) -> Calibration:
+def quiet(made: Calibration, **free: object) -> Calibration:
     """A calibration of lab6 without noise, unless stated; the rotors are those of the arm file."""
     return replace(made, joints={name: replace(joint, free_motion=replace(QUIET, **free)) for name, joint in made.joints.items()})
 
@@ -176,6 +176,11 @@ class TestRefused:
         old = replace(made, joints={name: replace(joint, free_motion=None) for name, joint in made.joints.items()})
         with pytest.raises(InputError, match=r"joints\.j1 of the calibration of lab6 has no free_motion.*fit its runs again"):
             ExternalTorque(load_mechanism("lab6"), old)
+
+    def test_rotors_of_another_arm(self, made):
+        wrong = quiet(made, rotors=(0.1, 0.2))
+        with pytest.raises(InputError, match=r"joints\.j1\.free_motion\.rotors has 2 numbers; lab6 needs one for each of j1"):
+            ExternalTorque(replace(load_mechanism("lab6"), rotors=None), wrong)
 
     @pytest.mark.parametrize(("options", "message"), [
         ({"gain": 0.0}, "gain = 0.0; a positive finite number"), ({"gain": [1.0, 2.0]}, "one for each of j1, j2"),
