@@ -38,6 +38,7 @@ from stribeck.ident.temperature.joint_temperature import each_temperature
 GAIN = 25.0             # 1/s
 FALSE_ALARMS = 0.1      # per hour and joint
 _ROUNDING = 1e-9        # s
+_SHORT, _EVEN = 100, 1e-6       # a longer block with time steps that differ less, relatively, is filtered as a whole
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ class ExternalTorque:
         """
         self.forget()
         t, q, dq, tau = (np.asarray(values, dtype=float) for values in (t, q, dq, tau))
-        return self._take(np.diff(t, prepend=t[:1] - 1.0), q, dq, tau,
+        return self._take(np.diff(t, prepend=2.0 * t[:1] - t[1:2] if len(t) > 1 else t - 1.0), q, dq, tau,
                           None if temperature is None else each_temperature(temperature, dq.shape))
 
     def _take(self, dt: Array, q: Array, dq: Array, tau: Array, temperature: Array | None) -> External:
@@ -300,7 +301,13 @@ class ExternalTorque:
         return _Terms(np.stack((p + self._inertia * dq, drift, friction, sliding, resting, tau / self._divisor, dq)), slides)
 
     def _lagged(self, h: Array, values: Array, state: Array) -> Array:
-        """Return values behind the filter of first order, shape (N, ...) as `values`."""
+        """Return values behind the filter of first order, shape (N, ..., n) as `values`."""
+        from scipy.signal import lfilter  # takes a while to load
+
+        if len(h) > _SHORT and np.ptp(h) < _EVEN * h[0, 0]:
+            keep = np.exp(-self.gain * h.mean())
+            return np.stack([lfilter([1.0 - kept], [1.0, -kept], values[..., j], axis=0, zi=kept * state[None, ..., j])[0]
+                             for j, kept in enumerate(keep.tolist())], axis=-1)
         keep, out = np.exp(-self.gain * h), np.empty(values.shape)
         for k, (kept, new) in enumerate(zip(keep, values, strict=True)):
             state = out[k] = kept * state + (1.0 - kept) * new

@@ -15,8 +15,11 @@ Rice, Bell Syst. Tech. J. 24 (1945) 46; Garwood, Biometrika 28 (1936) 437 (inter
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+
+from stribeck.ident.arrays import Array
 
 HOUR = 3600.0
 _NODES = 200            # of the integral
@@ -60,7 +63,7 @@ class FilteredNoise:
         """Return the expected upward crossings of the magnitude per sample at a level in standard deviations."""
         from scipy.special import ndtr
 
-        x, weight = np.polynomial.legendre.leggauss(_NODES)
+        x, weight = _nodes()
         half = 0.5 * max(_BEYOND - level, 1e-9)
         at = level + half * (1.0 + x)
         apart = np.sqrt(max(1.0 - self.correlation**2, 1e-15))
@@ -74,6 +77,12 @@ class FilteredNoise:
         allowed = per_hour * period / HOUR
         return float(brentq(lambda level: np.log(self.crossings(level) / allowed), 0.5, _BEYOND - 0.5)
                      if self.crossings(0.5) > allowed else 0.5)
+
+
+@cache
+def _nodes() -> tuple[Array, Array]:
+    """Return nodes and weights of the integral on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def rate_interval(count: int, hours: float) -> tuple[float, float]:

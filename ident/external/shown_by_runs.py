@@ -17,7 +17,7 @@ from stribeck.ident.external.recorded_motion import recorded_motions
 from stribeck.ident.log.free_motion import FreeMotion, white_noise
 from stribeck.ident.log.run import Run
 
-_ROWS = 150_000         # rows of all runs that are used
+_ROWS = 100_000         # rows of all runs that are used
 _BINS, _FEWEST = 8, 200 # speeds of the table, and fewest samples of one
 
 
