@@ -170,9 +170,10 @@ class ExternalTorque:
         beside, usual = calibration.fit.get("motion") == "model", usual_delay(calibration)
         self._bounds = {column: JointBound.of(calibration.joints[name], free[name], beside, distance, usual, between)
                         for column, name in enumerate(mechanism.names) if name in calibration.joints}
-        self._inertia, self._scale, self._offset, self._divisor, self._delay = (
+        self._inertia, self._scale, self._offset, self._included, self._divisor, self._delay = (
             np.array([getattr(self._bounds[j], key) if j in self._bounds else default for j in range(mechanism.n)])
-            for key, default in (("inertia", 0.0), ("scale", 1.0), ("offset", 0.0), ("divisor", 1.0), ("delay", 0.0)))
+            for key, default in (("inertia", 0.0), ("scale", 1.0), ("offset", 0.0), ("included", 0.0), ("divisor", 1.0),
+                                 ("delay", 0.0)))
         self._unknown = np.array([np.nan if j not in self._bounds else 0.0 for j in range(mechanism.n)])
         self.forget()
 
@@ -288,7 +289,7 @@ class ExternalTorque:
         """Return the terms at samples."""
         p, drift = momentum(self.mechanism, q, dq)
         loads = joint_loads(self.mechanism, q, dq, ddq)
-        friction = self._calibration.friction_under(loads, self.mechanism, q, dq, temperature)
+        friction = self._calibration.friction_under(loads, self.mechanism, q, dq, temperature) - self._included
         sliding, resting, slides = np.zeros(dq.shape), np.zeros(dq.shape), np.zeros(dq.shape, dtype=bool)
         for column, own in self._bounds.items():
             joint = self._calibration.joints[self.names[column]]

@@ -26,9 +26,10 @@ class JointBound:
 
     Attributes
     ----------
-    scale, divisor, offset, inertia, delay : float
-        Scale of the torque signal against the model; divisor of the signal; constant torque [N·m or N]; inertia beside the
-        model's [kg·m² or kg]; lag of the signal behind the position [s].
+    scale, divisor, offset, included, inertia, delay : float
+        Scale of the torque signal against the model; divisor of the signal; constant torque, and the part of it that the friction
+        of the calibration includes [N·m or N]; inertia beside the model's [kg·m² or kg]; lag of the signal behind the position
+        [s].
     slowest : float
         Speed below which the joint counts as resting [rad/s or m/s].
     settling : float
@@ -48,6 +49,7 @@ class JointBound:
     scale: float
     divisor: float
     offset: float
+    included: float
     inertia: float
     delay: float
     slowest: float
@@ -78,7 +80,7 @@ class JointBound:
         sliding = _band(joint, speed, between) + (0.0 if free is None else free.bound(speed)) + _error(told("offset"), offset)
         unsure = _error(told("delay"), delay) if delay else _LATE * period
         reach = 0.0 if joint.memory is None else _REACH * joint.memory.distance
-        return cls(1.0 if corrected else scale, joint.torque_scale or 1.0, offset - joint.offset,
+        return cls(1.0 if corrected else scale, joint.torque_scale or 1.0, offset, joint.offset,
                    known_value(joint.gravity, "inertia", 0.0) if beside_model else 0.0, max(0.0, delay) or usual_delay, slowest,
                    unsure + _STEP * period, reach if distance is None else distance, speed, sliding,
                    float(sliding[0]) + sum(wave.amplitude for wave in joint.ripple),

@@ -145,7 +145,7 @@ static inline void @_observe(@_observer *o, double dt, const double q[@N], const
     }
     @_momentum(q, dq, p, drift);
     @_loads(q, dq, o->ddq, load, rigid);
-    @_friction(dq, load, rigid, friction);@RIPPLE@TEMPERATURE
+    @_friction(dq, load, rigid, friction);@INCLUDED@RIPPLE@TEMPERATURE
     @_bounds(dq, load, rigid, drift, temperature, sliding, still);
     o->newest = (o->newest + 1) % @S;
     o->step[o->newest] = dt;
@@ -235,6 +235,8 @@ def observer_in_c(calibration: Calibration, law: Callable[[int, str, bool], str]
     texts = {"@LEVELS": "\n".join(levels), "@ROTORS": _rotors(rotors), "@GAIN": _listed(observer.gain),
              "@MARGIN": _listed(observer.margin), "@ALARMS": f"{FALSE_ALARMS:g}", "@PERIOD": f"{period:g}",
              "@RIPPLE": "\n    @_ripple(q, dq, friction);" if any(joint.ripple for joint in joints.values()) else "",
+             "@INCLUDED": "".join(f"\n    friction[{j}] -= {exact(bound.included)};"
+                                  for j, bound in bounds.items() if bound.included),
              "@TEMPERATURE": "\n    if (temperature) @_temperature(dq, load, temperature, friction);" if depend else ""}
     for mark, text in texts.items():
         code = code.replace(mark, text)

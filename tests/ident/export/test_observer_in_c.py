@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration, ExternalTorque
+from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.export.c.c_header import identifier
 from stribeck.ident.export.formats import export
 from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.ripple.wave import Wave
 from stribeck.ident.temperature.joint_temperature import JointTemperature
-from tests.ident.export.conftest import known, made_joint
+from tests.ident.export.conftest import ARMS, known, made_joint
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
 pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
@@ -28,12 +30,12 @@ MAIN = """
 int main(void)
 {
     double s[4 * N + 1];
-    lab6_observer observer;
+    ARM_observer observer;
     int j;
-    lab6_start(&observer);
+    ARM_start(&observer);
     for (;;) {
         for (j = 0; j < 4 * N + 1; ++j) if (scanf("%lf", &s[j]) != 1) return 0;
-        lab6_observe(&observer, s[0], s + 1, s + 1 + N, s + 1 + 2 * N, TEMPERATURE);
+        ARM_observe(&observer, s[0], s + 1, s + 1 + N, s + 1 + 2 * N, TEMPERATURE);
         for (j = 0; j < N; ++j) printf("%.17g %.17g %d %d\\n", observer.external[j], observer.threshold[j], observer.resting[j],
                                        observer.detected[j]);
     }
@@ -43,10 +45,10 @@ CPP = """
 #include "arm.h"
 int main()
 {
-    lab6_observer o;
-    LAB6_REAL z[6] = {0};
-    lab6_start(&o);
-    lab6_observe(&o, LAB6_REAL(0.004), z, z, z, 0);
+    ARM_observer o;
+    BIG_REAL z[6] = {0};
+    ARM_start(&o);
+    ARM_observe(&o, BIG_REAL(0.004), z, z, z, 0);
     return o.detected[0];
 }
 """
@@ -81,7 +83,8 @@ def motion(n: int, samples: int = 600, seed: int = 0) -> tuple[np.ndarray, ...]:
 def run_header(made: Calibration, folder: Path, rows: np.ndarray, temperature: str) -> np.ndarray:
     n = made.mechanism.n
     (folder / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
-    (folder / "main.c").write_text(f"#define N {n}\n#define TEMPERATURE {temperature}\n{MAIN}", encoding="utf-8")
+    (folder / "main.c").write_text(f"#define N {n}\n#define TEMPERATURE {temperature}\n"
+                                     f"{MAIN.replace('ARM_', f'{identifier(made.arm)}_')}", encoding="utf-8")
     subprocess.run([str(CC), "-std=c99", *STRICT, str(folder / "main.c"), "-o", str(folder / "main"), "-lm"], check=True,
                    capture_output=True)
     given = "\n".join(map(repr, rows.ravel().tolist()))
@@ -103,8 +106,10 @@ def assert_same(made: Calibration, folder: Path, temperature: bool = False) -> N
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_laws_and_loads(make_calibration: Callable[..., Calibration], tmp_path: Path, seed: int) -> None:
-    assert_same(observed(make_calibration(seed=seed)), tmp_path)
+@pytest.mark.parametrize("arm", ARMS)
+def test_all_laws_and_loads(make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str, seed: int) -> None:
+    """The panda has fingers that slide, one of which follows the other."""
+    assert_same(observed(make_calibration(arm, seed=seed, tool=Tool(0.7, (0.02, -0.01, 0.1)))), tmp_path)
 
 
 def test_joints_that_are_not_calibrated(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
@@ -156,7 +161,7 @@ def test_without_free_motion_the_header_says_so(make_calibration: Callable[..., 
 def test_it_is_cpp_too_and_single_precision(make_calibration: Callable[..., Calibration], tmp_path: Path,
                                             more: list[str]) -> None:
     (tmp_path / "arm.h").write_text(export(observed(make_calibration()), "c").text, encoding="utf-8")
-    (tmp_path / "main.cc").write_text(CPP, encoding="utf-8")
+    (tmp_path / "main.cc").write_text(CPP.replace("ARM_", "lab6_").replace("BIG_", "LAB6_"), encoding="utf-8")
     subprocess.run([str(CXX), "-std=c++11", *STRICT, *more, str(tmp_path / "main.cc"), "-o", str(tmp_path / "main"), "-lm"],
                    check=True, capture_output=True)
 

@@ -153,6 +153,18 @@ def test_noise_alone_raises_as_many_alarms_as_allowed(made):
     assert np.all(observer.margin > ExternalTorque(load_mechanism("lab6"), made, 25.0, 6000.0).margin)
 
 
+def test_an_offset_in_the_friction_changes_nothing(made):
+    """The offset acts at rest, too, where friction has no predicted value."""
+    t, q, dq, ddq = swings()
+    told = replace(made, joints={name: replace(joint, gravity={"offset": known(0.2 * k)})
+                                 for k, (name, joint) in enumerate(made.joints.items())})
+    tau = driven(told, t, q, dq, ddq, np.zeros_like(q)) + 0.2 * np.arange(6)
+    both = [ExternalTorque(load_mechanism("lab6"), one).along(t, q, dq, tau) for one in (told, told.with_offset())]
+    np.testing.assert_allclose(both[0].torque, both[1].torque, atol=1e-12)
+    np.testing.assert_allclose(both[0].threshold, both[1].threshold, atol=1e-12)
+    assert not both[0].detected[10:].any()
+
+
 def test_memory_of_friction_and_a_stated_distance_count_as_rest(made):
     t, q, dq, ddq = swings()
     tau = driven(made, t, q, dq, ddq, np.zeros_like(q))
