@@ -23,8 +23,8 @@ BENCHMARKS = {
     "flexible_parallel": "P3's parallel robot with elastic joints and links: torques and deviation by speed and stiffness",
     "plans": "plans of random arms: violations of limits or of the workspace box, and refused plans",
     "machines": "parallel machines: friction error of `stribeck calibrate`, and distance of random plans to singular postures",
-    "parallel": "the planar 3-PRR with wrong masses and pin friction: errors of slider friction, pin friction and base "
-                "parameters",
+    "parallel": "parallel machines with wrong masses: errors of friction of drives and pins, and of base parameters, from "
+                "general motion",
     "elastic": "errors of a rigid model that identifies an elastic joint or a flexible link, compared with the reference "
                "experiment",
     "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
@@ -34,6 +34,7 @@ BENCHMARKS = {
                 "Coulomb-viscous friction",
     "one_joint": "logs of single joints without an arm file: half fitted, half predicted",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
+    "servos": "friction of servos without a torque signal: errors and intervals, and motion at a gain that was left out",
     "backlash": "play between motor and link, from link positions and from torque alone: errors, intervals, and false claims",
     "ripple": "torque that ripples with position: claims, errors and intervals over random joints, and its compensation",
     "temperature": "friction over temperature and over self-heating: errors inside and outside the range, bands, and false "

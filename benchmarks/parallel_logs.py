@@ -1,96 +1,112 @@
-"""Logs of the planar 3-PRR, computed by independent equations; the masses of the model may be wrong."""
+"""A parallel machine whose true masses may differ from the model, and its logs; each machine brings equations of its own."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
-from benchmarks.three_prr import Slider, ThreePRR
-from stribeck.ident.arm.arm_file import ArmFile, PassiveTable, load_arm
-from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.model.regressor import with_bodies
 
-NOISE = 0.1             # N; standard deviation of the force signal
+Array = np.ndarray
+AS_IT_IS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
-class WrongMachine:
-    """The planar 3-PRR; its true masses may differ from the model.
+class Conditions:
+    """How a machine is recorded and fitted.
+
+    Attributes
+    ----------
+    seconds, rate : float
+        Length of the motion [s] and sampling rate [Hz].
+    noise, position_noise : float
+        Standard deviations of the torque signal [N·m or N] and of the positions [rad or m].
+    slow : float
+        Speed below which a sample is not judged [rad/s or m/s].
+    options : Options
+        Options of the fit.
+    """
+
+    seconds: float
+    rate: float
+    noise: float
+    position_noise: float
+    slow: float
+    options: Options
+
+
+@dataclass(frozen=True)
+class WrongMachine(ABC):
+    """A machine that follows a periodic motion; its equations are independent of stribeck's model layer.
 
     Attributes
     ----------
     seed : int
         Seed of masses and noise.
     part : float
-        Largest relative difference of masses and moments of inertia from the model.
+        Largest relative difference of masses, centres of mass and moments of inertia from the model.
     pin : float
-        Friction coefficient times radius of the three lower pins [m].
-    seconds : float
-        Length of the motion [s].
-    rate : float
-        Sampling rate [Hz].
-    links : ThreePRR, optional
-        The true machine; default: drawn by the seed.
+        Friction coefficient times radius of joints without a drive [m].
     """
 
     seed: int
     part: float = 0.3
     pin: float = 0.0
-    seconds: float = 4.0
-    rate: float = 1000.0
-    links: ThreePRR | None = None
-
-    @cached_property
-    def arm(self) -> ArmFile:
-        """Arm file of the built-in machine; pin friction is identified if the true pins have friction."""
-        arm = load_arm("planar-3-prr")
-        pins = PassiveTable(("link1", "link2", "link3"), "radial")
-        return replace(arm, passive={"pins": pins} if self.pin else {}, simulation={})
-
-    @cached_property
-    def truth(self) -> ThreePRR:
-        """The true machine."""
-        if self.links is not None:
-            return self.links
-        rng, model = np.random.default_rng(self.seed), ThreePRR()
-        off = 1.0 + self.part * rng.uniform(-1.0, 1.0, 9)
-        return replace(model, sliders=model.sliders * off[:3], links=model.links * off[3:6], platform=model.platform * off[6],
-                       platform_inertia=model.platform_inertia * off[6], platform_com=model.platform_com * off[7])
 
     @property
-    def mechanism(self) -> Mechanism:
-        """The model of the arm with the true link inertia."""
-        model, truth = load_mechanism(self.arm), self.truth
-        tree = model.link_tree
-        mass, com, inertia = tree.mass.copy(), tree.com.copy(), tree.inertia.copy()
-        for k in range(3):
-            mass[tree.names.index(f"slider{k + 1}")] = truth.sliders[k]
-            link = tree.names.index(f"link{k + 1}")
-            inertia[link] *= truth.links[k] / mass[link]
-            mass[link] = truth.links[k]
-        platform = tree.names.index("platform.angle")
-        mass[platform], inertia[platform, 2, 2] = truth.platform, truth.platform_inertia
-        com[platform, :2] = truth.platform_com
-        return with_bodies(model, mass, com, inertia)
+    @abstractmethod
+    def conditions(self) -> Conditions:
+        """Record and fit."""
 
-    def forces(self, t: np.ndarray, friction: Slider) -> tuple[np.ndarray, ...]:
-        """Forces of the drives along P2's motion, and positions, velocities and accelerations of the sliders, (N, 3) each."""
-        w = np.pi * np.array([1.0, 2.0, 1.0])
-        size, middle = np.array([0.05, 0.02, 0.10]), np.array([0.0, 0.28, 0.0])
-        turn, zero = w * t[:, None], np.zeros((1, 3))
-        force, x, dx, ddx = self.truth.forces(middle + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn),
-                                              friction)
-        return force, x - self.truth.forces(middle[None], zero, zero, friction)[1], dx, ddx
+    @property
+    @abstractmethod
+    def links(self) -> int:
+        """Number of inertial parameters of the links."""
+
+    @property
+    @abstractmethod
+    def arm(self) -> ArmFile:
+        """Arm file with the model, without the truth."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Mechanism:
+        """The model with the true inertia of the links."""
+
+    @property
+    @abstractmethod
+    def friction(self) -> Mapping[str, float]:
+        """True friction of each drive, by the parameter's name in a calibration."""
+
+    @abstractmethod
+    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+        """Torques, positions, velocities and accelerations of the drives, shape (N, n) each; `friction` replaces true values."""
+
+    @abstractmethod
+    def with_link(self, which: int, part: float) -> Self:
+        """Return the machine with one of its `links` inertial parameters changed by a part of its typical size."""
+
+    @property
+    def frictionless(self) -> Mapping[str, float]:
+        """Friction for `forces` that leaves the drives without friction."""
+        return {key: 0.0 for key in self.friction if key != "stribeck_velocity"}
+
+    @property
+    def times(self) -> Array:
+        """Times of the samples, shape (N,) [s]."""
+        return np.arange(round(self.conditions.seconds * self.conditions.rate)) / self.conditions.rate
 
     def recorded(self) -> Run:
-        """Log of P2's motion, driven twice, with 1 um of encoder noise and 0.1 N of force noise."""
-        t, rng = np.arange(round(self.seconds * self.rate)) / self.rate, np.random.default_rng([self.seed, 7])
-        force, q, *_ = self.forces(t, Slider(pin=self.pin))
-        q = q + 1e-6 * rng.standard_normal(q.shape)
-        tau = force + NOISE * rng.standard_normal(force.shape)
-        names = ("slider1", "slider2", "slider3")
-        return Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, self.arm, (), names, t, np.zeros(len(t), dtype=int),
-                   {"q": q, "tau": tau}, f"{self}")
+        """Log of the motion with noise."""
+        t, rng = self.times, np.random.default_rng([self.seed, 7])
+        tau, q, *_ = self.forces(t)
+        q = q + self.conditions.position_noise * rng.standard_normal(q.shape)
+        tau = tau + self.conditions.noise * rng.standard_normal(tau.shape)
+        return Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, self.arm, (), self.mechanism.names, t,
+                   np.zeros(len(t), dtype=int), {"q": q, "tau": tau}, f"{self}")

@@ -16,7 +16,7 @@ from PIL import Image
 
 from benchmarks.compensation import follow, told
 from stribeck import Calibration
-from stribeck.experiments.report.validation_plot import plot_validation
+from stribeck.experiments.report.plots.validation_plot import plot_validation
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import VALIDATION, load_run

@@ -88,12 +88,20 @@ def test_temperature(tmp_path: Path) -> None:
     run_page("temperature", tmp_path)
 
 
+def test_servos(tmp_path: Path) -> None:
+    run_page("servos", tmp_path)
+
+
 def test_mujoco(folder: Path) -> None:
     run_page("mujoco", folder)
 
 
 def test_external_torque(folder: Path) -> None:
     run_page("external-torque", folder)
+
+
+def test_other_simulators(folder: Path) -> None:
+    run_page("other-simulators", folder)
 
 
 def test_judging(folder: Path) -> None:

@@ -6,7 +6,7 @@ from xml.sax.saxutils import quoteattr
 
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.errors import InputError, no_text, unknown_name
-from stribeck.ident.export.xml_markup import Change, Element, attributes_set, child_added, elements, spliced
+from stribeck.ident.export.descriptions.xml_markup import Change, Element, attributes_set, child_added, elements, spliced
 from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Mechanism
 

@@ -65,6 +65,9 @@ RerunOption = Annotated[str | None, typer.Option("--rerun", metavar="FILE", help
 MotionOption = Annotated[str, choice(
     "none", "model", "joint", help="Fit any motion instead of round trips. model: the rigid-body torque is the model's; joint: "
     "inertia and gravity of each joint are fitted, too.")]
+SignalOption = Annotated[str, choice(
+    "torque", "commands", help="commands: without a torque signal, from the motion that the set-points of servos cause (logs "
+    "imported with --servo).")]
 LawOption = Annotated[str, typer.Option(metavar="LAW", help="Friction law by name (docs/theory.md). With auto, all built-in laws "
                                                             "compete.")]
 LoadOption = Annotated[str, choice(

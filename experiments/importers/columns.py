@@ -19,9 +19,10 @@ UNITS = {
            "m/s": 1.0, "mm/s": 1e-3},
     "tau": {"Nm": 1.0, "N·m": 1.0, "N.m": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kNm": 1e3, "N": 1.0, "kN": 1e3},
     "temperature": {"°C": 1.0, "degC": 1.0},
+    "on": {},
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # units of a torque signal whose torque constant is known
-SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd", "q_link")
+SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd", "q_link", "on")
 _AS = {"q_cmd": "q", "q_link": "q"}     # signal -> the signal whose units it shares
 SLIDES = {"m", "mm", "m/s", "mm/s", "N", "kN"}      # units of prismatic joints
 _SPELLED = {            # spellings of each unit, see `known_spelling`; all other spellings are unknown
@@ -212,29 +213,29 @@ def check_motions(columns: Sequence[ColumnMap], mechanism: Mechanism) -> None:
         If a unit does not fit the joint; the message names joint and unit.
     """
     for entry in columns:
-        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal not in ("t", "temperature"):
+        if entry.unit in known_units(entry.signal) and not entry.current and entry.signal not in ("t", "temperature", "on"):
             slides = bool(mechanism.prismatic[mechanism.names.index(str(entry.joint))])
             if slides != (entry.unit in SLIDES):
                 raise InputError(f"column {entry.column!r}: {entry.joint} is {'prismatic' if slides else 'revolute'}, but "
                                  f"{entry.unit} is a unit of {'revolute' if slides else 'prismatic'} joints")
 
 
-def missing_targets(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> list[str]:
-    """Signals that a map lacks: time, and position and torque of each joint."""
+def missing_targets(columns: Sequence[ColumnMap], names: tuple[str, ...], servos: bool = False) -> list[str]:
+    """Signals that a map lacks: time, and position and torque of each joint; of servos, set-points instead of torques."""
     have = {entry.target for entry in columns}
-    needed = ("t", *(f"{signal}.{name}" for signal in ("q", "tau") for name in names))
+    needed = ("t", *(f"{signal}.{name}" for signal in ("q", "q_cmd" if servos else "tau") for name in names))
     return [target for target in needed if target not in have]
 
 
-def check_complete(columns: Sequence[ColumnMap], names: tuple[str, ...]) -> None:
-    """Refuse a map without time, or without position or torque of a joint.
+def check_complete(columns: Sequence[ColumnMap], names: tuple[str, ...], servos: bool = False) -> None:
+    """Refuse a map without time, or without position or torque (of servos: set-point) of a joint.
 
     Raises
     ------
     InputError
         If a signal is missing; the message names the missing signals and the options that give them.
     """
-    if missing := missing_targets(columns, names):
+    if missing := missing_targets(columns, names, servos):
         options = " ".join(f'--column "{target}=NAME[unit]"' for target in missing)
         raise InputError(f"no column is given for {', '.join(missing)}; add {options}")
 

@@ -27,6 +27,7 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_numbers, check_time, check_velocity
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.transmission import Transmission
+from stribeck.ident.servo.servo_commands import POSITION_ERROR
 from stribeck.ident.whole_files import file_sha256
 
 TORQUE_SIGNALS = {              # kind of torque signal -> why this kind cannot show gear friction; empty if it can
@@ -56,12 +57,13 @@ class _Log:
     tau: Array
     temperature: Array | None
     notes: tuple[str, ...]
-    q_cmd: Array | None = None
+    q_cmd: Array | None = None      # nan while a servo is off
     q_link: Array | None = None
 
 
 def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
-               torque_signal: str | None = None, torque_constant: str = "arm file", at_motors: bool = False) -> Path:
+               torque_signal: str | None = None, torque_constant: str = "arm file", at_motors: bool = False,
+               servo_gains: Mapping[str, float] | None = None) -> Path:
     """Write a foreign log as a run folder.
 
     The import converts values to SI units and applies ``direction`` and ``zero_offset`` of the arm file. It changes nothing
@@ -87,6 +89,9 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     at_motors : bool
         Whether the columns hold motor positions and torques, on the joint side of the gears. ``[transmission]`` of the arm file
         then converts them to joint positions and torques.
+    servo_gains : mapping of str to float, optional
+        Position gain of the servo of each joint, as the servo states it. The torque signal is then the gain times the position
+        error, in a unit that the fit identifies, and 0 where the servo is off (signal "on").
 
     Returns
     -------
@@ -98,18 +103,22 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     InputError
         If a check fails; the message names file, column and row.
     """
-    signal = checked_signal(torque_signal or arm.torque_signal, table.source)
+    signal = POSITION_ERROR if servo_gains is not None else checked_signal(torque_signal or arm.torque_signal, table.source)
     if torque_constant not in SOURCES:
         raise unknown_name("torque constant", torque_constant, SOURCES)
     mechanism = load_mechanism(arm)
     check_against_model(arm, mechanism)
-    check_complete(columns, mechanism.names)
+    check_complete(columns, mechanism.names, servo_gains is not None)
     check_motions(columns, mechanism)
+    if at_motors and servo_gains is not None:
+        raise InputError(f"{table.source}: --motors and --servo exclude each other; the set-points must be those of the joints")
     coupled = mechanism.transmission if at_motors else None
     if at_motors and coupled is None:
         raise InputError(f"{arm.path}: --motors needs a table [transmission] in the arm file. Without this table, each motor "
                          "moves one joint; leave out --motors")
     log = _read(table, columns, arm, mechanism, coupled)
+    if servo_gains is not None:
+        log = _of_servos(log, servo_gains, mechanism.names)
     if mechanism.transmission is not None and not at_motors:
         log = replace(log, notes=(*log.notes, "the columns are read as joint signals; if they are motor signals, import again "
                                               "with --motors ([transmission] then converts them)"))
@@ -131,10 +140,11 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
     if coupled is not None:
         log = replace(log, q=coupled.of_joints(log.q), dq=coupled.of_joints(log.dq), tau=coupled.torque_of_joints(log.tau),
                       q_cmd=None if log.q_cmd is None else coupled.of_joints(log.q_cmd))
-    _check_units(log, arm, mechanism)
+    _check_units(log, arm, mechanism, with_torque=servo_gains is None)
     origin = {"log": Path(table.source).name, "sha256": _digest(Path(table.source)), "torque_signal": signal,
               "columns": {entry.target: _described(entry, table.names) for entry in columns}, "notes": list(log.notes),
-              **({"torque_constants": constants} if constants else {}), **({"at_motors": True} if at_motors else {})}
+              **({"torque_constants": constants} if constants else {}), **({"at_motors": True} if at_motors else {}),
+              **({"servo_gains": dict(servo_gains)} if servo_gains is not None else {})}
     return _write(log, arm, mechanism, campaign, note, origin, raw)
 
 
@@ -164,8 +174,9 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     check_distinct(columns, table.names, table.source)
     found: dict[ColumnMap, str] = {}
     for entry in columns:
-        if (column := entry.find(table.names)) is None:
-            raise InputError(f"{table.source}: {unknown_name('column', entry.column, table.names)}")
+        names = (*table.names, *table.flags) if entry.signal == "on" else table.names
+        if (column := entry.find(names)) is None:
+            raise InputError(f"{table.source}: {unknown_name('column', entry.column, names)}")
         found[entry] = column
     wanted = [*found.values(), *([table.pieces] if table.pieces else [])]
     raw = table.read(wanted)
@@ -188,14 +199,18 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     clock = signal("t", (None,))
     assert clock is not None
     t = clock[:, 0]
-    q, dq, tau, temperature, told, link = (signal(name) for name in ("q", "dq", "tau", "temperature", "q_cmd", "q_link"))
+    q, dq, tau, temperature, told, link, on = (signal(name) for name in (
+        "q", "dq", "tau", "temperature", "q_cmd", "q_link", "on"))
     assert q is not None
-    assert tau is not None
+    if tau is None:             # of a servo, see `_of_servos`
+        tau = np.zeros_like(q)
     pieces = begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP)
     wraps = unwrap(q, pieces, mechanism)
     for values in (told, link):
         if values is not None:
             unwrap(values, pieces, mechanism)
+    if told is not None and on is not None:
+        told[on < 0.5] = np.nan
     limits, amperes = limits_of_motors(arm.limits(mechanism), coupled), {entry.joint for entry in columns if entry.current}
     most = np.where([name in amperes for name in mechanism.names], np.nan, _IMPLAUSIBLE * limits.torque)
     keep, notes = with_sense(t, q, tau, limits.velocity, most, table.source)
@@ -260,12 +275,28 @@ def _parted(t: Array, segment: NDArray[np.int64], source: str) -> tuple[NDArray[
     return segment + np.concatenate(([0], np.cumsum(gaps))), [note]
 
 
-def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism) -> None:
+def _of_servos(log: _Log, gains: Mapping[str, float], names: tuple[str, ...]) -> _Log:
+    """Return the log with the torque signal of servos: gain times position error, 0 while a servo is off."""
+    for name, gain in gains.items():
+        if name not in names:
+            raise unknown_name("joint in --servo", name, names)
+        if not (np.isfinite(gain) and gain > 0.0):
+            raise InputError(f"--servo {name}={gain:g}: the gain of a servo must be a positive number, as its register states it")
+    if missing := [name for name in names if name not in gains]:
+        raise InputError(f"--servo: {', '.join(missing)} have no gain; state the position gain of every servo")
+    assert log.q_cmd is not None        # `check_complete`
+    signal = np.array([gains[name] for name in names]) * (log.q_cmd - log.q)
+    return replace(log, tau=np.where(np.isfinite(signal), signal, 0.0))
+
+
+def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism, with_torque: bool = True) -> None:
     """Refuse positions and torques of more than `_IMPLAUSIBLE` times the arm's limits: their unit must be wrong."""
     limits = arm.limits(mechanism)
     span = np.ptp(limits.position, axis=1)
     for word, found, allowed in (("position", np.ptp(log.q, axis=0), span),
                                  ("torque", np.abs(log.tau).max(axis=0), limits.torque)):
+        if word == "torque" and not with_torque:
+            continue
         beyond = found > _IMPLAUSIBLE * allowed             # an unknown limit is nan or infinite
         if beyond.any():
             joint = int(np.argmax(beyond))

@@ -34,6 +34,8 @@ class Table:
         Column whose value changes where another recording with its own time begins.
     notes : tuple of str
         Changes that reading made to the log, for the user and for the run record.
+    flags : tuple of str
+        Further columns, of true and false (1 and 0), which are never guessed.
     """
 
     source: str
@@ -42,6 +44,7 @@ class Table:
     units: Mapping[str, str] = field(default_factory=dict)
     pieces: str | None = None
     notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     _loaded: dict[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     def read(self, names: Sequence[str]) -> dict[str, Array]:

@@ -1,6 +1,5 @@
 """Reports: HTML page, figures, tables, and text for results.
 
-Imports from: `ident`, `ident.calibration`, `ident.export`, `ident.external`, `ident.fit`, `ident.fit.inertia`,
-`ident.fit.joint`, `ident.laws`, `ident.log`, `ident.log.reduction`, `ident.memory`, `ident.memory.states`, `ident.model`,
-`ident.ripple`, `ident.views`.
+Imports from: `ident`, `ident.calibration`, `ident.export`, `ident.fit`, `ident.fit.inertia`, `ident.fit.joint`, `ident.laws`,
+`ident.log`, `ident.log.reduction`, `ident.memory`, `ident.memory.states`, `ident.model`, `ident.ripple`, `ident.views`.
 """

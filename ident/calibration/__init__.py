@@ -2,5 +2,5 @@
 
 Imports from: `ident`, `ident.arm`, `ident.backlash`, `ident.fit`, `ident.fit.arm`, `ident.fit.inertia`, `ident.fit.joint`,
 `ident.fit.residuals`, `ident.laws`, `ident.log`, `ident.log.motion`, `ident.memory`, `ident.memory.states`, `ident.model`,
-`ident.model.driven`, `ident.model.files`, `ident.ripple`, `ident.temperature`, `ident.views`.
+`ident.model.driven`, `ident.model.files`, `ident.ripple`, `ident.servo`, `ident.temperature`, `ident.views`.
 """

@@ -16,6 +16,7 @@ from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMoto
 from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
+from stribeck.ident.servo.joint_servo import FIGURES as SERVO_FIGURES
 from stribeck.ident.temperature.joint_temperature import JointTemperature
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
@@ -188,6 +189,11 @@ def _joint_table(joint: JointCalibration) -> Any:
     if joint.free_motion is not None:
         table["free_motion"] = {key: _rounded(value.tolist() if key == "unexplained" else value)
                                 for key, value in vars(joint.free_motion).items()}
+    if joint.servo is not None:
+        servo = tomlkit.table()
+        servo.update(_parameters(joint.servo.parameters))
+        servo.update({key: _rounded(value) for key in SERVO_FIGURES if (value := getattr(joint.servo, key)) is not None})
+        table["servo"] = servo
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
     correlation["matrix"] = _rounded(joint.correlation.tolist())

@@ -15,6 +15,7 @@ from stribeck.ident.calibration.effect_tables import (
     BreakawayTable,
     FreeMotionTable,
     MemoryTable,
+    ServoTable,
     TemperatureTable,
     WaveTable,
 )
@@ -168,6 +169,7 @@ class JointCalibrationTable(BaseModel):
     temperature: TemperatureTable | None = None
     backlash: BacklashTable | None = None
     free_motion: FreeMotionTable | None = None
+    servo: ServoTable | None = None
     correlation: _CorrelationTable
 
     def calibration(self, where: str) -> JointCalibration:
@@ -223,6 +225,7 @@ class JointCalibrationTable(BaseModel):
                                 temperature=(None if self.temperature is None
                                              else self.temperature.temperature(f"{where}.temperature")),
                                 backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"),
+                                servo=None if self.servo is None else self.servo.servo(f"{where}.servo"),
                                 free_motion=(None if self.free_motion is None
                                              else self.free_motion.free_motion(f"{where}.free_motion")))
 

@@ -1,4 +1,4 @@
-"""Tables of a calibration file for what friction of a joint depends on besides speed and load, and for its play."""
+"""Tables of a calibration file for what friction of a joint depends on besides speed and load, for its play and its servo."""
 
 from typing import Annotated, Literal
 
@@ -14,6 +14,7 @@ from stribeck.ident.log.breakaway import Breakaway
 from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.states.memories import MAXWELL_SLIP, NAMES
+from stribeck.ident.servo.joint_servo import FURTHER, NEEDED, JointServo, checked_servo
 from stribeck.ident.temperature.joint_temperature import JointTemperature, check_temperature
 from stribeck.ident.temperature.self_heating import SelfHeating
 
@@ -141,3 +142,20 @@ class FreeMotionTable(BaseModel):
         if not np.all(np.diff(table[:, 0]) > 0.0):
             raise InputError(f"{where}.unexplained: speeds must be in ascending order")
         return FreeMotion(self.period, self.torque_noise, self.velocity_noise, self.rotors, table)
+
+
+class ServoTable(BaseModel):
+    """Servo of a joint."""
+
+    model_config = STRICT
+    torque_per_gain: ParameterTable
+    servo_delay: ParameterTable
+    back_emf: ParameterTable | None = None
+    error: NonNegativeFloat
+    held_out: NonNegativeFloat | None = None
+
+    def servo(self, where: str) -> JointServo:
+        """Return the servo, after checks of its values; `where` begins the messages."""
+        stated = {key: one for key in (*NEEDED, *FURTHER) if (one := getattr(self, key)) is not None}
+        parameters = {key: Parameter(**vars(one)) for key, one in stated.items()}
+        return checked_servo(JointServo(parameters, self.error, self.held_out), where)

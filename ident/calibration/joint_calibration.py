@@ -19,6 +19,7 @@ from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.memory.joint_memory import JointMemory, dry_level
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave, ripple_torque
+from stribeck.ident.servo.joint_servo import JointServo
 from stribeck.ident.temperature.joint_temperature import JointTemperature
 
 _TRIES = 1000           # most draws of a parameter set if a parameter of the drawn set has a wrong sign
@@ -74,6 +75,8 @@ class JointCalibration:
         Play and wind-up between motor and link, if play was identified; not part of the law.
     free_motion : FreeMotion, optional
         Noise of the signals, and torque that neither model nor law explains; for thresholds of external torque.
+    servo : JointServo, optional
+        The servo, if friction was identified by its commands, without a torque signal.
     """
 
     law: str
@@ -102,6 +105,7 @@ class JointCalibration:
     temperature: JointTemperature | None = None
     backlash: JointBacklash | None = None
     free_motion: FreeMotion | None = None
+    servo: JointServo | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())

@@ -165,7 +165,7 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
         try:
             motion = reduce_motion(log, name)
             found[name] = _judge(run, motion, motion.tau - reduce_motion(alone, name).tau, joint, tolerance,
-                                 calibration.fit.get("motion") == "model")
+                                 inertia_beside_model(calibration, name))
         except FitError as error:
             reasons[name] = str(error)
     if not found:
@@ -181,7 +181,13 @@ def refuse_fitted(run: Run, calibration: Calibration) -> None:
 
 
 def as_recorded(run: Run, calibration: Calibration) -> Mechanism:
-    """Return the model of the arm with tool and mounting of this run, and with the bearings of the calibration."""
+    """Return the model of the arm with tool and mounting of this run, and with the bearings of the calibration.
+
+    Raises
+    ------
+    InputError
+        If the run is of another arm than the calibration.
+    """
     known = calibration.mechanism
     if known.names != run.names:
         raise InputError(f"{run.path} has the joints {', '.join(run.names)}, but the calibration of {calibration.arm} has "
@@ -198,18 +204,18 @@ def as_recorded(run: Run, calibration: Calibration) -> Mechanism:
     return calibration.with_inertia(here)
 
 
-def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, tolerance: float,
-           beside_model: bool) -> JointValidation:
-    """Judge one joint.
+def inertia_beside_model(calibration: Calibration, name: str) -> float:
+    """Return the inertia that was fitted in addition to the model's and the stated rotor's; 0 if there is none [kg·m² or kg]."""
+    return known_value(calibration.joints[name].gravity, "inertia", 0.0) if calibration.fit.get("motion") == "model" else 0.0
 
-    `of_motors`: friction of the shared motors that move it; `beside_model`: whether inertia was fitted in addition to the
-    model's.
-    """
+
+def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, tolerance: float,
+           inertia_beside: float) -> JointValidation:
+    """Judge one joint; `of_motors` is the friction of the shared motors that move it."""
     load = joint.load_of(motion.loads.__getitem__)
     friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid) + of_motors
     scale, offset = known_value(joint.gravity, "scale", 1.0), known_value(joint.gravity, "offset", 0.0)
-    beside = known_value(joint.gravity, "inertia", 0.0) * motion.ddq if beside_model else 0.0
-    rigid = scale * motion.rigid + offset + beside
+    rigid = scale * motion.rigid + offset + inertia_beside * motion.ddq
     if joint.torque_scale is not None:
         friction, rigid = joint.torque_scale * friction, joint.torque_scale * (motion.rigid + offset)
     since = motion.t - known_value(joint.gravity, "delay", 0.0)

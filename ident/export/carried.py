@@ -10,6 +10,7 @@ CARRIED: Mapping[str, Mapping[str, str]] = {         # effects that are not list
     "urdf": {"law": "Coulomb, viscous"}, "sdf": {"law": "Coulomb, viscous"},
     "mjcf": {"law": "Stribeck, bent viscous", "offset": _YES, "memory": "lugre, relaxing", "ripple": "cogging"},
     "mjcf --plain": {"law": "Coulomb, viscous"},
+    "usd": {"law": "static, Coulomb, viscous"}, "isaac-lab": {"law": "static, Coulomb, viscous"},
     "json": dict.fromkeys(EFFECTS, _YES), "csv": dict.fromkeys(EFFECTS, _YES),
     "ros2": {**dict.fromkeys(("law", "load", "directions"), "values"), "offset": _YES},
     "c": {**dict.fromkeys(EFFECTS[:-1], _YES), "offset": "--offset"},

@@ -15,6 +15,7 @@ from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
+from stribeck.ident.servo.joint_servo import FIGURES as SERVO_FIGURES
 from stribeck.ident.temperature.joint_temperature import JointTemperature
 
 _ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
@@ -50,6 +51,10 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
                                     "unexplained": joint.free_motion.unexplained.tolist()}
         else:
             del table["free_motion"]
+        if joint.servo is not None:
+            table["servo"] = {**_entries(joint.servo.parameters), **{key: getattr(joint.servo, key) for key in SERVO_FIGURES}}
+        else:
+            del table["servo"]
         for group in ("parameters", "gravity"):
             table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
@@ -112,6 +117,8 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
             yield f"ripple of {name}", kind, "none", "none", {"amplitude": size, "phase": phase}
         if joint.backlash is not None:
             yield f"backlash of {name}", joint.backlash.method, "none", "none", joint.backlash.parameters
+        if joint.servo is not None:
+            yield f"servo of {name}", "servo", "none", "none", joint.servo.parameters
     for name, motor in calibration.motors.motors.items():
         yield f"motor of {name}", motor.law, "none", "none", motor.parameters
     for name, one in calibration.model.passive.classes.items():

@@ -14,6 +14,7 @@ from stribeck.ident.log.breakaway import breakaway_table
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.run import BREAKAWAY, EXCITATION, PRESLIDING, Run, arm_sha256
+from stribeck.ident.servo.servo_commands import POSITION_ERROR
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     FitError
         If all given runs are torque ramps.
     """
-    _check_one_arm(runs)
+    check_one_arm(runs)
     ramps, moving = [run for run in runs if run.purpose == BREAKAWAY], [run for run in runs if run.purpose != BREAKAWAY]
     if not moving:
         raise FitError(f"{ramps[0].path}: all given runs are torque ramps, which measure breakaway from rest only; friction in "
@@ -95,8 +96,8 @@ def options_for(chosen: ChosenRuns, options: Options) -> Options:
                          f"(--motion model): {error}; or name only the folders of the round trips, to fit them alone") from None
 
 
-def _check_one_arm(runs: Sequence[Run]) -> None:
-    """Refuse runs of different arms; only the tool may differ."""
+def check_one_arm(runs: Sequence[Run], servos: bool = False) -> None:
+    """Refuse runs of different arms; only the tool may differ. Runs of servos without torque need `servos`."""
     if not runs:
         raise InputError("no run given")
     first = runs[0]
@@ -109,6 +110,8 @@ def _check_one_arm(runs: Sequence[Run]) -> None:
     if len(signals) > 1:
         raise InputError(f"these runs have different torque signals ({', '.join(sorted(signals))}); fit the runs of each torque "
                          "signal separately")
+    if POSITION_ERROR in signals and not servos:
+        raise InputError(f"{first.path}: the run has set-points of servos and no torque; fit it with --signal commands")
     if "joint sensor" in signals:
         raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not measure "
                          "the gear's friction; log the motor current")

@@ -25,7 +25,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.laws_at_once import LawsAtOnce, Waves
 from stribeck.ident.calibration.reactions import Reactions
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.export.mujoco_joint import HARD, holds_friction
+from stribeck.ident.export.descriptions.mujoco_joint import HARD, holds_friction
 from stribeck.ident.memory.joint_memory import MemoryState
 from stribeck.ident.ripple.wave import COGGING, FRICTION
 

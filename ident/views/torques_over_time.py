@@ -19,11 +19,11 @@ def draw_torques(ax: "Axes", title: str, t: Array, measured: Array, predicted: A
             (measured, MEASURED, 3.0, "measured"),          # wide, because the prediction is drawn over it
             (rigid, WITHOUT_FRICTION, 0.8, "predicted without friction"),
             (predicted, PREDICTED, 0.8, "predicted"), (measured - predicted, RESIDUAL, 0.8, "residual")):
-        ax.plot(*_broken(t, values), color=colour, linewidth=width, label=label)
+        ax.plot(*broken(t, values), color=colour, linewidth=width, label=label)
     ax.set_title(title)
 
 
-def _broken(t: Array, values: Array) -> tuple[Array, Array]:
+def broken(t: Array, values: Array) -> tuple[Array, Array]:
     """Insert nan at gaps in time, so that the line is interrupted there."""
     gaps = np.flatnonzero(np.diff(t) > _GAP) + 1
     return np.insert(t, gaps, np.nan), np.insert(values, gaps, np.nan)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stribeck.experiments.commands import calibrate, compare, export, fit, validate, validate_external
+    from stribeck.experiments.commands import calibrate, compare, export, fit, rollout, validate, validate_external
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.backlash.fit_backlash import fit_backlash
     from stribeck.ident.calibration.calibration import Calibration
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "ExternalTorque", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous",
            "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify",
-           "joint_loads", "load_mechanism", "load_run", "stribeck", "validate", "validate_external"]
+           "joint_loads", "load_mechanism", "load_run", "rollout", "stribeck", "validate", "validate_external"]
 
 _HOMES = {"Calibration": "ident.calibration.calibration", "ExternalTorque": "ident.external.external_torque",
           "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
-          **dict.fromkeys(("calibrate", "compare", "export", "fit", "validate", "validate_external"), "experiments.commands"),
+          **dict.fromkeys(("calibrate", "compare", "export", "fit", "rollout", "validate", "validate_external"),
+                          "experiments.commands"),
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_backlash": "ident.backlash.fit_backlash",
           "fit_friction": "ident.fit.fit_friction",
           "fit_memory": "ident.memory.fit_memory", "fit_self_heating": "ident.temperature.fit_self_heating",

@@ -50,7 +50,7 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
                        f"rest are undetectable below {', '.join(quiet)}")
         text.print(f"verdict   {path}: {_verdict(one)}")
     if out is not None:
-        from stribeck.experiments.report.validation_plot import plot_external
+        from stribeck.experiments.report.plots.external_plot import plot_external
 
         plot_external(next(iter(found.values())).joints, out)
         text.print(f"wrote     {out}")

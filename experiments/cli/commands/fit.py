@@ -23,6 +23,7 @@ from stribeck.experiments.cli.common import (
     OutOption,
     QuietOption,
     RippleOption,
+    SignalOption,
     TemperatureOption,
     VerboseOption,
     choice,
@@ -56,9 +57,10 @@ def fit(
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
         temperature: TemperatureOption = "auto", backlash: BacklashOption = "auto", bandwidth: BandwidthOption = None,
-        constant: ConstantOption = "fit",
+        constant: ConstantOption = "fit", signal: SignalOption = "torque",
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
+    from stribeck.experiments.cli.commands.servo_fit import servos_fitted
     from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
@@ -79,6 +81,9 @@ def fit(
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     refuse_used(folder)
     recorded = [load_run(path) for path in folders]
+    if signal != "torque":
+        servos_fitted(text, recorded, folder, signal, options, as_json)
+        return
     if all(run.purpose == BREAKAWAY for run in recorded):
         _loose(text, fit_ramps(recorded, folder), folder, as_json)
         return
@@ -149,6 +154,9 @@ def import_(
         motors: Annotated[bool, flag(
             "--motors", help="The columns hold motor angles and torques, on the joint side of the gears. [transmission] of the "
             "arm file states how motors move the joints.")] = False,
+        servo: Annotated[list[str] | None, typer.Option(
+            metavar="JOINT=GAIN", help="Position gain of a joint's servo, as its register states it; repeatable. For servos that "
+            "report no torque: the log needs set-points (q_cmd) instead, and on.JOINT where the servo was off at times.")] = None,
         out: OutOption = None,
         note: Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with the run.")] = "",
         yes: Annotated[bool, flag(
@@ -159,8 +167,10 @@ def import_(
         agreed_columns,
         agreed_signal,
         prospects,
+        read_servo_gains,
         refuse_sensor,
         refuse_unseen,
+        servo_prospects,
     )
     from stribeck.experiments.importers.columns import parse_columns, read_map
     from stribeck.experiments.importers.import_log import import_log
@@ -169,6 +179,7 @@ def import_(
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.servo.servo_commands import POSITION_ERROR
 
     text = console(as_json)
     arm_file = load_arm(arm)
@@ -180,13 +191,15 @@ def import_(
     if rate is not None:
         table, clock = at_rate(table, rate)
         given = (*_without_time(given, rate), clock)
-    signal = agreed_signal(torque_signal, arm_file, file, yes, text)
+    gains = read_servo_gains(servo or ())
+    signal = agreed_signal(torque_signal, arm_file, file, yes, text) if gains is None else POSITION_ERROR
     columns = agreed_columns(table, given, arm_file, mechanism, signal, yes, text)
-    refuse_unseen(file, columns, torque_signal, arm_file, yes)
-    refuse_sensor(file, columns, torque_signal, table)
+    refuse_unseen(file, columns, torque_signal if gains is None else signal, arm_file, yes)
+    if gains is None:
+        refuse_sensor(file, columns, torque_signal, table)
     table = between(table, next(entry for entry in columns if entry.signal == "t"), start, end)
-    run = import_log(table, arm_file, columns, folder, note, signal, torque_constant, motors)
-    following = prospects(run, folder, text)
+    run = import_log(table, arm_file, columns, folder, note, signal, torque_constant, motors, gains)
+    following = prospects(run, folder, text) if gains is None else servo_prospects(run, folder, text)
     if as_json:
         print_json({"run": str(run), "next": following}, files_in(folder))
 

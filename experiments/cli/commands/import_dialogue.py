@@ -53,23 +53,28 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
     from stribeck.experiments.importers.columns import check_complete, missing_targets
     from stribeck.experiments.importers.guess import commanded_torques, equally_good, guess_columns, likely
     from stribeck.ident.errors import InputError, command
+    from stribeck.ident.servo.servo_commands import POSITION_ERROR
 
+    servos = signal == POSITION_ERROR
     columns = guess_columns(table, given, arm, mechanism, signal == "commanded")
+    if servos:      # its torque is computed
+        columns = tuple(entry for entry in columns if entry.signal != "tau" or not entry.guess)
     guessed = [entry for entry in columns if entry.guess]
     for entry in guessed:
         text.print(f"guess     {entry.option}  ({entry.guess})")
     used = {entry.find(table.names) for entry in columns}
     if guessed and (unused := [name for name in table.names if name not in used and name != table.pieces]):
         text.print(f"not used  {', '.join(unused[:_SHOWN])}{f' and {len(unused) - _SHOWN} more' if len(unused) > _SHOWN else ''}")
-    if missing := missing_targets(columns, mechanism.names):
+    if missing := missing_targets(columns, mechanism.names, servos):
         signals = {entry.signal for entry in columns}
         tie = f"; {said}" if (said := equally_good(table, mechanism.names)) else ""
         asked = commanded_torques(table, mechanism.names)
-        why = "" if "tau" in signals or "q" not in signals or tie else (
-            f"; {asked[0]} and similar columns are commanded torques: import them with --torque-signal commanded"
-            if asked else             "; friction needs a torque or a current, positions alone do not show it")
+        why = "" if "tau" in signals or "q" not in signals or tie or servos else (
+            f"; {asked[0]} and similar columns are commanded torques: import them with --torque-signal commanded" if asked else
+            "; friction needs a torque or a current, positions alone do not show it, unless a servo moves the joint by "
+            "set-points (--servo JOINT=GAIN)")
         try:
-            check_complete(columns, mechanism.names)
+            check_complete(columns, mechanism.names, servos)
         except InputError as error:
             there = {entry.joint for entry in columns} - {None}
             moving = [name for name in mechanism.names if name in there]
@@ -77,7 +82,7 @@ def agreed_columns(table: "Table", given: Sequence["ColumnMap"], arm: "ArmFile",
                     f"{command('init', arm.model, '--joints', ','.join(moving), '-o', 'ARM.toml')} writes" if
                     moving and len(moving) < mechanism.n and "tau" in signals else "")
             only += "; for a log without a time column, state its sampling rate with --rate HZ" if "t" in missing else ""
-            only += no_torque(table, mechanism.names) if "tau" not in signals else ""
+            only += no_torque(table, mechanism.names) if "tau" not in signals and not servos else ""
             raise InputError("; ".join((f"{error}{why}{only}{tie}", likely(missing[0], table), *table.notes))) from None
     if guessed and not yes and _at_terminal() and not typer.confirm("Import with these columns?", default=True, err=True):
         raise ArmStopped("cancelled by the operator; nothing is written")
@@ -135,6 +140,39 @@ def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
 
 def _at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def read_servo_gains(texts: Sequence[str]) -> dict[str, float] | None:
+    """Return the gains of options ``JOINT=GAIN``; None without options."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise typer.BadParameter(f"{text!r}: needed is JOINT=GAIN with a number, for example j1=400", param_hint="--servo")
+    return found or None
+
+
+def servo_prospects(run: Path, folder: Path, text: "Console") -> str:
+    """Print what was imported from servos without torque, and the fit to run next; return that command."""
+    import numpy as np
+
+    from stribeck.ident.errors import command
+    from stribeck.ident.log.run import load_run
+
+    recorded = load_run(run)
+    rate = 1.0 / float(np.median(np.diff(recorded.t)))
+    text.print(f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows; set-points of servos, no "
+               "torque")
+    for line in recorded.record["import"]["notes"]:
+        text.print(f"note      {line}")
+    text.files(f"wrote     {run}/")
+    following = command("fit", folder, "--signal", "commands")
+    text.print(f"next      {following}")
+    return following
 
 
 def prospects(run: Path, folder: Path, text: "Console") -> str | None:

@@ -30,11 +30,13 @@ def _carried(asked: bool) -> None:
 def export(
         source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
         to: Annotated[str, typer.Option(
-            "--to", metavar="FORMAT", help="Calibration: urdf, mjcf, sdf, json, csv, ros2 (parameters), c (header), vendor "
-            "(fields of a drive), or the format of a plug-in. Run: csv, parquet, mcap.")],
+            "--to", metavar="FORMAT", help="Calibration: urdf, mjcf, sdf, usd (layer for PhysX), isaac-lab (actuator "
+            "arguments), json, csv, ros2 (parameters), c (header), vendor (fields of a drive), or the format of a plug-in. Run: "
+            "csv, parquet, mcap.")],
         out: Annotated[Path | None, out_option("File to write. Default: beside the source.")] = None,
         into: Annotated[Path | None, typer.Option(
-            metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added. Default: the calibration's model.")] = None,
+            metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added (default: the calibration's model), or "
+            "the USD stage that the layer is for.")] = None,
         offset: Annotated[bool, flag(
             "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
         carried: Annotated[bool, typer.Option(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stribeck.ident.calibration.validation import JointValidation, Validation
     from stribeck.ident.model.mechanism import Mechanism
 
+HORIZON = 0.3           # s; of a rollout by recorded torques
 _FORMATS = (".svg", ".png", ".pdf")
 
 
@@ -23,6 +24,13 @@ def validate(
         calibrations: Annotated[list[Path], typer.Argument(metavar="CALIBRATION...", help="Calibration files or folders.")],
         tolerance: Annotated[float, typer.Option(
             metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
+        rolled: Annotated[bool, flag("--rollout", help="Simulate the run's motion in MuJoCo, too, and compare "
+                                                     "positions.")] = False,
+        gains: Annotated[list[str] | None, typer.Option(
+            metavar="J=KP,KD", help="With --rollout: torque per position error and per velocity of a joint's drive, or of all "
+            "(default=KP,KD); a third number is that per velocity of the reference. Repeatable. Default: identified.")] = None,
+        horizon: Annotated[float, typer.Option(metavar="SECONDS", help="With --rollout by recorded torques: time after which the "
+                                               "simulation starts again from the measured motion.")] = HORIZON,
         external: Annotated[bool, flag("--external", help="Observe external torque instead: false alarms in free motion, "
                                                           "thresholds, and marked pushes.")] = False,
         pushes: Annotated[Path | None, typer.Option(
@@ -37,15 +45,20 @@ def validate(
         as_json: JsonOption = False) -> None:
     """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
     from stribeck.experiments.cli.commands.external import validate_external
+    from stribeck.experiments.cli.screen.rollout_text import read_gains, rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
+    from stribeck.ident.calibration.validation import Validation
     from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
     from stribeck.ident.external.external_torque import FALSE_ALARMS, GAIN
     from stribeck.ident.fit.joint.misfit_words import size_and_place
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
+    from stribeck.ident.servo.servo_commands import of_servos
 
+    if (gains or horizon != HORIZON) and not rolled:
+        raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
                          else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
@@ -56,17 +69,30 @@ def validate(
             raise InputError(f"{name} = {value:g}; a positive finite number is needed")
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
+    if external and rolled:
+        raise InputError("--external and --rollout are two judgements; give one of them")
     if external:
         if not validate_external(recorded, dict(zip(map(str, calibrations), loaded, strict=True)), pushes, gain or GAIN,
                                  false_alarms or FALSE_ALARMS, out, text, as_json):
             raise typer.Exit(DIFFERS)
         return
-    found = [validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
-    names = [str(path) for path in calibrations]
+    servos = of_servos(recorded)
+    if servos and not rolled:
+        raise InputError(f"{recorded.path}: the run has set-points of servos and no torque; only its motion can be validated, "
+                         "add --rollout")
+    found = [Validation({}, dict.fromkeys(recorded.names, "no torque was recorded")) if servos else
+             validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
+    names, rollouts = [str(path) for path in calibrations], {}
+    if rolled:
+        from stribeck.ident.simulators.rollout import rollout
+
+        told = read_gains(gains or ())
+        rollouts = {path: rollout(recorded, calibration, told, horizon) for path, calibration in zip(names, loaded, strict=True)}
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
-    text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
-    text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
-    for path, one in zip(names, found, strict=True):
+    if not servos:
+        text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
+        text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
+    for path, one in zip(names, found, strict=True) if not servos else ():
         for reason in one.left_out.values():
             text.print(f"note      {path}: {reason}; it is not judged")
         for name, joint in one.joints.items():
@@ -78,16 +104,21 @@ def validate(
                 text.print(f"note      {path}: {_unstated(name, joint.inertia, recorded.arm, loaded[0].mechanism)}")
         missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""
         text.print(f"verdict   {path}: {'fails for ' + ', '.join(one.failed) if one.failed else 'passes'}{missing}")
+    if rollouts:
+        for line in rollout_lines(rollouts):
+            text.print(line)
+        text.print(fitted(rollout_table(rollouts), text.width))
     if out is not None:
-        from stribeck.experiments.report.validation_plot import plot_validation
+        from stribeck.experiments.report.plots.validation_plot import plot_validation
 
-        plot_validation(found[0].joints, loaded[0].mechanism, out)
+        plot_validation(found[0].joints, loaded[0].mechanism, out, rollouts.get(names[0]))
         text.print(f"wrote     {out}")
     passed = not any(one.failed for one in found)
     if as_json:
         print_json({"run": str(recorded.path), "tolerance": tolerance, "passed": passed, "calibrations": [
             {"path": path, "joints": {name: _numbers(joint) for name, joint in one.joints.items()}, "left_out": one.left_out}
-            for path, one in zip(names, found, strict=True)]}, [] if out is None else [out])
+            for path, one in zip(names, found, strict=True)],
+            **({"rollout": rollout_numbers(rollouts)} if rollouts else {})}, [] if out is None else [out])
     if not passed:
         raise typer.Exit(DIFFERS)
 

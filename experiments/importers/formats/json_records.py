@@ -30,14 +30,17 @@ def open_json(path: Path) -> Table:
     try:
         found, facts = _table(_content(path))
         columns = {name: values for name, cells in found.items() if (values := _numbers(cells)) is not None}
+        flags = {name: np.array(cells, dtype=float) for name, cells in found.items()
+                 if cells and all(isinstance(cell, bool) for cell in cells)}
     except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read as a JSON table ({_KINDS}): {' '.join(str(error).split())}") from None
     if not columns:
         raise InputError(f"{path}: cannot be read as a JSON table ({_KINDS}): no column of numbers found")
     check_size(str(path), len(next(iter(columns.values()))), len(columns))
-    table = in_memory(str(path), columns)
+    table = in_memory(str(path), columns | flags)
     said = ", ".join(f"{key} = {value}" for key, value in list(facts.items())[:_SHOWN])
-    return Table(table.source, table.names, table.load, notes=(f"metadata of the log: {said}",) if said else ())
+    return Table(table.source, tuple(columns), table.load, notes=(f"metadata of the log: {said}",) if said else (),
+                 flags=tuple(flags))
 
 
 def _content(path: Path) -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def compile_mechanism(mechanism: Mechanism) -> "mujoco.MjModel":
     """Compile a MuJoCo model in natural coordinates: a body and a joint with the same origin for each joint of `Mechanism.tree`.
 
-    Links may have no mass: the model is for kinematics and reactions, not for simulation.
+    Links may have no mass. A simulation then needs armatures, and ``mujoco.mj_setConst`` after they are set.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def compile_mechanism(mechanism: Mechanism) -> "mujoco.MjModel":
     spec.option.gravity = mechanism.gravity
     model = spec.compile()
     # inertias are written into the compiled model: the compiler refuses links without mass
-    model.body_sameframe[:] = 0
+    model.body_sameframe[:] = model.body_simple[:] = model.dof_simplenum[:] = 0
     model.body_subtreemass[:] = 0.0
     for j, name in enumerate(mechanism.names):
         b = int(model.jnt_bodyid[model.joint(name).id])

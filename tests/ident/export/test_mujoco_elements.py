@@ -11,8 +11,8 @@ import pytest
 from stribeck import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
+from stribeck.ident.export.descriptions.mujoco_joint import mujoco_joint
 from stribeck.ident.export.formats import export
-from stribeck.ident.export.mujoco_joint import mujoco_joint
 from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.ripple.wave import COGGING, FRICTION, Wave

@@ -102,7 +102,7 @@ def test_vendor_fields_are_the_friction_they_say(make_calibration: Callable[...,
 def test_an_unknown_format_lists_the_formats(make_calibration: Callable[..., Calibration]) -> None:
     with pytest.raises(InputError, match=r"unknown export format 'sdff'; did you mean 'sdf'\?"):
         export(make_calibration(), "sdff")
-    assert export_formats()[:8] == ("urdf", "mjcf", "sdf", "json", "csv", "ros2", "c", "vendor")
+    assert export_formats()[:10] == ("urdf", "mjcf", "sdf", "usd", "json", "csv", "ros2", "c", "isaac-lab", "vendor")
 
 
 def test_a_format_that_a_script_adds_is_listed(make_calibration: Callable[..., Calibration],

@@ -13,7 +13,7 @@ import pytest
 from stribeck import Calibration, load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import approximate
-from stribeck.ident.export.robot_descriptions import HARD
+from stribeck.ident.export.descriptions.robot_descriptions import HARD
 from stribeck.ident.model.dynamics import inverse_dynamics
 from tests.ident.export.conftest import made_joint, plainly, resistance
 

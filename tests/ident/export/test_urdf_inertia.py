@@ -10,7 +10,7 @@ import pytest
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.export.robot_descriptions import to_mjcf, to_sdf, to_urdf
+from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf, to_urdf
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, LinkBody
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism

@@ -1,6 +1,7 @@
-"""The exported MJCF of a real arm: its motion, simulated with the recorded set-points and gains, against the measured motion."""
+"""A real arm's motion, simulated with the recorded set-points and gains, against the measured motion."""
 
 from functools import cache
+from shutil import copy
 
 import pytest
 
@@ -9,6 +10,7 @@ from benchmarks.real_motion import exported_position_errors, z1_position_errors
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
+from stribeck.ident.simulators.rollout import CALIBRATED, OWN, rollout
 
 pytestmark = pytest.mark.skipif(not (LOGS / "z1").is_dir(),
                                 reason="the measured Z1 log is no part of the project and missing beside it")
@@ -28,3 +30,17 @@ def test_the_exported_file_alone_moves_like_the_arm() -> None:
     assert attached < 4.0
     errors = {name: half for name, _, half in z1_position_errors(made(), made())}
     assert errors["authors' z1.xml"] > 2.0 * exported
+
+
+def test_validation_by_motion_finds_the_gains_and_the_same_errors(tmp_path) -> None:
+    """The gains of the first six joints are 80 or 120, and 2.5 times the velocity; the authors' model has no offset."""
+    copy(LOGS / "z1" / "z1.xml", tmp_path)
+    made().save(tmp_path / "calibration.toml")
+    found = rollout(z1_run(slice(None, 2350)), Calibration.load(tmp_path))
+    for name in found.names[:6]:
+        assert found.gains[name].position == pytest.approx(120.0 if name in ("joint2", "joint3") else 80.0, rel=0.01)
+        assert found.gains[name].velocity == pytest.approx(2.5, rel=0.06)
+        assert found.gains[name].reference == pytest.approx(0.0, abs=0.05)
+    own, calibrated = (1e3 * float(found.simulated[name].error[:6].mean()) for name in (OWN, CALIBRATED))
+    assert calibrated < 4.3
+    assert own > 1.8 * calibrated

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.spoiled import record_base
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.export.urdf_inertia import with_inertia
+from stribeck.ident.export.descriptions.urdf_inertia import with_inertia
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run, load_run

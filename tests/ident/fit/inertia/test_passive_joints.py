@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.parallel import friction_errors
-from benchmarks.parallel_logs import WrongMachine
+from benchmarks.parallel_prr import WrongPRR
 from benchmarks.three_prr import Slider, ThreePRR
 from stribeck.experiments.motions.simulated_friction import moving
 from stribeck.ident.arm.arm_file import PassiveTable, load_arm
@@ -31,7 +31,7 @@ MACHINES = {"planar-3-prr": (0.004, 13), "three-loop-chain": (0.5, 18), "gough-s
 @cache
 def identified(part: float = 0.0, pin: float = 0.0, inertia: str = "trust", rate: float = 250.0) -> Identification:
     options = Options(law="tustin", load="normal", motion="model", inertia=inertia)
-    return identify([WrongMachine(1, part, pin, rate=rate).recorded()], options)
+    return identify([WrongPRR(1, part, pin, rate=rate).recorded()], options)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -77,7 +77,7 @@ def test_friction_of_sliders_and_pins_is_separated() -> None:
 
 
 def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> None:
-    case = WrongMachine(1, rate=250.0)
+    case = WrongPRR(1, rate=250.0)
     found = identified(0.3, inertia="fit")
     assert found.calibration.model.inertia is not None
     base, truth = base_parameters(case.mechanism), inertial_parameters(case.mechanism)
@@ -91,14 +91,14 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
 
 def test_load_and_coefficient_are_right_together() -> None:
     """A friction constant must not replace the mean of the load: then the load was 12 % too large, friction 7 % wrong."""
-    case = WrongMachine(2, rate=250.0)
+    case = WrongPRR(2, rate=250.0)
     found = identify([case.recorded()], Options(law="tustin", load="normal", motion="model", inertia="fit"))
     assert max(friction_errors(found, case).values()) < 0.02
 
 
 def test_friction_without_a_constant_part_is_told_within_two_percent() -> None:
     """P2's law: all dry friction grows with the load, whose links are 30 % wrong here."""
-    case = WrongMachine(1, rate=1000.0)
+    case = WrongPRR(1, rate=1000.0)
     options = Options(law="tustin", load="normal", constant="none", motion="model", inertia="fit")
     found = identify([case.recorded()], options)
     assert max(friction_errors(found, case).values()) < 0.01
@@ -111,7 +111,7 @@ def test_friction_without_a_constant_part_is_told_within_two_percent() -> None:
 
 def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     """Feed-forward and validation include the friction of pins after the file is read again."""
-    found, case = identified(pin=0.002), WrongMachine(1, 0.0, 0.002)
+    found, case = identified(pin=0.002), WrongPRR(1, 0.0, 0.002)
     (tmp_path / "planar-3-prr.mechanism.toml").write_bytes(case.arm.model.read_bytes())
     found.calibration.save(tmp_path / "calibration.toml")
     again = Calibration.load(tmp_path)
@@ -123,7 +123,7 @@ def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     plain, _ = (inverse_dynamics(again.stated_mechanism, q, way * q) for way in (5.0, -5.0))
     np.testing.assert_allclose((there + back) / 2.0, plain, atol=1e-2)
     assert np.abs(there - back).max() > 0.1
-    other = validate(WrongMachine(2, 0.0, 0.002, rate=250.0).recorded(), again).joints
+    other = validate(WrongPRR(2, 0.0, 0.002, rate=250.0).recorded(), again).joints
     assert all(joint.error < 1.2 * max(joint.noise, 0.1) for joint in other.values())
 
 
@@ -176,7 +176,7 @@ def test_stated_friction_of_spherical_joints_opposes_the_motion() -> None:
 
 def test_relative_rate_of_pins_that_do_not_turn_is_zero() -> None:
     """If all sliders move equally, the platform moves with them and no pin turns."""
-    m = load_mechanism(WrongMachine(0, pin=0.002).arm)
+    m = load_mechanism(WrongPRR(0, pin=0.002).arm)
     dq = np.array([[0.1, 0.1, 0.1], [0.1, -0.1, 0.1]])
     still, turning = np.abs(m.chain.rubbing_rates(m, np.zeros((2, 3)), dq))
     assert still.max() < 1e-12

@@ -9,8 +9,16 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.export.approximation import lost_of, other_losses
-from stribeck.ident.export.mujoco_joint import FIRST_VERSION, MujocoJoint, keeps_memory, mujoco_joint
-from stribeck.ident.export.xml_markup import Change, Element, attributes_set, child_added, child_of, elements, spliced
+from stribeck.ident.export.descriptions.mujoco_joint import FIRST_VERSION, MujocoJoint, keeps_memory, mujoco_joint
+from stribeck.ident.export.descriptions.xml_markup import (
+    Change,
+    Element,
+    attributes_set,
+    child_added,
+    child_of,
+    elements,
+    spliced,
+)
 from stribeck.ident.model.dynamics import mass_matrix
 from stribeck.ident.ripple.wave import COGGING
 

@@ -8,7 +8,7 @@ import numpy as np
 from stribeck.ident.arm.load_mechanism import mechanism_of
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.export.xml_markup import Change, Element, child_added, elements, spliced
+from stribeck.ident.export.descriptions.xml_markup import Change, Element, child_added, elements, spliced
 from stribeck.ident.model.mechanism import Mechanism
 
 

@@ -13,12 +13,10 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
-from stribeck.ident.export.mujoco_elements import stated_attributes, with_elements
-from stribeck.ident.export.mujoco_joint import FIRST_VERSION, HARD
-from stribeck.ident.export.result import Export, number
-from stribeck.ident.export.shared_motors import as_tendons, motor_losses, passive_friction, passive_losses
-from stribeck.ident.export.urdf_inertia import bare_arm, with_inertia
-from stribeck.ident.export.xml_markup import (
+from stribeck.ident.export.descriptions.mujoco_elements import stated_attributes, with_elements
+from stribeck.ident.export.descriptions.mujoco_joint import FIRST_VERSION, HARD
+from stribeck.ident.export.descriptions.urdf_inertia import bare_arm, with_inertia
+from stribeck.ident.export.descriptions.xml_markup import (
     Change,
     Element,
     attributes_set,
@@ -29,6 +27,8 @@ from stribeck.ident.export.xml_markup import (
     spliced,
     with_attributes,
 )
+from stribeck.ident.export.result import Export, number
+from stribeck.ident.export.shared_motors import as_tendons, motor_losses, passive_friction, passive_losses
 from stribeck.ident.model.files.closed_mujoco import closed_spec
 from stribeck.ident.model.files.urdf_mjcf import model_spec
 from stribeck.ident.model.mechanism import Mechanism

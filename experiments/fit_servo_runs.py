@@ -1,0 +1,37 @@
+"""From runs of servos without torque to results: calibration, models and a picture of the simulated motion."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from stribeck.experiments.fit_runs import CALIBRATION, save_model
+from stribeck.experiments.report.plots.motion_plot import plot_motion
+from stribeck.ident.identification.identify_servos import AUTO, ServoIdentification, identify_servos
+from stribeck.ident.log.run import Run
+from stribeck.ident.whole_files import whole
+
+PICTURE = "motion.png"
+
+
+@dataclass(frozen=True)
+class ServoDelivery:
+    """Results, the files in their folder, and what the exported model cannot store."""
+
+    result: ServoIdentification
+    files: tuple[Path, ...]
+    losses: tuple[str, ...]
+
+
+def fit_servo_runs(runs: Sequence[Run], out: Path, law: str = AUTO, load: str = AUTO) -> ServoDelivery:
+    """Fit runs of servos and write calibration, model, exported model and a picture of measured and simulated motion."""
+    found = identify_servos(runs, law, load, datetime.now(UTC))
+    out.mkdir(parents=True, exist_ok=True)
+    source = found.calibration.folder / found.calibration.model.file
+    with whole(out / source.name) as part:
+        shutil.copyfile(source, part)
+    found.calibration.save(out / CALIBRATION)
+    model, losses = save_model(found.calibration, out)
+    plot_motion(found, out / PICTURE)
+    return ServoDelivery(found, (out / CALIBRATION, out / PICTURE, model), losses)

@@ -1,0 +1,102 @@
+r"""Gains with which drives follow position references, stated or identified from a log:
+
+.. math:: \tau = k_p\, (r - q) + k_r\, \dot r - k_d\, \dot q
+
+A drive whose loop is so stiff that its following error drowns in noise shows no gains; its log is simulated from its torques.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stribeck.ident.arrays import Array
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.log.motion.filtered_motion import Log, Stretch
+from stribeck.ident.log.motion.low_pass import low_pass
+from stribeck.ident.log.run import Run, read_signal
+
+EVERYONE = "default"    # stated gains under this name hold for all joints without gains of their own
+SHOWN = 0.98            # least part of the torque's variance that identified gains must explain
+
+
+@dataclass(frozen=True)
+class ServoGains:
+    """Gains of one joint.
+
+    Attributes
+    ----------
+    position : float
+        Torque per position error [N·m/rad or N/m].
+    velocity : float
+        Torque per velocity [N·m·s/rad or N·s/m].
+    reference : float
+        Torque per velocity of the reference [N·m·s/rad or N·s/m]; 0 if the drive damps the velocity itself.
+    explained : float, optional
+        Part of the torque's variance that the gains explain; None if they are stated.
+    """
+
+    position: float
+    velocity: float
+    reference: float
+    explained: float | None = None
+
+
+def stated_gains(stated: Mapping[str, tuple[float, ...]], names: tuple[str, ...]) -> dict[str, ServoGains]:
+    """Return the gains of every joint from two or three numbers each: position, velocity, and reference (default: velocity).
+
+    Raises
+    ------
+    InputError
+        If a name is no joint, a joint has no gains, or there are not two or three finite numbers that are not negative.
+    """
+    found = {}
+    for name, values in stated.items():
+        if name not in (*names, EVERYONE):
+            raise unknown_name("joint in --gains", name, (*names, EVERYONE))
+        if len(values) not in (2, 3) or not np.all(np.isfinite(values)) or min(values) < 0.0:
+            raise InputError(f"--gains {name}={','.join(f'{value:g}' for value in values)}: needed are two or three numbers that "
+                             "are not negative, torque per position error, per velocity, and per velocity of the reference")
+        found[name] = ServoGains(values[0], values[1], values[-1])
+    if missing := [name for name in names if name not in found and EVERYONE not in found]:
+        raise InputError(f"--gains: {', '.join(missing)} have no gains; state them for each joint, or for all as "
+                         f"{EVERYONE}=KP,KD")
+    return {name: found.get(name, found.get(EVERYONE)) for name in names}        # type: ignore[misc]  # one of both is there
+
+
+def references(run: Run) -> Array | None:
+    """Return the position references of all joints, shape (N, n); None if the run lacks them."""
+    found = read_signal(run, "q_cmd", len(run.t))
+    return found if found is not None and len(found) == len(run.t) and np.isfinite(found).all() else None
+
+
+def identified_gains(run: Run, log: Log, wanted: Array) -> dict[str, ServoGains]:
+    """Return the gains that explain the torques best, by least squares of equally filtered signals.
+
+    Parameters
+    ----------
+    run : Run
+    log : Log
+        The filtered run.
+    wanted : ndarray, shape (N, n)
+        Position references at the samples of the run.
+    """
+    rows = [_columns(run, part, log, wanted) for part in log.stretches]
+    found = {}
+    for j, name in enumerate(run.names):
+        columns = np.vstack([of_part[j] for of_part, _ in rows])
+        tau = np.concatenate([tau[:, j] for _, tau in rows])
+        size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        gains = np.linalg.lstsq(columns / size, tau, rcond=None)[0] / size
+        explained = 1.0 - float(np.var(tau - columns @ gains)) / max(float(np.var(tau)), 1e-300)
+        position, reference, velocity, _ = gains.tolist()
+        found[name] = ServoGains(position, velocity, reference, explained)
+    return found
+
+
+def _columns(run: Run, part: Stretch, log: Log, wanted: Array) -> tuple[Array, Array]:
+    """Regressors of a section, shape (n, M, 4), and its torques, shape (M, n), all behind the same filter."""
+    low = log.cutoff * log.dt
+    told = low_pass(np.column_stack([np.interp(part.t, run.t, column) for column in wanted.T]), low)
+    rate, tau = np.gradient(told, log.dt, axis=0), low_pass(part.tau, low)
+    return np.stack([told - part.q, rate, -part.dq, np.ones_like(told)], axis=-1).swapaxes(0, 1), tau

@@ -1,0 +1,174 @@
+"""Simulated motion against logs of a pendulum that SciPy integrates, with known gains, delay and friction."""
+
+from dataclasses import replace
+from functools import cache
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy.integrate import solve_ivp
+
+from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
+from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.log.run import Run, load_run
+from stribeck.ident.model.joint_parts import JointFriction
+from stribeck.ident.simulators import rollout as module
+from stribeck.ident.simulators.rollout import CALIBRATED, OWN, WITHOUT, rollout
+from tests.places import DATA
+from tests.schemas import judge
+
+GOLDEN = DATA / "golden"
+KP, KD, LATE, RATE = 150.0, 12.0, 0.012, 200.0
+COULOMB, VISCOUS = 2.2, 2.9
+
+
+@cache
+def calibration() -> Calibration:
+    """The golden calibration with a law whose friction anyone can compute, and without offset."""
+    made = Calibration.load(GOLDEN)
+    joint = made.joints["hinge"]
+    numbers = {"coulomb": COULOMB, "viscous": VISCOUS}
+    parameters = {name: replace(joint.parameters[name], value=value, std_error=0.0, low=value, high=value)
+                  for name, value in numbers.items()}
+    return replace(made, joints={"hinge": replace(joint, law="coulomb-viscous", load="none", parameters=parameters, gravity={})})
+
+
+@cache
+def log(reference: float = 0.0) -> Run:
+    """A pendulum that follows sines with a PD controller, integrated by SciPy; friction is smooth below 1 mrad/s."""
+    made, recorded = calibration(), load_run(GOLDEN / "runs" / "constant-speed")
+    m = made.mechanism
+    length, arm = m.com[0], m.axis[0]
+    inertia = float(arm @ m.inertia[0] @ arm + m.mass[0] * np.sum(np.cross(arm, length) ** 2) + recorded.rotor_inertia()[0, 0])
+
+    def gravity(q: float) -> float:
+        turned = length * np.cos(q) + np.cross(arm, length) * np.sin(q) + arm * (arm @ length) * (1.0 - np.cos(q))
+        return float(-arm @ np.cross(turned, m.mass[0] * m.gravity))
+
+    def wanted(t):
+        begins = 1.0 - np.exp(-(np.maximum(t, 0.0) / 0.3) ** 3)
+        return 0.3 + begins * (0.5 * np.sin(1.3 * t) + 0.25 * np.sin(3.1 * t))
+
+    def rate(t):
+        return (wanted(t + 1e-5) - wanted(t - 1e-5)) / 2e-5
+
+    def drive(t, q, w):
+        return KP * (wanted(t - LATE) - q) + reference * rate(t - LATE) - KD * w
+
+    def moves(t, state):
+        q, w = state
+        rubs = COULOMB * np.tanh(w / 1e-3) + VISCOUS * w
+        return [w, (drive(t, q, w) - rubs - gravity(q)) / inertia]
+
+    t = np.arange(round(6.0 * RATE)) / RATE
+    found = solve_ivp(moves, (0.0, t[-1]), [wanted(0.0), 0.0], "LSODA", t, rtol=1e-8, atol=1e-10, max_step=0.005).y
+    q, w = found[:, :, None]
+    tau = np.array([drive(*one) for one in zip(t, q[:, 0], w[:, 0], strict=True)])[:, None]
+    return replace(recorded, path=Path("log"), t=t, segment=np.zeros(len(t), dtype=int), events=(),
+                   signals={"q": q, "tau": tau, "q_cmd": wanted(t)[:, None]})
+
+
+class TestReferences:
+    @pytest.mark.parametrize("reference", [0.0, KD])
+    def test_stated_gains_move_it_like_the_pendulum_and_show_the_delay(self, reference):
+        found = rollout(log(reference), calibration(), {"hinge": (KP, KD, reference)})
+        assert found.by == "references"
+        assert found.simulated[CALIBRATED].error[0] < 3e-4
+        assert found.simulated[CALIBRATED].delay == pytest.approx(LATE, abs=1e-3)
+        assert found.simulated[WITHOUT].error[0] > 30.0 * found.simulated[CALIBRATED].error[0]
+
+    def test_the_log_shows_the_gains(self):
+        found = rollout(log(), calibration())
+        gains = found.gains["hinge"]
+        assert gains.position == pytest.approx(KP, rel=0.02)
+        assert gains.velocity == pytest.approx(KD, rel=0.02)
+        assert gains.reference == pytest.approx(-LATE * KP, rel=0.05)           # r(t - late) = r - late dr
+        assert gains.explained > 0.98
+        assert found.simulated[CALIBRATED].error[0] < 1e-3
+
+    def test_wrong_friction_moves_it_otherwise(self):
+        made = calibration()
+        joint = made.joints["hinge"]
+        more = replace(joint.parameters["coulomb"], value=1.3 * COULOMB)
+        wrong = replace(made, joints={"hinge": replace(joint, parameters=joint.parameters | {"coulomb": more})})
+        right, other = (rollout(log(), one, {"default": (KP, KD, 0.0)}).simulated[CALIBRATED].error[0] for one in (made, wrong))
+        assert other > 5.0 * right
+
+
+class TestTorques:
+    def test_without_references_torques_drive_it(self):
+        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        found = rollout(run, calibration(), horizon=0.2)
+        assert found.by == "torques"
+        assert "no position references" in found.reason
+        assert found.simulated[CALIBRATED].error[0] < 1.5e-3
+        assert found.simulated[WITHOUT].error[0] > 30.0 * found.simulated[CALIBRATED].error[0]
+
+    def test_errors_grow_with_the_horizon(self):
+        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        short, long = (rollout(run, calibration(), horizon=horizon).simulated[WITHOUT].error[0] for horizon in (0.05, 0.2))
+        assert long > 8.0 * short               # with the square
+
+    def test_a_stiff_drive_shows_no_gains(self):
+        """The recorded run: a velocity loop of high gain, whose position error drowns in the encoder's steps."""
+        run = load_run(GOLDEN / "runs" / "constant-speed")
+        rows = run.t < 20.0
+        short = replace(run, t=run.t[rows], segment=run.segment[rows],
+                        signals={name: one[rows] for name, one in run.signals.items()})
+        found = rollout(short, Calibration.load(GOLDEN))
+        assert found.by == "torques"
+        assert "R²" in found.reason
+        assert found.simulated[WITHOUT].error[0] > 5.0 * found.simulated[CALIBRATED].error[0]
+
+
+def test_the_friction_of_the_models_file_competes(monkeypatch):
+    """As if the URDF stated friction that is half the pendulum's."""
+    stated = {0: JointFriction("coulomb-viscous", "none", {"coulomb": 0.5 * COULOMB, "viscous": 0.5 * VISCOUS})}
+    recorded = module.as_recorded
+    monkeypatch.setattr(module, "as_recorded", lambda *of: replace(recorded(*of), friction=stated))
+    found = rollout(log(), calibration(), {"hinge": (KP, KD, 0.0)}).simulated
+    errors = [float(found[name].error[0]) for name in (WITHOUT, OWN, CALIBRATED)]
+    assert errors[0] > 1.5 * errors[1] > 15.0 * errors[2]
+
+
+class TestRefusals:
+    def test_gains_need_references(self):
+        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        with pytest.raises(InputError, match="no position references"):
+            rollout(run, calibration(), {"hinge": (KP, KD)})
+
+    @pytest.mark.parametrize(("gains", "words"), [
+        ({"hing": (1.0, 1.0)}, "hinge"), ({"hinge": (1.0,)}, "two or three"), ({"hinge": (1.0, -1.0)}, "not negative"),
+        ({"hinge": (1.0, np.nan)}, "two or three"), ({}, "have no gains")])
+    def test_wrong_gains_are_named(self, gains, words):
+        with pytest.raises(InputError, match=words):
+            rollout(log(), calibration(), gains)
+
+    @pytest.mark.parametrize("horizon", [0.0, -1.0, np.nan, np.inf, 1e-3])
+    def test_a_horizon_is_a_time(self, horizon):
+        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        with pytest.raises(InputError, match="horizon"):
+            rollout(run, calibration(), horizon=horizon)
+
+    def test_gains_that_are_too_high_for_the_steps_are_said(self):
+        with pytest.raises(FitError, match="diverges"):
+            rollout(log(), calibration(), {"hinge": (1e9, 0.0)})
+
+
+@pytest.mark.parametrize("gains", [{"hinge": (KP, KD, 0.0)}, None])
+def test_json_and_table_tell_the_same(gains):
+    run = log() if gains else replace(log(), signals={name: log().signals[name] for name in ("q", "tau")})
+    found = {name: rollout(run, calibration(), gains) for name in ("a/calibration", "b")}
+    told = rollout_numbers(found)
+    judge("validate", {"run": "r", "tolerance": 0.1, "passed": True, "calibrations": [], "rollout": told, "files": []})
+    assert list(told["simulated"]) == [WITHOUT, "a/calibration", "b"]
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(rollout_table(found))
+    text = console.export_text()
+    for one in told["simulated"].values():
+        assert f"{1e3 * one['joints']['hinge']:.2f}" in text
+    assert ("delay" in text) == bool(gains)
+    assert rollout_lines(found)[-1].startswith("gains" if gains else "rollout   recorded torques")
