@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.calibration.validation import inertia_beside_model
 from stribeck.ident.errors import InputError
 from stribeck.ident.external.joint_bound import JointBound
 from stribeck.ident.external.observed_arm import free_motion_of, noise_margin, refuse_unobservable, usual_delay, with_rotors
@@ -167,8 +168,9 @@ class ExternalTorque:
             raise InputError(f"distance = {distance:g}; zero or more is needed")
         self.gain = np.broadcast_to(np.asarray(gain, dtype=float), (mechanism.n,)).copy()
         self.mechanism, self.names, self._calibration = with_rotors(mechanism, free), mechanism.names, calibration
-        beside, usual = calibration.fit.get("motion") == "model", usual_delay(calibration)
-        self._bounds = {column: JointBound.of(calibration.joints[name], free[name], beside, distance, usual, between)
+        usual = usual_delay(calibration)
+        self._bounds = {column: JointBound.of(calibration.joints[name], free[name], inertia_beside_model(calibration, name),
+                                              distance, usual, between)
                         for column, name in enumerate(mechanism.names) if name in calibration.joints}
         self._inertia, self._scale, self._offset, self._included, self._divisor, self._delay = (
             np.array([getattr(self._bounds[j], key) if j in self._bounds else default for j in range(mechanism.n)])

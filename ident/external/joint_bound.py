@@ -62,13 +62,13 @@ class JointBound:
     share: float
 
     @classmethod
-    def of(cls, joint: JointCalibration, free: FreeMotion | None, beside_model: bool, distance: float | None,
+    def of(cls, joint: JointCalibration, free: FreeMotion | None, inertia: float, distance: float | None,
            usual_delay: float = 0.0, between: bool = True) -> "JointBound":
         """Return the bound of a joint; without `free` motion there is none of what the law does not explain.
 
-        `beside_model`: whether the inertia of the fit is in addition to the model's; `distance`: in place of that of the
-        calibration's memory; `usual_delay`: delay of a joint whose delay is unknown [s]; `between`: whether another run than the
-        fitted ones is observed.
+        `inertia`: inertia that was fitted in addition to the model's; `distance`: in place of that of the calibration's memory;
+        `usual_delay`: delay of a joint whose delay is unknown [s]; `between`: whether another run than the fitted ones is
+        observed.
         """
         corrected = joint.torque_scale is not None
         noise, period = (0.0, 0.0) if free is None else (free.velocity_noise, free.period)
@@ -81,7 +81,7 @@ class JointBound:
         unsure = _error(told("delay"), delay) if delay else _LATE * period
         reach = 0.0 if joint.memory is None else _REACH * joint.memory.distance
         return cls(1.0 if corrected else scale, joint.torque_scale or 1.0, offset, joint.offset,
-                   known_value(joint.gravity, "inertia", 0.0) if beside_model else 0.0, max(0.0, delay) or usual_delay, slowest,
+                   inertia, max(0.0, delay) or usual_delay, slowest,
                    unsure + _STEP * period, reach if distance is None else distance, speed, sliding,
                    float(sliding[0]) + sum(wave.amplitude for wave in joint.ripple),
                    0.0 if joint.breakaway is None else joint.breakaway.range[1],
