@@ -73,8 +73,8 @@ def validate(
         raise InputError("--external and --rollout are two judgements; give one of them")
     if external:
         if of_servos(recorded):
-            raise InputError(f"{recorded.path}: the run has set-points of servos and no torque; --external needs the torque of the "
-                             "motors")
+            raise InputError(f"{recorded.path}: the run has set-points of servos and no torque; --external needs the torque of "
+                             "the motors")
         if not validate_external(recorded, dict(zip(map(str, calibrations), loaded, strict=True)), pushes, gain or GAIN,
                                  false_alarms or FALSE_ALARMS, out, text, as_json):
             raise typer.Exit(DIFFERS)

@@ -78,6 +78,7 @@ def test_a_calibration_of_an_earlier_version_is_refused(cli, unseen, tmp_path):
 @pytest.mark.parametrize(("options", "words"), [
     (("--gain", "20"), "--gain 20.0 needs --external"), (("--false-alarms", "2"), "--false-alarms 2.0 needs --external"),
     (("--pushes", "pushes.csv"), "--pushes pushes.csv needs --external"),
+    (("--external", "--rollout"), "--external and --rollout are two judgements; give one of them"),
     (("--external", "--gain", "0"), "--gain = 0; a positive finite number is needed"),
     (("--external", "--false-alarms", "-1"), "--false-alarms = -1; a positive finite number is needed"),
     (("--external", "--pushes", "none.csv"), "none.csv: no such file")])
