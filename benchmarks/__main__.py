@@ -30,6 +30,8 @@ BENCHMARKS = {
     "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
     "simulators": "calibrated friction in MuJoCo: errors while sliding, creep at rest, and time of a step",
     "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
+    "external": "pushes on the simulated arm: thresholds at equal false alarms, detected pushes and delays, against "
+                "Coulomb-viscous friction",
     "one_joint": "logs of single joints without an arm file: half fitted, half predicted",
     "presliding": "friction with memory: errors against Cramer-Rao bounds, claims, tracking errors after reversals, and speed",
     "servos": "friction of servos without a torque signal: errors and intervals, and motion at a gain that was left out",

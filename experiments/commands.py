@@ -22,6 +22,9 @@ from stribeck.ident.calibration.changes import compare as compare_calibrations
 from stribeck.ident.calibration.validation import TOLERANCE, Validation
 from stribeck.ident.calibration.validation import validate as validate_calibration
 from stribeck.ident.errors import unknown_name
+from stribeck.ident.external.external_torque import FALSE_ALARMS, GAIN
+from stribeck.ident.external.judged_run import ExternalValidation, judge_external
+from stribeck.ident.external.pushes import Push, read_pushes
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
@@ -193,6 +196,38 @@ def rollout(run: Place | Run, calibration: Place | Calibration, gains: Mapping[s
     """
     recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
     return rollout_of(recorded, _loaded(calibration), gains, horizon)
+
+
+def validate_external(run: Place | Run, calibration: Place | Calibration, pushes: Place | Sequence[Push] = (), *,
+                      gain: float = GAIN, false_alarms: float = FALSE_ALARMS) -> ExternalValidation:
+    """Observe external torque on a run that was not fitted: the command ``stribeck validate --external``.
+
+    Parameters
+    ----------
+    run : path or Run
+        Run folder, campaign with a validation run, or a loaded run. What is not a marked push must be free motion.
+    calibration : path or Calibration
+        File, folder, or a loaded calibration.
+    pushes : path or sequence of Push
+        Marked pushes, or their CSV with the columns start, end, joint and, if known, torque.
+    gain : float
+        Gain of the observer [1/s].
+    false_alarms : float
+        Alarms per hour and joint that noise may cause.
+
+    Returns
+    -------
+    ExternalValidation
+
+    Examples
+    --------
+    >>> import stribeck
+    >>> stribeck.validate_external("campaign", "calibration-lab6")  # doctest: +SKIP
+    <ExternalValidation of 6 joints: 0 false alarms; 0 of 0 pushes found>
+    """
+    recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
+    marked = read_pushes(Path(pushes), recorded.names, float(recorded.t[-1])) if isinstance(pushes, (str, PathLike)) else pushes
+    return judge_external(recorded, _loaded(calibration), marked, gain, false_alarms)
 
 
 def compare(before: Place | Calibration, after: Place | Calibration) -> Comparison:

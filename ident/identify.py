@@ -1,7 +1,7 @@
 """Identification: from runs to a calibration.
 
 Stages: choose the runs, reduce them to points, take ripple out, fit every joint, fit temperature, judge the fits, fit memories,
-find backlash, make the calibration.
+find backlash, make the calibration, observe the runs for what is left.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from datetime import datetime
 import pandas as pd
 
 from stribeck.ident.calibration.calibration import Calibration
+from stribeck.ident.external.shown_by_runs import with_free_motion
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import choose_runs, options_for
@@ -101,6 +102,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     """
     chosen = choose_runs(runs)
     reduced = reduce_runs(chosen, options_for(chosen, options or Options()))
+    measured = chosen.runs
     chosen, reduced, ripple = take_out_ripple(chosen, reduced)
     reduced, inertia = identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
@@ -111,6 +113,7 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     judged = memories.applied(judged)
     backlash = find_backlash(chosen, reduced, judged.joints)
     calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple, temperatures, backlash)
+    calibration = with_free_motion(calibration, measured)
     found = (*chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings, *judged.findings,
              *memories.findings, *temperatures.findings, *backlash.findings)
     findings = without_moot(memories.without_explained(temperatures.without_explained(found)))

@@ -96,6 +96,10 @@ def test_mujoco(folder: Path) -> None:
     run_page("mujoco", folder)
 
 
+def test_external_torque(folder: Path) -> None:
+    run_page("external-torque", folder)
+
+
 def test_other_simulators(folder: Path) -> None:
     run_page("other-simulators", folder)
 

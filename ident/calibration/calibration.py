@@ -19,7 +19,7 @@ from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.states.path import Path as Displacements
 from stribeck.ident.model.driven.passive_joints import check_classes
-from stribeck.ident.model.loads import joint_loads
+from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import changed, inertial_parameters
 from stribeck.ident.model.transmission import Transmission
@@ -79,6 +79,10 @@ class Calibration(CalibrationContent):
         """
         at = dict(zip(self.names, each_temperature(temperature, (len(self.names),)).tolist(), strict=True))
         return replace(self, joints={name: joint.at_temperature(at[name]) for name, joint in self.joints.items()})
+
+    def only(self, joints: Sequence[str]) -> "Calibration":
+        """Return the calibration of some joints only."""
+        return replace(self, joints={name: joint for name, joint in self.joints.items() if name in joints})
 
     @classmethod
     def load(cls, path: str | Path) -> "Calibration":
@@ -326,8 +330,12 @@ class Calibration(CalibrationContent):
         if np.ndim(q) == 1:
             one, rate, *more = [np.asarray(values, dtype=float)[None] for values in ((q, dq) if ddq is None else (q, dq, ddq))]
             return np.asarray(self.friction_on(mechanism, one, rate, more[0] if more else None, temperature)[0])
-        loads, coupled = joint_loads(mechanism, q, dq, ddq), mechanism.transmission
-        dq = np.asarray(dq, dtype=float)
+        return self.friction_under(joint_loads(mechanism, q, dq, ddq), mechanism, q, dq, temperature)
+
+    def friction_under(self, loads: JointLoads, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike,
+                       temperature: ArrayLike | None = None) -> Array:
+        """Friction torque along a motion, shape (N, n), with known loads of a model."""
+        dq, coupled = np.asarray(dq, dtype=float), mechanism.transmission
         warm = None if temperature is None else each_temperature(temperature, dq.shape)
         out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)
         for column, name in enumerate(self.names):

@@ -186,6 +186,9 @@ def _joint_table(joint: JointCalibration) -> Any:
         gap.update(_parameters(joint.backlash.parameters))
         gap.update({key: _rounded(getattr(joint.backlash, key)) for key in FIGURES})
         table["backlash"] = gap
+    if joint.free_motion is not None:
+        table["free_motion"] = {key: _rounded(value.tolist() if key == "unexplained" else value)
+                                for key, value in vars(joint.free_motion).items()}
     if joint.servo is not None:
         servo = tomlkit.table()
         servo.update(_parameters(joint.servo.parameters))

@@ -13,6 +13,7 @@ from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.effect_tables import (
     BacklashTable,
     BreakawayTable,
+    FreeMotionTable,
     MemoryTable,
     ServoTable,
     TemperatureTable,
@@ -167,6 +168,7 @@ class JointCalibrationTable(BaseModel):
     ripple: list[WaveTable] = []
     temperature: TemperatureTable | None = None
     backlash: BacklashTable | None = None
+    free_motion: FreeMotionTable | None = None
     servo: ServoTable | None = None
     correlation: _CorrelationTable
 
@@ -223,7 +225,9 @@ class JointCalibrationTable(BaseModel):
                                 temperature=(None if self.temperature is None
                                              else self.temperature.temperature(f"{where}.temperature")),
                                 backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"),
-                                servo=None if self.servo is None else self.servo.servo(f"{where}.servo"))
+                                servo=None if self.servo is None else self.servo.servo(f"{where}.servo"),
+                                free_motion=(None if self.free_motion is None
+                                             else self.free_motion.free_motion(f"{where}.free_motion")))
 
 
 class MotorTable(BaseModel):

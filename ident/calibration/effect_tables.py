@@ -1,14 +1,17 @@
 """Tables of a calibration file for what friction of a joint depends on besides speed and load, for its play and its servo."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import BaseModel, NonNegativeFloat, PositiveFloat
+from pydantic import Field as Key
 
 from stribeck.ident.backlash.joint_backlash import JointBacklash, checked_backlash
 from stribeck.ident.calibration.parameter_table import STRICT, ParameterTable, Range
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.memory.states.memories import MAXWELL_SLIP, NAMES
 from stribeck.ident.servo.joint_servo import FURTHER, NEEDED, JointServo, checked_servo
@@ -121,6 +124,24 @@ class BacklashTable(BaseModel):
         """Return the play, after checks of its values; `where` begins the messages."""
         return checked_backlash(JointBacklash(**{**vars(self), **{
             key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}}), where)
+
+
+class FreeMotionTable(BaseModel):
+    """Noise of the signals of a joint, and torque in free motion that is not explained."""
+
+    model_config = STRICT
+    period: PositiveFloat
+    torque_noise: NonNegativeFloat
+    velocity_noise: NonNegativeFloat
+    rotors: tuple[float, ...]
+    unexplained: Annotated[list[tuple[NonNegativeFloat, NonNegativeFloat]], Key(min_length=1)]
+
+    def free_motion(self, where: str) -> FreeMotion:
+        """Return what free motion showed, after a check of the speeds; `where` begins the message."""
+        table = np.array(self.unexplained)
+        if not np.all(np.diff(table[:, 0]) > 0.0):
+            raise InputError(f"{where}.unexplained: speeds must be in ascending order")
+        return FreeMotion(self.period, self.torque_noise, self.velocity_noise, self.rotors, table)
 
 
 class ServoTable(BaseModel):

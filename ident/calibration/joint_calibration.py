@@ -15,6 +15,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.memory.joint_memory import JointMemory, dry_level
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.ripple.wave import Wave, ripple_torque
@@ -72,6 +73,8 @@ class JointCalibration:
         How friction changes with temperature, if it was identified. The parameters hold at its reference temperature.
     backlash : JointBacklash, optional
         Play and wind-up between motor and link, if play was identified; not part of the law.
+    free_motion : FreeMotion, optional
+        Noise of the signals, and torque that neither model nor law explains; for thresholds of external torque.
     servo : JointServo, optional
         The servo, if friction was identified by its commands, without a torque signal.
     """
@@ -101,6 +104,7 @@ class JointCalibration:
     ripple: tuple[Wave, ...] = ()
     temperature: JointTemperature | None = None
     backlash: JointBacklash | None = None
+    free_motion: FreeMotion | None = None
     servo: JointServo | None = None
 
     def __repr__(self) -> str:

@@ -7,7 +7,6 @@ with the scale s of the torque signal against gravity, its offset and its delay 
 predicted torque pass the same low-pass filter (`motion_points`), so neither noise nor the filter counts as an error of the law.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,8 @@ from stribeck.ident.fit.misfit import Misfit
 from stribeck.ident.fit.noise import WHITE
 from stribeck.ident.fit.residuals.lack_of_fit import judged, over_passes
 from stribeck.ident.fit.residuals.white_residuals import Residuals
-from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.parameter import known_value
+from stribeck.ident.log.free_motion import white_noise
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import Motion, reduce_motion
 from stribeck.ident.log.run import Run
@@ -153,9 +153,7 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
     FitError
         If no calibrated joint moves.
     """
-    if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
-        raise InputError(f"{run.path}: this calibration was fitted to this run; record another run (stribeck run ARM "
-                         "--experiment validation)")
+    refuse_fitted(run, calibration)
     mechanism = as_recorded(run, calibration)
     log, found, reasons = filtered([run], [mechanism], calibration.fit.get("bandwidth")), {}, {}
     alone = calibration.motors.left_out_of(log)
@@ -173,6 +171,13 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
     if not found:
         raise FitError(f"{run.path}: no joint can be validated: {'; '.join(reasons.values())}")
     return Validation(found, reasons)
+
+
+def refuse_fitted(run: Run, calibration: Calibration) -> None:
+    """Refuse a run that the calibration was fitted to."""
+    if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
+        raise InputError(f"{run.path}: this calibration was fitted to this run; record another run (stribeck run ARM "
+                         "--experiment validation)")
 
 
 def as_recorded(run: Run, calibration: Calibration) -> Mechanism:
@@ -201,7 +206,7 @@ def as_recorded(run: Run, calibration: Calibration) -> Mechanism:
 
 def inertia_beside_model(calibration: Calibration, name: str) -> float:
     """Return the inertia that was fitted in addition to the model's and the stated rotor's; 0 if there is none [kg·m² or kg]."""
-    return _value(calibration.joints[name].gravity, "inertia", 0.0) if calibration.fit.get("motion") == "model" else 0.0
+    return known_value(calibration.joints[name].gravity, "inertia", 0.0) if calibration.fit.get("motion") == "model" else 0.0
 
 
 def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, tolerance: float,
@@ -209,11 +214,11 @@ def _judge(run: Run, motion: Motion, of_motors: Array, joint: JointCalibration, 
     """Judge one joint; `of_motors` is the friction of the shared motors that move it."""
     load = joint.load_of(motion.loads.__getitem__)
     friction = joint.torque(motion.dq, load) + joint.directional_torque(motion.dq, load, motion.rigid) + of_motors
-    scale, offset = _value(joint.gravity, "scale", 1.0), _value(joint.gravity, "offset", 0.0)
+    scale, offset = known_value(joint.gravity, "scale", 1.0), known_value(joint.gravity, "offset", 0.0)
     rigid = scale * motion.rigid + offset + inertia_beside * motion.ddq
     if joint.torque_scale is not None:
         friction, rigid = joint.torque_scale * friction, joint.torque_scale * (motion.rigid + offset)
-    since = motion.t - _value(joint.gravity, "delay", 0.0)
+    since = motion.t - known_value(joint.gravity, "delay", 0.0)
     friction, rigid, measured = (motion.view(values) for values in (
         np.interp(since, motion.t, friction), np.interp(since, motion.t, rigid), motion.tau))
     low, high = joint.velocity_range
@@ -239,16 +244,9 @@ def _lack_of_fit(motion: Motion, rest: Array, friction: Array, allowed: float) -
     return tuple(one for one in found if abs(one.size) > allowed)
 
 
-def _value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:
-    """Return the value of a parameter unless it is unidentifiable, else the default."""
-    found = parameters.get(name)
-    return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value
-
-
 def _noise_behind_filter(run: Run, motion: Motion) -> float:
     """Return the standard deviation of the torque's white noise after the filter."""
-    tau = run.signals["tau"][:, run.names.index(motion.joint)]
-    white = float(np.median(np.abs(np.diff(tau, 3)))) / 0.6745 / np.sqrt(20.0)       # motion leaves no third difference
+    white = white_noise(run.signals["tau"][:, run.names.index(motion.joint)])
     return white * float(np.sqrt(motion.seen.power(2).sum(axis=1).mean()))
 
 

@@ -1,5 +1,5 @@
 """Exports: one pure function per format, which turns a calibration into text and a list of losses.
 
-Imports from: `ident`, `ident.backlash`, `ident.calibration`, `ident.export.descriptions`, `ident.fit.inertia`, `ident.laws`,
-`ident.memory`, `ident.memory.states`, `ident.model`, `ident.model.driven`, `ident.ripple`, `ident.servo`, `ident.temperature`.
+Imports from: `ident`, `ident.backlash`, `ident.calibration`, `ident.export.c`, `ident.export.descriptions`,
+`ident.fit.inertia`, `ident.laws`, `ident.memory`, `ident.model`, `ident.model.driven`, `ident.servo`, `ident.temperature`.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
-from stribeck.ident.export.c_header import to_c
+from stribeck.ident.export.c.c_header import to_c
 from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf, to_urdf
 from stribeck.ident.export.descriptions.usd import to_isaac_lab, to_usd
 from stribeck.ident.export.numbers import to_csv, to_json, to_ros2, to_vendor

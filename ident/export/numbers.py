@@ -46,6 +46,11 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
             table["backlash"] = {**_entries(joint.backlash.parameters), **{key: getattr(joint.backlash, key) for key in FIGURES}}
         else:
             del table["backlash"]
+        if joint.free_motion is not None:
+            table["free_motion"] = {**vars(joint.free_motion), "rotors": list(joint.free_motion.rotors),
+                                    "unexplained": joint.free_motion.unexplained.tolist()}
+        else:
+            del table["free_motion"]
         if joint.servo is not None:
             table["servo"] = {**_entries(joint.servo.parameters), **{key: getattr(joint.servo, key) for key in SERVO_FIGURES}}
         else:

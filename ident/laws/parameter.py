@@ -1,5 +1,6 @@
 """Parameter: an estimate with its interval, and the verdict that follows from the interval."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,3 +46,9 @@ def verdict(value: float, low: float, high: float) -> str:
     """Return the verdict on a value from its interval."""
     relative = (high - low) / 2.0 / abs(value) if value else np.inf
     return "identified" if relative <= IDENTIFIED else "weak" if relative <= WEAK else "unidentifiable"
+
+
+def known_value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:
+    """Return the value of a parameter unless it is unidentifiable, else the default."""
+    found = parameters.get(name)
+    return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stribeck.experiments.commands import calibrate, compare, export, fit, rollout, validate
+    from stribeck.experiments.commands import calibrate, compare, export, fit, rollout, validate, validate_external
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.backlash.fit_backlash import fit_backlash
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.feedforward import Feedforward
+    from stribeck.ident.external.external_torque import ExternalTorque
     from stribeck.ident.fit.fit_friction import fit_friction
     from stribeck.ident.fit.fit_result import FitResult
     from stribeck.ident.identify import identify
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
     from stribeck.ident.temperature.fit_self_heating import fit_self_heating
     from stribeck.ident.temperature.fit_temperature import fit_temperature
 
-__all__ = ["Calibration", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous", "export", "fit",
-           "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify", "joint_loads",
-           "load_mechanism", "load_run", "rollout", "stribeck", "validate"]
+__all__ = ["Calibration", "ExternalTorque", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare", "coulomb_viscous",
+           "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating", "fit_temperature", "identify",
+           "joint_loads", "load_mechanism", "load_run", "rollout", "stribeck", "validate", "validate_external"]
 
-_HOMES = {"Calibration": "ident.calibration.calibration", "Feedforward": "ident.calibration.feedforward",
+_HOMES = {"Calibration": "ident.calibration.calibration", "ExternalTorque": "ident.external.external_torque",
+          "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
-          **dict.fromkeys(("calibrate", "compare", "export", "fit", "rollout", "validate"), "experiments.commands"),
+          **dict.fromkeys(("calibrate", "compare", "export", "fit", "rollout", "validate", "validate_external"),
+                          "experiments.commands"),
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_backlash": "ident.backlash.fit_backlash",
           "fit_friction": "ident.fit.fit_friction",
           "fit_memory": "ident.memory.fit_memory", "fit_self_heating": "ident.temperature.fit_self_heating",

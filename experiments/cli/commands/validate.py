@@ -29,15 +29,27 @@ def validate(
         gains: Annotated[list[str] | None, GAINS] = None,
         horizon: Annotated[float, typer.Option(metavar="SECONDS", help="With --rollout by recorded torques: time after which the "
                                                "simulation starts again from the measured motion.")] = HORIZON,
+        external: Annotated[bool, flag("--external", help="Observe external torque instead: false alarms in free motion, "
+                                                          "thresholds, and marked pushes.")] = False,
+        pushes: Annotated[Path | None, typer.Option(
+            metavar="FILE.csv", help="With --external: marked pushes, with the columns start, end [s], joint and, if known, "
+            "torque.")] = None,
+        gain: Annotated[float | None, typer.Option(
+            metavar="1/S", help="With --external: gain of the observer; its time constant is 1/gain. Default: 25.")] = None,
+        false_alarms: Annotated[float | None, typer.Option(
+            metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: "
+            "0.1.")] = None,
         out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
         as_json: JsonOption = False) -> None:
     """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
+    from stribeck.experiments.cli.commands.external import validate_external
     from stribeck.experiments.cli.screen.rollout_text import read_gains, rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import Validation
     from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
+    from stribeck.ident.external.external_torque import FALSE_ALARMS, GAIN
     from stribeck.ident.fit.joint.misfit_words import size_and_place
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
@@ -48,8 +60,23 @@ def validate(
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
                          else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
+    for name, value in (("--pushes", pushes), ("--gain", gain), ("--false-alarms", false_alarms)):
+        if value is not None and not external:
+            raise InputError(f"{name} {value} needs --external")
+        if isinstance(value, float) and not 0.0 < value < float("inf"):
+            raise InputError(f"{name} = {value:g}; a positive finite number is needed")
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
+    if external and rolled:
+        raise InputError("--external and --rollout are two judgements; give one of them")
+    if external:
+        if of_servos(recorded):
+            raise InputError(f"{recorded.path}: the run has set-points of servos and no torque; --external needs the torque of "
+                             "the motors")
+        if not validate_external(recorded, dict(zip(map(str, calibrations), loaded, strict=True)), pushes, gain or GAIN,
+                                 false_alarms or FALSE_ALARMS, out, text, as_json):
+            raise typer.Exit(DIFFERS)
+        return
     servos = of_servos(recorded)
     if servos and not rolled:
         raise InputError(f"{recorded.path}: the run has set-points of servos and no torque; only its motion can be validated, "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stribeck.ident.backlash.joint_backlash import JointBacklash
-from stribeck.ident.export.backlash_in_c import backlash_in_c
+from stribeck.ident.export.c.backlash_in_c import backlash_in_c
 from stribeck.ident.laws.parameter import Parameter
 
 

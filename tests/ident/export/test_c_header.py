@@ -14,7 +14,7 @@ from stribeck import Calibration, Feedforward, joint_loads, load_mechanism
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.c_header import identifier
+from stribeck.ident.export.c.c_header import identifier
 from stribeck.ident.export.formats import export
 from stribeck.ident.laws.law_table import LAWS, WITH_LOADED_VISCOUS
 from stribeck.ident.whole_files import file_sha256

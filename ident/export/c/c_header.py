@@ -10,11 +10,12 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
-from stribeck.ident.export.backlash_in_c import backlash_in_c
-from stribeck.ident.export.memory_in_c import memory_in_c
+from stribeck.ident.export.c.backlash_in_c import backlash_in_c
+from stribeck.ident.export.c.memory_in_c import memory_in_c
+from stribeck.ident.export.c.observer_in_c import observer_in_c
+from stribeck.ident.export.c.temperature_in_c import temperature_in_c
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
-from stribeck.ident.export.temperature_in_c import temperature_in_c
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.memory_data import STILL
@@ -70,16 +71,43 @@ static inline double @_across(const double a[3], const double n[3])
 }
 """
 
+_LINKS = """
+/* parent, slides, leader, ratio, shift; axis, origin, centre of mass, inertia about it at q = 0, all in base axes; mass */
+static const struct { int parent, slides, leader; double ratio, shift, axis[3], origin[3], com[3], inertia[3][3], mass; }
+@_link[@M] = {
+@LINKS
+};
+
+/* Axis n of a joint at position x, its origin r from that of its parent, and the rotation R of its link, in base axes. */
+static inline void @_place(int j, double x, double R[@M][3][3], double n[3], double r[3])
+{
+    const int p = @_link[j].parent;
+    const double cosine = @_link[j].slides ? 1.0 : cos(x), sine = @_link[j].slides ? 0.0 : sin(x);
+    int i, k;
+    for (i = 0; i < 3; ++i) {
+        n[i] = r[i] = 0.0;
+        for (k = 0; k < 3; ++k) {
+            const double e = p < 0 ? (double)(i == k) : R[p][i][k];
+            n[i] += e * @_link[j].axis[k];
+            r[i] += e * @_link[j].origin[k];
+        }
+    }
+    if (@_link[j].slides)
+        for (i = 0; i < 3; ++i) r[i] += x * n[i];
+    for (k = 0; k < 3; ++k) {               /* columns of R: axes of the parent, turned about n (Rodrigues) */
+        double e[3], turned[3] = {0.0, 0.0, 0.0};
+        for (i = 0; i < 3; ++i) e[i] = p < 0 ? (double)(i == k) : R[p][i][k];
+        @_add_cross(turned, sine, n, e);
+        for (i = 0; i < 3; ++i) R[j][i][k] = cosine * e[i] + turned[i] + (1.0 - cosine) * @_dot(n, e) * n[i];
+    }
+}
+"""
+
 _LOADS = """
 /* Load with which the friction of each joint grows, and rigid-body torque of each drive (N m; N and m/s for sliding joints):
    Newton-Euler recursion, outwards and inwards, in base axes, without joint friction and rotors.@EXTRA */
 static inline void @_loads(const double q[@N], const double dq[@N], const double ddq[@N], double load[@K], double rigid[@N])
 {
-    /* parent, slides, leader, ratio, shift; axis, origin, centre of mass, inertia about it at q = 0, all in base axes; mass */
-    static const struct { int parent, slides, leader; double ratio, shift, axis[3], origin[3], com[3], inertia[3][3], mass; }
-    link[@M] = {
-@LINKS
-    };
     static const int at[@K] = {@AT};
     static const double weight[@K][5] = {    /* of torque, bending, radial, axial, twist of joint `at` in each load */
 @WEIGHTS
@@ -88,25 +116,18 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
     int j, i, k, l;
 
     for (j = 0; j < @M; ++j) {
-        const int p = link[j].parent, of = link[j].leader;
-        const double x = link[j].ratio * q[of] + link[j].shift, dx = link[j].ratio * dq[of], ddx = link[j].ratio * ddq[of];
-        const double cosine = link[j].slides ? 1.0 : cos(x), sine = link[j].slides ? 0.0 : sin(x);
+        const int p = @_link[j].parent, of = @_link[j].leader;
+        const double x = @_link[j].ratio * q[of] + @_link[j].shift;
+        const double dx = @_link[j].ratio * dq[of], ddx = @_link[j].ratio * ddq[of];
         double c[3], h[3] = {0.0, 0.0, 0.0}, force[3], spin[3], dspin[3];
+        @_place(j, x, R, n[j], r[j]);
         for (i = 0; i < 3; ++i) {
-            n[j][i] = r[j][i] = 0.0;
-            for (k = 0; k < 3; ++k) {
-                const double e = p < 0 ? (double)(i == k) : R[p][i][k];
-                n[j][i] += e * link[j].axis[k];
-                r[j][i] += e * link[j].origin[k];
-            }
             w[j][i] = p < 0 ? 0.0 : w[p][i];
             dw[j][i] = p < 0 ? 0.0 : dw[p][i];
             a[j][i] = p < 0 ? -@_gravity[i] : a[p][i];
         }
-        if (link[j].slides)
-            for (i = 0; i < 3; ++i) r[j][i] += x * n[j][i];
         @_add_turning(a[j], w[j], dw[j], r[j]);
-        if (link[j].slides) {
+        if (@_link[j].slides) {
             for (i = 0; i < 3; ++i) a[j][i] += ddx * n[j][i];
             @_add_cross(a[j], 2.0 * dx, w[j], n[j]);
         } else {
@@ -116,16 +137,10 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
                 dw[j][i] += ddx * n[j][i];
             }
         }
-        for (k = 0; k < 3; ++k) {           /* columns of R: axes of the parent, turned about n (Rodrigues) */
-            double e[3], turned[3] = {0.0, 0.0, 0.0};
-            for (i = 0; i < 3; ++i) e[i] = p < 0 ? (double)(i == k) : R[p][i][k];
-            @_add_cross(turned, sine, n[j], e);
-            for (i = 0; i < 3; ++i) R[j][i][k] = cosine * e[i] + turned[i] + (1.0 - cosine) * @_dot(n[j], e) * n[j][i];
-        }
-        for (i = 0; i < 3; ++i) c[i] = @_dot(R[j][i], link[j].com);
+        for (i = 0; i < 3; ++i) c[i] = @_dot(R[j][i], @_link[j].com);
         for (i = 0; i < 3; ++i) force[i] = a[j][i];
         @_add_turning(force, w[j], dw[j], c);
-        for (i = 0; i < 3; ++i) f[j][i] = force[i] * link[j].mass;
+        for (i = 0; i < 3; ++i) f[j][i] = force[i] * @_link[j].mass;
         for (i = 0; i < 3; ++i) {
             spin[i] = dspin[i] = 0.0;
             for (k = 0; k < 3; ++k) {
@@ -137,14 +152,14 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
         for (i = 0; i < 3; ++i)
             for (k = 0; k < 3; ++k)
                 for (l = 0; l < 3; ++l) {
-                    m[j][i] += R[j][i][k] * link[j].inertia[k][l] * dspin[l];
-                    h[i] += R[j][i][k] * link[j].inertia[k][l] * spin[l];
+                    m[j][i] += R[j][i][k] * @_link[j].inertia[k][l] * dspin[l];
+                    h[i] += R[j][i][k] * @_link[j].inertia[k][l] * spin[l];
                 }
         @_add_cross(m[j], 1.0, w[j], h);
         @_add_cross(m[j], 1.0, c, f[j]);
     }
     for (j = @M - 1; j >= 0; --j) {
-        const int p = link[j].parent;
+        const int p = @_link[j].parent;
         if (p < 0) continue;
         for (i = 0; i < 3; ++i) {
             f[p][i] += f[j][i];
@@ -153,7 +168,7 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
         @_add_cross(m[p], 1.0, r[j], f[j]);
     }
     for (j = 0; j < @N; ++j) rigid[j] = 0.0;
-    for (j = 0; j < @M; ++j) rigid[link[j].leader] += link[j].ratio * @_dot(n[j], link[j].slides ? f[j] : m[j]);
+    for (j = 0; j < @M; ++j) rigid[@_link[j].leader] += @_link[j].ratio * @_dot(n[j], @_link[j].slides ? f[j] : m[j]);
 @GEARS
     for (k = 0; k < @K; ++k) {
         j = at[k];
@@ -192,7 +207,7 @@ def to_c(calibration: Calibration) -> Export:
 
     If torque ripples with position, ``ARM_ripple(q, dq, tau)`` adds it. If friction depends on temperature,
     ``ARM_temperature(dq, load, temperature, tau)`` adds its change from the reference temperature, and ``ARM_warm`` follows the
-    state of joints that friction heats.
+    state of joints that friction heats. ``ARM_observe`` estimates external torque with the thresholds of `ExternalTorque`.
     For a closed chain, only the second function: the caller computes the loads.
 
     Raises
@@ -216,7 +231,7 @@ def to_c(calibration: Calibration) -> Export:
                              "with load components; fit with a single load, or export to json, csv or ros2")
         body = "".join((constants, _SIGN, *laws, _FRICTION.replace(_AS_GIVEN, _BY_CALLER)))
     else:
-        body = "".join((constants, _SIGN, *laws, _VECTORS, _LOADS, _FRICTION))
+        body = "".join((constants, _SIGN, *laws, _VECTORS, _LINKS, _LOADS, _FRICTION))
         body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
         body = body.replace("@GEARS", gears_in_c(mechanism.transmission, mechanism.n))
     own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
@@ -224,7 +239,10 @@ def to_c(calibration: Calibration) -> Export:
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
     body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
     body += _ripple(joints) + backlash_in_c(joints)
-    body += temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
+    warm = temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
+    known = {j: joint for j, joint in enumerate(joints) if joint is not None}
+    observer, refused = observer_in_c(calibration, lambda j, velocity, viscous: _law_in_c(known[j], j, at, velocity, viscous))
+    body += warm + observer
     body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
@@ -236,7 +254,7 @@ def to_c(calibration: Calibration) -> Export:
                  "it computes loads with the calibration's model, gravity and tools")
     return Export(text, ".h", (
         f"the C header has no intervals; {its_loads}",
-        *passive_losses(calibration, "the C header"),
+        *refused, *passive_losses(calibration, "the C header"),
         *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False, ripple=False,
                                          backlash=False, temperature=False)
           if "unknown tool" not in loss)))
