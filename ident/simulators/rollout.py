@@ -142,7 +142,7 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
     ------
     InputError
         If the run is of another arm, has unmeasured torques or no references for the gains, a value is out of range, or the arm
-        has closed loops, followers, springs or shared motors, which are not simulated.
+        has closed loops, followers or shared motors, which are not simulated.
     FitError
         If the run has no section long enough, or a simulation diverges.
     """
@@ -235,12 +235,12 @@ def _by_torques(calibration: Calibration, names: tuple[str, ...]) -> Drive:
 
 def _by_references(run: Run, told: Array, gains: Mapping[str, ServoGains]) -> Drive:
     """Torques with which the drives follow the references."""
-    position, velocity, reference = (np.array([getattr(gains[name], key) for name in run.names])
-                                     for key in ("position", "velocity", "reference"))
+    position, velocity, reference, constant = (np.array([getattr(gains[name], key) for name in run.names])
+                                               for key in ("position", "velocity", "reference", "constant"))
 
     def drive(part: Stretch, times: Array, delay: float) -> Torques:
         wanted = np.column_stack([np.interp(times - delay, run.t, column) for column in told.T])
-        fixed = position * wanted + reference * np.gradient(wanted, times[1] - times[0], axis=0)
+        fixed = position * wanted + reference * np.gradient(wanted, times[1] - times[0], axis=0) + constant
         return lambda step, q, dq: np.asarray(fixed[step] - position * q - velocity * dq)
 
     return drive
