@@ -164,10 +164,10 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
         servos, drive = _by_servos(run, calibration)
         return result(servos, "", np.inf, {name: _against(measured, world.motion(name, drive, 0.0), 0.0)
                                            for name in world.frictions})
-    told, known, reason = references(run), {}, "the run has no position references"
+    (told, reason), known = references(run), {}
     if gains is not None:
         if told is None:
-            raise InputError(f"{run.path}: gains are given, but {reason} (q_cmd); import them, or leave the gains out")
+            raise InputError(f"{run.path}: gains are given, but {reason}; import them, or leave the gains out")
         known = stated_gains(gains, run.names)
     elif told is not None:
         shown = identified_gains(run, log, told)

@@ -69,10 +69,14 @@ def stated_gains(stated: Mapping[str, tuple[float, ...]], names: tuple[str, ...]
     return {name: found.get(name, found.get(EVERYONE)) for name in names}        # type: ignore[misc]  # one of both is there
 
 
-def references(run: Run) -> Array | None:
-    """Return the position references of all joints, shape (N, n); None if the run lacks them."""
+def references(run: Run) -> tuple[Array | None, str]:
+    """Return the position references of all joints, shape (N, n); if the run lacks them, None and what it lacks."""
     found = read_signal(run, "q_cmd", len(run.t))
-    return found if found is not None and len(found) == len(run.t) and np.isfinite(found).all() else None
+    if found is None or len(found) != len(run.t):
+        return None, "the run has no position references (q_cmd)"
+    if unknown := [name for name, column in zip(run.names, found.T, strict=True) if not np.isfinite(column).all()]:
+        return None, f"the run has no position references (q_cmd) of {', '.join(unknown)}, or not in all rows"
+    return found, ""
 
 
 def identified_gains(run: Run, log: Log, wanted: Array) -> dict[str, ServoGains]:

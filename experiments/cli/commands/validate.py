@@ -49,7 +49,10 @@ def validate(
         raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
-                         else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
+                         else f"{out} ends in {out.suffix!r}; a plot needs one of {', '.join(_FORMATS)}")
+    if out is not None and not out.parent.is_dir():         # before a minute of simulation
+        raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
+    told = read_gains(gains or ())
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
     servos = of_servos(recorded)
@@ -62,7 +65,6 @@ def validate(
     if rolled:
         from stribeck.ident.simulators.rollout import rollout
 
-        told = read_gains(gains or ())
         rollouts = {path: rollout(recorded, calibration, told, horizon) for path, calibration in zip(names, loaded, strict=True)}
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     if not servos:

@@ -117,6 +117,13 @@ class TestTorques:
         assert found.simulated[CALIBRATED].error[0] < 1.5e-3
         assert found.simulated[WITHOUT].error[0] > 30.0 * found.simulated[CALIBRATED].error[0]
 
+    def test_a_joint_without_references_is_named(self):
+        told = log().signals["q_cmd"].copy()
+        told[3] = np.nan
+        found = rollout(replace(log(), signals={**log().signals, "q_cmd": told}), calibration(), horizon=0.2)
+        assert found.by == "torques"
+        assert "(q_cmd) of hinge" in found.reason
+
     def test_errors_grow_with_the_horizon(self):
         run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
         short, long = (rollout(run, calibration(), horizon=horizon).simulated[WITHOUT].error[0] for horizon in (0.05, 0.2))
