@@ -22,12 +22,13 @@ _LOOPS = 12             # friction grows with a torque that depends on it
 
 @dataclass(frozen=True)
 class ServoPendulum:
-    """A point mass that hangs at q = 0, and the servo on its axis."""
+    """A point mass that hangs at q = 0, and the servo on its axis; without gravity, its axis is vertical."""
 
     mass: float = 0.5
     length: float = 0.1
     truth: Mapping[str, float] = field(default_factory=lambda: FRICTION)
     seconds: float = 4.5
+    gravity: float = G
 
     def urdf(self, folder: Path) -> Path:
         """Write the model."""
@@ -51,7 +52,7 @@ class ServoPendulum:
         def moves(t: float, state: np.ndarray) -> list[float]:
             q, v = state
             motor = own["torque_per_gain"] * gain * (wanted(t - own["servo_delay"]) - q) - own["back_emf"] * v if t < off else 0.0
-            weight, sign, a = mass * G * self.length * np.sin(q), np.tanh(v / _SMOOTH), 0.0
+            weight, sign, a = mass * self.gravity * self.length * np.sin(q), np.tanh(v / _SMOOTH), 0.0
             for _ in range(_LOOPS):
                 rubs = (own["coulomb"] + own["coulomb_coefficient"] * abs(links * a + weight)) * sign + own["viscous"] * v
                 a = (motor - own["offset"] - weight - rubs) / (links + own["inertia"])

@@ -202,6 +202,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     q, dq, tau, temperature, told, link, on = (signal(name) for name in (
         "q", "dq", "tau", "temperature", "q_cmd", "q_link", "on"))
     assert q is not None
+    unset = [] if tau is not None else _unset(told, on, mechanism.names)
     if tau is None:             # of a servo, see `_of_servos`
         tau = np.zeros_like(q)
     pieces = begins(t, raw[table.pieces] if table.pieces else None, _LARGEST_GAP)
@@ -240,8 +241,17 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     for name, values in (("q", q), ("tau", tau)):
         check_numbers(values, name, mechanism.names, t, table.source, "; delete these rows, or cut the log here")
     check_leaps(q, t, segment, mechanism, table.source)
-    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps), told,
+    return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps, *unset), told,
                 None if link is None else sign * link + zero)
+
+
+def _unset(told: Array | None, on: Array | None, names: tuple[str, ...]) -> list[str]:
+    """Return notes of servos whose set-points lack where they are not said to be off."""
+    if told is None:
+        return []               # `check_complete` refuses it
+    lacking = ~np.isfinite(told) & (True if on is None else ~(on < 0.5))
+    return [f"the set-point of {name} is missing in {count} rows in which on.{name} does not say that the servo is off; the fit "
+            "takes it as off there" for name, count in zip(names, lacking.sum(axis=0).tolist(), strict=True) if count]
 
 
 def _one_after_another(t: Array, segment: NDArray[np.int64]) -> Array:

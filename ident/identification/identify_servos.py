@@ -90,9 +90,10 @@ def identify_servos(runs: Sequence[Run], law: str = AUTO, load: str = AUTO,
             own = servo_windows(runs, mechanisms, name, [one.goals[:, j] for one in commands],
                                 [one.gains[:, j] for one in commands], [one for one in loads if one != "none"])
             found = fit_servo(own, laws, loads)
-            if found.factor * found.std_error[0] > _KNOWN * found.values[0]:
-                raise FitError("its torque per gain is unknown by more than itself: hardly any gravity or inertia acts against "
-                               "the servo; add a known mass")
+            if (wide := found.factor * found.std_error[0] / found.values[0]) > _KNOWN:
+                raise FitError(f"the interval of its torque per gain is ± {wide:.2g} times the value, at most {_KNOWN:g} is "
+                               "allowed: no weight that varies with the posture acts against the servo, and the inertia "
+                               "of its rotor is unknown; record with a further known mass as well, or tilt the axis")
             fits[name], windows[name] = found, own
         except FitError as error:
             findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))

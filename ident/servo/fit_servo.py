@@ -26,6 +26,7 @@ _BEST = 2               # of them that are refined, for friction without a Strib
 _SHARE = 1e-3           # step of a derivative, of a parameter's size
 _TURNS = 25
 _FINE, _FURTHER = 6e-4, 2       # s; step of the last turns, and their number
+_UNSEEN = 1e-12         # change of the motion, and part of its square, that is none
 _MODEL = 0.005          # standard error of the simulation and of the model, as a part of `_wholes`
 _BETTER = 0.98          # held-out error of a larger candidate over that of the smaller one, at most
 
@@ -93,6 +94,8 @@ def fit_servo(windows: ServoWindows, laws: Sequence[str] = LAWS, loads: Sequence
     found = _with_errors(windows, law, load, _all_fitted(windows, (law,), load)[law], errors.get(chosen, np.nan))
     if load != "none" and "none" in loads and found.of(GROWTH) <= found.factor * found.error_of(GROWTH):
         return fit_servo(windows, laws, ("none",))          # friction without visible growth is not said to grow
+    if law == LAWS[1] and LAWS[0] in laws and found.of("static") - found.of("coulomb") <= found.factor * found.error_of("static"):
+        return fit_servo(windows, LAWS[:1], loads)          # nor static friction to be greater
     return found
 
 
@@ -237,10 +240,14 @@ def _with_errors(windows: ServoWindows, law: str, load: str, found: dict[str, fl
     names, start, known = parameters_of(law, load, _powerless(windows)), _start(windows), windows.known
     x = np.array([found[name] for name in names])
     steps = _SHARE * np.maximum(np.abs(x), [0.01 if name == "delay" else 0.1 * abs(start[name]) for name in names])
-    moved = simulate(windows, _sets(found, names, np.vstack([x, x + np.diag(steps)])), load)
-    J = ((moved[1:] - moved[0])[:, known] / steps[:, None]).T
-    size = np.maximum(np.linalg.norm(J, axis=0), 1e-300)
-    inverse = np.linalg.pinv((J / size).T @ (J / size), hermitian=True) / np.outer(size, size)
+    ways = np.diag(steps)
+    ways[0] = _SHARE * _scale(windows, names, x)
+    moved = simulate(windows, _sets(found, names, np.vstack([x, x + ways])), load)
+    along = (moved[1:] - moved[0])[:, known].T
+    J = along @ np.linalg.inv(ways).T
+    size = np.maximum(np.linalg.norm(along, axis=0), _UNSEEN)
+    inverse = np.linalg.inv((along / size).T @ (along / size) + _UNSEEN * np.eye(len(x)))
+    inverse = ways.T @ (inverse / np.outer(size, size)) @ ways
 
     signed = np.array(names) == "offset"
     free = (x > steps) | signed                                     # the others are at their bound
@@ -270,6 +277,22 @@ def _wholes(windows: ServoWindows, names: tuple[str, ...], x: Array, load: str) 
              **dict.fromkeys(("coulomb", "static", "offset"), dry),
              **dict.fromkeys((GROWTH, "static_coefficient"), dry / pressed if pressed else 0.0)}
     return np.array([whole.get(name, own[name]) for name in names])
+
+
+def _scale(windows: ServoWindows, names: tuple[str, ...], x: Array) -> Array:
+    """Return the change of the parameters with which all unknown forces grow alike, shape (P,).
+
+    Where the known forces of the links are a constant inertia and a constant weight, a rotor and an offset make up for them: the
+    motion stays the same, and the log does not show the unit of torque. Differences along single parameters do not cancel so
+    exactly, because joints stick at other samples.
+    """
+    a = np.gradient(np.gradient(windows.q, windows.dt, axis=1), windows.dt, axis=1)[windows.known]
+    weight = (windows.rest + windows.cosine * np.cos(windows.q) + windows.sine * np.sin(windows.q))[windows.known]
+    rotor, offset = np.linalg.lstsq(np.column_stack([a, np.ones_like(a)]), windows.inertia[windows.known] * a + weight,
+                                    rcond=None)[0]
+    beside = {"inertia": rotor, "offset": offset}
+    return np.array([0.0 if name in ("delay", "stribeck_velocity") else value + beside.get(name, 0.0)
+                     for name, value in zip(names, x, strict=True)])
 
 
 def _finely(windows: ServoWindows, found: dict[str, float], names: tuple[str, ...], x: Array, load: str) -> Array:

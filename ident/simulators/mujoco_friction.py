@@ -28,6 +28,7 @@ from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.export.descriptions.mujoco_joint import HARD, holds_friction
 from stribeck.ident.memory.joint_memory import MemoryState
 from stribeck.ident.ripple.wave import COGGING, FRICTION
+from stribeck.ident.temperature.joint_temperature import each_temperature
 
 if TYPE_CHECKING:
     import mujoco
@@ -66,9 +67,9 @@ def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibrat
     Raises
     ------
     InputError
-        If the model lacks a calibrated joint, a joint is neither hinge nor slide, has a spring that is not linear, or a load that
-        is unknown, motors share their friction among joints, memory meets the integrator RK4, or the model disables friction,
-        damping or springs.
+        If the data belong to another model, the model lacks a calibrated joint, a joint is neither hinge nor slide, has a spring
+        that is not linear, or a load that is unknown, motors share their friction among joints, memory meets the integrator RK4,
+        or the model disables friction, damping or springs.
 
     Examples
     --------
@@ -102,7 +103,11 @@ class MujocoFriction:
     def __init__(self, model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibration, prefix: str = "") -> None:
         import mujoco
 
+        if (data.qpos.shape, data.qvel.shape) != ((model.nq,), (model.nv,)):
+            raise InputError(f"data holds {len(data.qpos)} positions and {len(data.qvel)} velocities, the model {model.nq} and "
+                             f"{model.nv}: it belongs to another model; make it by mujoco.MjData(model)")
         self.names = tuple(calibration.joints)
+        self._attached = True
         self._model, self._data, self._mujoco = model, data, mujoco
         self._stated = [calibration.joints[name] for name in self.names]
         joints = np.array([_joint(model, calibration, name, prefix) for name in self.names])
@@ -145,7 +150,7 @@ class MujocoFriction:
     @temperature.setter
     def temperature(self, values: Any) -> None:
         own = self._stated
-        self._temperature = None if values is None else np.broadcast_to(np.asarray(values, dtype=float), len(own)).copy()
+        self._temperature = None if values is None else each_temperature(values, (len(own),))
         if self._temperature is not None:
             own = [joint.at_temperature(float(value)) for joint, value in zip(own, self._temperature, strict=True)]
         self._laws = LawsAtOnce(own, self._slides)
@@ -159,7 +164,10 @@ class MujocoFriction:
         self.detach()
 
     def detach(self) -> None:
-        """Give the joints the friction and damping back that the model had before."""
+        """Give the joints the friction and damping back that the model had before; a second call has no effect."""
+        if not self._attached:
+            return
+        self._attached = False
         for name, values in self._before.items():
             getattr(self._model, name)[self._fields[name]] = values
         self._model.actuator_gear[self._exported] = self._gear
@@ -183,7 +191,16 @@ class MujocoFriction:
         return np.asarray(self._model.dof_damping[self._dof] * data.qvel[self._dof] - self._held() - self._applied)
 
     def update(self) -> None:
-        """Set the friction of the next step from the present motion and the loads of the last step."""
+        """Set the friction of the next step from the present motion and the loads of the last step.
+
+        Raises
+        ------
+        InputError
+            After `detach`, as at the end of a ``with`` block.
+        """
+        if not self._attached:
+            raise InputError(f"joint {self.names[0]}: its friction is detached from the MuJoCo model, but a step needs it; "
+                             "attach it anew, or step with mujoco.mj_step")
         model, data = self._model, self._data
         if data.time < self._time:
             self.reset()

@@ -142,7 +142,7 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
     ------
     InputError
         If the run is of another arm, has unmeasured torques or no references for the gains, a value is out of range, or the arm
-        has closed loops, followers, springs or shared motors, which are not simulated.
+        has closed loops, followers or shared motors, which are not simulated.
     FitError
         If the run has no section long enough, or a simulation diverges.
     """
@@ -164,10 +164,10 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
         servos, drive = _by_servos(run, calibration)
         return result(servos, "", np.inf, {name: _against(measured, world.motion(name, drive, 0.0), 0.0)
                                            for name in world.frictions})
-    told, known, reason = references(run), {}, "the run has no position references"
+    (told, reason), known = references(run), {}
     if gains is not None:
         if told is None:
-            raise InputError(f"{run.path}: gains are given, but {reason} (q_cmd); import them, or leave the gains out")
+            raise InputError(f"{run.path}: gains are given, but {reason}; import them, or leave the gains out")
         known = stated_gains(gains, run.names)
     elif told is not None:
         shown = identified_gains(run, log, told)
@@ -235,12 +235,12 @@ def _by_torques(calibration: Calibration, names: tuple[str, ...]) -> Drive:
 
 def _by_references(run: Run, told: Array, gains: Mapping[str, ServoGains]) -> Drive:
     """Torques with which the drives follow the references."""
-    position, velocity, reference = (np.array([getattr(gains[name], key) for name in run.names])
-                                     for key in ("position", "velocity", "reference"))
+    position, velocity, reference, constant = (np.array([getattr(gains[name], key) for name in run.names])
+                                               for key in ("position", "velocity", "reference", "constant"))
 
     def drive(part: Stretch, times: Array, delay: float) -> Torques:
         wanted = np.column_stack([np.interp(times - delay, run.t, column) for column in told.T])
-        fixed = position * wanted + reference * np.gradient(wanted, times[1] - times[0], axis=0)
+        fixed = position * wanted + reference * np.gradient(wanted, times[1] - times[0], axis=0) + constant
         return lambda step, q, dq: np.asarray(fixed[step] - position * q - velocity * dq)
 
     return drive

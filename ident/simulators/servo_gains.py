@@ -2,6 +2,8 @@ r"""Gains with which drives follow position references, stated or identified fro
 
 .. math:: \tau = k_p\, (r - q) + k_r\, \dot r - k_d\, \dot q
 
+The constant torque is what the drive adds at rest, or the zero of the torque signal, which a calibration has as an offset.
+
 A drive whose loop is so stiff that its following error drowns in noise shows no gains; its log is simulated from its torques.
 """
 
@@ -32,6 +34,8 @@ class ServoGains:
         Torque per velocity [N·m·s/rad or N·s/m].
     reference : float
         Torque per velocity of the reference [N·m·s/rad or N·s/m]; 0 if the drive damps the velocity itself.
+    constant : float
+        Constant torque [N·m or N]; 0 for stated gains and servos.
     explained : float, optional
         Part of the torque's variance that the gains explain; None if they are stated.
     """
@@ -39,6 +43,7 @@ class ServoGains:
     position: float
     velocity: float
     reference: float
+    constant: float = 0.0
     explained: float | None = None
 
 
@@ -64,10 +69,14 @@ def stated_gains(stated: Mapping[str, tuple[float, ...]], names: tuple[str, ...]
     return {name: found.get(name, found.get(EVERYONE)) for name in names}        # type: ignore[misc]  # one of both is there
 
 
-def references(run: Run) -> Array | None:
-    """Return the position references of all joints, shape (N, n); None if the run lacks them."""
+def references(run: Run) -> tuple[Array | None, str]:
+    """Return the position references of all joints, shape (N, n); if the run lacks them, None and what it lacks."""
     found = read_signal(run, "q_cmd", len(run.t))
-    return found if found is not None and len(found) == len(run.t) and np.isfinite(found).all() else None
+    if found is None or len(found) != len(run.t):
+        return None, "the run has no position references (q_cmd)"
+    if unknown := [name for name, column in zip(run.names, found.T, strict=True) if not np.isfinite(column).all()]:
+        return None, f"the run has no position references (q_cmd) of {', '.join(unknown)}, or not in all rows"
+    return found, ""
 
 
 def identified_gains(run: Run, log: Log, wanted: Array) -> dict[str, ServoGains]:
@@ -89,8 +98,8 @@ def identified_gains(run: Run, log: Log, wanted: Array) -> dict[str, ServoGains]
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         gains = np.linalg.lstsq(columns / size, tau, rcond=None)[0] / size
         explained = 1.0 - float(np.var(tau - columns @ gains)) / max(float(np.var(tau)), 1e-300)
-        position, reference, velocity, _ = gains.tolist()
-        found[name] = ServoGains(position, velocity, reference, explained)
+        position, reference, velocity, constant = gains.tolist()
+        found[name] = ServoGains(position, velocity, reference, constant, explained)
     return found
 
 

@@ -59,7 +59,10 @@ def validate(
         raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
-                         else f"{out}: a plot is a file in one of {', '.join(_FORMATS)}")
+                         else f"{out} ends in {out.suffix!r}; a plot needs one of {', '.join(_FORMATS)}")
+    if out is not None and not out.parent.is_dir():         # before a minute of simulation
+        raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
+    told = read_gains(gains or ())
     for name, value in (("--pushes", pushes), ("--gain", gain), ("--false-alarms", false_alarms)):
         if value is not None and not external:
             raise InputError(f"{name} {value} needs --external")
@@ -87,7 +90,6 @@ def validate(
     if rolled:
         from stribeck.ident.simulators.rollout import rollout
 
-        told = read_gains(gains or ())
         rollouts = {path: rollout(recorded, calibration, told, horizon) for path, calibration in zip(names, loaded, strict=True)}
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     if not servos:

@@ -35,12 +35,14 @@ def rollout_lines(found: Mapping[str, "Rollout"]) -> list[str]:
     first = next(iter(found.values()))
     if first.by == "torques":
         return [f"rollout   recorded torques in MuJoCo, from the measured motion again every {first.horizon:g} s: {first.reason}"]
-    told = "; ".join(f"{name} {gain.position:.3g}, {_gain(gain.velocity)}, {_gain(gain.reference)}"
-                     for name, gain in first.gains.items())
     explained = [gain.explained for gain in first.gains.values() if gain.explained is not None]
-    how = f"identified from the torques (R² at least {np.floor(1e4 * min(explained)) / 1e4:.4f})" if explained else "known"
+    told = "; ".join(", ".join((f"{name} {gain.position:.3g}", _gain(gain.velocity), _gain(gain.reference),
+                                *((_gain(gain.constant),) if explained else ()))) for name, gain in first.gains.items())
+    what, how = ((", reference velocity and constant torque",
+                  f"identified from the torques (R² at least {np.floor(1e4 * min(explained)) / 1e4:.4f})") if explained
+                 else (" and reference velocity", "known"))
     return ["rollout   position references in MuJoCo, through the gains of the drives",
-            f"gains     per position error, velocity and reference velocity, {how}: {told}"]
+            f"gains     torque per position error, velocity{what}, {how}: {told}"]
 
 
 def rollout_table(found: Mapping[str, "Rollout"]) -> "Table":
@@ -62,7 +64,7 @@ def rollout_table(found: Mapping[str, "Rollout"]) -> "Table":
         table.add_row(name, f"{cells[0]} {unit}", *cells[1:])
     if not first.prismatic.any():
         table.add_row("mean", *(_digits(_MILLI * float(one.error.mean())) for one in columns.values()))
-    if first.by == "references":
+    if any(one.delay for one in columns.values()):
         table.add_row("delay, ms", *(f"{_MILLI * one.delay:.1f}" for one in columns.values()))
     return table
 
@@ -81,7 +83,7 @@ def rollout_numbers(found: Mapping[str, "Rollout"]) -> dict[str, Any]:
     first = next(iter(found.values()))
     return {"by": first.by, "reason": first.reason or None, "horizon": first.horizon if math.isfinite(first.horizon) else None,
             "gains": {name: {"position": one.position, "velocity": one.velocity, "reference": one.reference,
-                             "explained": one.explained} for name, one in first.gains.items()},
+                             "constant": one.constant, "explained": one.explained} for name, one in first.gains.items()},
             "simulated": {name: {"delay": one.delay, "joints": dict(zip(first.names, one.error.tolist(), strict=True))}
                           for name, one in columns_of(found).items()}}
 

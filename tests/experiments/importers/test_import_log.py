@@ -208,6 +208,17 @@ class TestReading:
         run = bring(csv(tmp_path / "log.csv", values=np.column_stack((t, q, 3.0 * q))))
         np.testing.assert_array_equal(run.signals["q"], q)
 
+    @pytest.mark.parametrize(("power", "rows"), [(1.0, 3), (0.0, 0)])
+    def test_missing_set_points_of_a_servo_that_is_on_are_noted(self, arm, tmp_path, power, rows):
+        on, goals = np.ones(ROWS), Q.copy()
+        on[5:8], goals[5:8, 0] = power, np.nan
+        path = csv(tmp_path / "servo.csv", ("t", "q1", "q2", "g1", "g2", "on1"), np.column_stack((T, Q, goals, on)))
+        columns = parse_columns(["t=t", "q.turn=q1", "q.lift=q2", "q_cmd.turn=g1", "q_cmd.lift=g2", "on.turn=on1"], NAMES)
+        gains = {"turn": 1.0, "lift": 2.0}
+        run = load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign", "", servo_gains=gains))
+        found = [note for note in run.record["import"]["notes"] if "set-point" in note]
+        assert [f"set-point of turn is missing in {rows} rows" in note for note in found] == [True] * bool(rows)
+
     def test_a_gap_splits_the_log_into_segments(self, bring, tmp_path):
         run = bring(csv(tmp_path / "log.csv", values=np.column_stack((np.where(np.arange(ROWS) < 20, T, T + 5.0), Q, TAU))))
         np.testing.assert_array_equal(np.diff(run.segment), np.arange(1, ROWS) == 20)

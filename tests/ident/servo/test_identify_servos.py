@@ -96,6 +96,16 @@ class TestRefusals:
         with pytest.raises(FitError, match="torque per gain"):
             identify_servos(bare, "coulomb-viscous", "none")
 
+    def test_an_axis_without_weight_needs_two_masses(self, tmp_path):
+        """A turntable: its rotor makes up for any inertia, so that one mass alone gives torque no unit."""
+        light, heavy = (_turntable(tmp_path, mass) for mass in (MASS, 2.0 * MASS))
+        with pytest.raises(FitError, match="further known mass"):
+            identify_servos([light], "coulomb-viscous", "none")
+        joint = identify_servos([light, heavy], "coulomb-viscous", "none").calibration.joints["hinge"]
+        for entry, truth in ((joint.servo.parameters["torque_per_gain"], TRUTH["torque_per_gain"]),
+                             (joint.parameters["coulomb"], TRUTH["coulomb"]), (joint.gravity["inertia"], TRUTH["inertia"])):
+            assert entry.low <= truth <= entry.high
+
     def test_runs_of_torques_are_refused_and_the_reverse(self, tmp_path):
         run = _run(tmp_path, 100.0, 0)
         with pytest.raises(InputError, match="--signal commands"):
@@ -118,6 +128,13 @@ class TestRefusals:
     def test_a_rollout_needs_the_servo(self, tmp_path):
         with pytest.raises(InputError, match="knows no servo of hinge"):
             rollout(_run(tmp_path, 100.0, 0), _without_servo(tmp_path))
+
+
+def _turntable(folder: Path, mass: float) -> Run:
+    """Log of a mass on a vertical axis."""
+    table = replace(SERVO, gravity=0.0, truth={**TRUTH, "coulomb_coefficient": 0.0})
+    run = table.run(folder, 200.0, False, 0, mass - MASS)
+    return replace(run, arm=replace(run.arm, gravity=(0.0, 0.0, 0.0)))
 
 
 def _without_servo(folder: Path) -> Calibration:

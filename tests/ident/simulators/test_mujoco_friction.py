@@ -289,6 +289,27 @@ def test_what_cannot_be_attached_is_named() -> None:
         attach(*swing(0.002), replace(one(), joints={"swing": unpressed}))
 
 
+def test_data_of_another_model_and_a_wrong_number_of_temperatures_are_named() -> None:
+    model, data = swing(0.002)
+    other = mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    with pytest.raises(InputError, match="another model"):
+        attach(model, other, one())
+    with attach(model, data, one()) as friction, pytest.raises(InputError, match=r"shape \(2,\)"):
+        friction.temperature = [20.0, 30.0]
+
+
+def test_after_the_end_nothing_is_set_anymore() -> None:
+    model, data = swing(0.002)
+    with attach(model, data, one()) as friction:
+        friction.step()
+    model.dof_damping[0] = 5.0              # by the user, afterwards
+    with pytest.raises(InputError, match="detached"):
+        friction.step()
+    friction.detach()
+    assert model.dof_damping[0] == 5.0
+    assert model.dof_frictionloss[0] == 0.3
+
+
 def test_a_calibration_file_is_enough() -> None:
     assert stribeck.mujoco.attach is attach
     made = Calibration.load("data/golden")

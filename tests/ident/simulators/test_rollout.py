@@ -89,6 +89,16 @@ class TestReferences:
         assert gains.explained > 0.98
         assert found.simulated[CALIBRATED].error[0] < 1e-3
 
+    def test_a_wrong_zero_of_the_torque_signal_does_not_move_it(self):
+        """The offset of the calibration is in the identified torque of the drive as well."""
+        run = replace(log(), signals={**log().signals, "tau": log().signals["tau"] + 4.0})
+        made = calibration()
+        joint = made.joints["hinge"]
+        offset = replace(joint.parameters["coulomb"], value=4.0, std_error=0.0, low=4.0, high=4.0)
+        found = rollout(run, replace(made, joints={"hinge": replace(joint, gravity={"offset": offset})}))
+        assert found.gains["hinge"].constant == pytest.approx(4.0, abs=0.05)
+        assert found.simulated[CALIBRATED].error[0] < 1e-3
+
     def test_wrong_friction_moves_it_otherwise(self):
         made = calibration()
         joint = made.joints["hinge"]
@@ -106,6 +116,13 @@ class TestTorques:
         assert "no position references" in found.reason
         assert found.simulated[CALIBRATED].error[0] < 1.5e-3
         assert found.simulated[WITHOUT].error[0] > 30.0 * found.simulated[CALIBRATED].error[0]
+
+    def test_a_joint_without_references_is_named(self):
+        told = log().signals["q_cmd"].copy()
+        told[3] = np.nan
+        found = rollout(replace(log(), signals={**log().signals, "q_cmd": told}), calibration(), horizon=0.2)
+        assert found.by == "torques"
+        assert "(q_cmd) of hinge" in found.reason
 
     def test_errors_grow_with_the_horizon(self):
         run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})

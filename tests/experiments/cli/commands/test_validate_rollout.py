@@ -1,0 +1,43 @@
+"""`validate --rollout` on the golden log: what it writes, and refusals before anything is simulated."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from stribeck import Calibration
+from tests.places import DATA
+
+GOLDEN = DATA / "golden"
+RUN = GOLDEN / "runs" / "constant-speed"
+
+
+@pytest.fixture
+def other(tmp_path):
+    """The golden calibration, as if it were fitted to other runs."""
+    shutil.copy(GOLDEN / Calibration.load(GOLDEN).model.file, tmp_path)
+    replace(Calibration.load(GOLDEN), runs=()).save(tmp_path / "calibration.toml")
+    return tmp_path
+
+
+def test_json_and_plot(cli, other, tmp_path):
+    out = tmp_path / "motion.svg"
+    outcome = cli("validate", RUN, other, "--rollout", "--json", "--out", out)
+    told = json.loads(outcome.out)
+    assert set(told["rollout"]["simulated"]) == {"without friction", str(other)}
+    assert "simulated minus measured position" in outcome.err
+    assert out.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (("--gains", "hinge=1,1"), "add it, or leave them out"),
+    (("--rollout", "--gains", "hinge=one"), "JOINT=KP,KD"),
+    (("--rollout", "--gains", "elbow=1,1"), "unknown joint"),
+    (("--rollout", "--horizon", "0"), "above 0"),
+    (("--rollout", "--out", "nowhere/motion.svg"), "does not exist"),
+    (("--rollout", "--out", "motion.jpg"), ".svg, .png, .pdf")])
+def test_refusals(cli, other, options, words):
+    outcome = cli("validate", RUN, other, *options)
+    assert (outcome.code, outcome.out) == (2, ""), outcome
+    assert words in outcome.err
