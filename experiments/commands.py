@@ -13,6 +13,7 @@ from stribeck.experiments.calibrate import calibrate as calibrate_arm
 from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.exporters.calibration_export import export_calibration
 from stribeck.experiments.fit_runs import fit_runs
+from stribeck.experiments.fit_servo_runs import COMMANDS, TORQUE, check_signal, fit_servo_runs
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.recording.run_folders import refuse_used
 from stribeck.ident.arm.arm_file import load_arm
@@ -26,6 +27,7 @@ from stribeck.ident.external.external_torque import FALSE_ALARMS, GAIN
 from stribeck.ident.external.judged_run import ExternalValidation, judge_external
 from stribeck.ident.external.pushes import Push, read_pushes
 from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identification.identify_servos import identify_servos
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import FITTED, VALIDATION, Run, load_run
@@ -112,7 +114,8 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
     out : str or path, optional
         New folder for calibration, points, model and report; by default nothing is written.
     **options
-        Fields of `Options`, such as ``law="stribeck"``, ``load="torque"``, ``motion="model"``.
+        Fields of `Options`, such as ``law="stribeck"``, ``load="torque"``, ``motion="model"``; and ``signal="commands"`` for runs
+        of servos without torque, with ``law`` and ``load`` only.
 
     Returns
     -------
@@ -134,10 +137,18 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
     """
     several = [runs] if isinstance(runs, (str, PathLike, Run)) else list(runs)
     loaded = [run for one in several for run in ([one] if isinstance(one, Run) else map(load_run, find_runs(Path(one), FITTED)))]
+    signal = options.pop("signal", TORQUE)
     chosen = _options(options)
+    check_signal(signal, chosen)
+    if out is not None:
+        refuse_used(Path(out))
+    if signal == COMMANDS:
+        if out is None:
+            return identify_servos(loaded, chosen.law, chosen.load, datetime.now(UTC)).calibration
+        fit_servo_runs(loaded, Path(out), chosen.law, chosen.load)
+        return Calibration.load(Path(out))
     if out is None:
         return identify(loaded, chosen, datetime.now(UTC)).calibration
-    refuse_used(Path(out))
     return fit_runs(loaded, Path(out), chosen).calibration
 
 

@@ -8,11 +8,15 @@ from pathlib import Path
 
 from stribeck.experiments.fit_runs import CALIBRATION, save_model
 from stribeck.experiments.report.plots.motion_plot import plot_motion
+from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.identify_servos import AUTO, ServoIdentification, identify_servos
 from stribeck.ident.log.run import Run
 from stribeck.ident.whole_files import whole
 
 PICTURE = "motion.png"
+TORQUE, COMMANDS = SIGNALS = ("torque", "commands")
+_TAKEN = ("law", "load")        # options of a fit without torque
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,21 @@ class ServoDelivery:
     result: ServoIdentification
     files: tuple[Path, ...]
     losses: tuple[str, ...]
+
+
+def check_signal(signal: str, options: Options) -> None:
+    """Refuse an unknown signal, and options that only a fit of torques has.
+
+    Raises
+    ------
+    InputError
+        Names the option.
+    """
+    if signal not in SIGNALS:
+        raise unknown_name("signal", signal, SIGNALS)
+    if signal == COMMANDS and (other := {name: value for name, value in options.differing.items() if name not in _TAKEN}):
+        name = next(iter(other))
+        raise InputError(f"--{name.replace('_', '-')} {other[name]}: --signal commands takes --law and --load only; leave it out")
 
 
 def fit_servo_runs(runs: Sequence[Run], out: Path, law: str = AUTO, load: str = AUTO) -> ServoDelivery:

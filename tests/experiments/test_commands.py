@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import stribeck
+from benchmarks.servo_truth import ServoPendulum
 from stribeck.drivers.connect import DRIVERS
 from stribeck.drivers.errors import ArmStopped
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
@@ -71,3 +72,19 @@ def test_validate_compare_and_export_take_files_or_objects(tmp_path):
     assert json.loads(written.path.read_text(encoding="utf-8"))["joints"]["hinge"]["law"] == "stribeck"
     with pytest.raises(InputError, match="exists"):
         stribeck.export(tmp_path / "golden", "json")
+
+
+def test_servos_without_torque_are_fitted_by_their_commands(tmp_path):
+    """The same numbers as without files, and the files of the command."""
+    (tmp_path / "model").mkdir()
+    run = ServoPendulum(seconds=2.0).run(tmp_path / "model", 100.0, False)
+    found = stribeck.fit(run, signal="commands", law="coulomb-viscous", load="none")
+    written = stribeck.fit([run], tmp_path / "made", signal="commands", law="coulomb-viscous", load="none")
+    assert written.joints["hinge"].servo is not None
+    assert written.joints["hinge"].values == pytest.approx(found.joints["hinge"].values, rel=1e-5)
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {"calibration.toml", "motion.png", "pendulum.urdf",
+                                                                     "pendulum.calibrated.urdf"}
+    with pytest.raises(InputError, match="--memory any"):
+        stribeck.fit(run, signal="commands", memory="any")
+    with pytest.raises(InputError, match="unknown signal"):
+        stribeck.fit(run, signal="command")

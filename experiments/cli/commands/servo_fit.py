@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import Run
 
-_SIGNALS = ("torque", "commands")
-
 
 def servos_fitted(text: "Console", runs: "list[Run]", folder: Path, signal: str, options: "Options", as_json: bool) -> None:
     """Fit runs of servos, write the results and print them.
@@ -24,15 +22,11 @@ def servos_fitted(text: "Console", runs: "list[Run]", folder: Path, signal: str,
     """
     import numpy as np
 
-    from stribeck.experiments.fit_servo_runs import fit_servo_runs
-    from stribeck.ident.errors import InputError, command, unknown_name
+    from stribeck.experiments.fit_servo_runs import check_signal, fit_servo_runs
+    from stribeck.ident.errors import command
     from stribeck.ident.export.numbers import calibration_table
 
-    if signal not in _SIGNALS:
-        raise unknown_name("signal", signal, _SIGNALS)
-    if other := {name: value for name, value in options.differing.items() if name not in ("law", "load")}:
-        name = next(iter(other))
-        raise InputError(f"--{name.replace('_', '-')} {other[name]}: --signal commands takes --law and --load only; leave it out")
+    check_signal(signal, options)
     delivery = fit_servo_runs(runs, folder, options.law, options.load)
     calibration, fits = delivery.result.calibration, delivery.result.fits
     for name, joint in calibration.joints.items():
@@ -45,6 +39,9 @@ def servos_fitted(text: "Console", runs: "list[Run]", folder: Path, signal: str,
             note = f"; {entry.note}" if entry.note else ""
             told = f"{entry.value:10.4g} ± {entry.half_width or 0.0:<9.2g} {entry.unit:<12} {entry.verdict}{note}"
             text.print(f"          {key:<20} {told}")
+        if all(entry.verdict in ("unidentifiable", "at bound") for entry in joint.parameters.values()):
+            text.print(f"attention {name}: no parameter of friction is identified; record faster and slower motion, some at a "
+                       "smaller gain, so that the joint sticks and slips")
     for finding in delivery.result.findings:
         text.print(f"attention {finding.text}")
     text.files(f"wrote     in {folder}/: {'  '.join(path.name for path in delivery.files)}")
