@@ -1,4 +1,4 @@
-"""Speed of rigid-body dynamics with all joint wrenches: batch code against Pinocchio and MuJoCo in a Python loop."""
+"""Speed of rigid-body dynamics with all joint wrenches, and of the torque regressor: batch code against loops in Python."""
 
 import argparse
 import json
@@ -11,7 +11,8 @@ import numpy as np
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIMIT_MB = 300
-_GOAL = 6               # goal: speed relative to Pinocchio's loop
+_GOAL = 6               # goal: speed relative to Pinocchio's loop,
+_GOAL_REGRESSOR = 4     # and that of the regressor
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure the time of all engines in turn in one thread, and the memory of the batch code in a process of its own."""
     environment = os.environ | dict.fromkeys(_THREADS, "1")
     found: dict[str, Any] = {}
-    for what in ("times", "memory"):
+    for what in ("times", "memory", "regressor"):
         command = [sys.executable, "-m", "benchmarks.dynamics", what, str(options.samples), str(options.rounds)]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         found |= json.loads(done.stdout)
@@ -42,7 +43,18 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             f"{found['difference']:.1e} N·m, from MuJoCo: {found['difference_mujoco']:.1e} N·m. Peak memory of a process that "
             f"computes this with stribeck: {found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of which "
             f"{found['before_mb']:.0f} MB were used before the computation.")
-    return found, "\n".join([text, "", _verdict(per_sample, found["peak_mb"]), "", *rows])
+    return found, "\n".join([text, "", _verdict(per_sample, found["peak_mb"]), "", *rows, "",
+                             _of_regressor(found, options.samples)])
+
+
+def _of_regressor(found: dict[str, Any], samples: int) -> str:
+    """Return a sentence about the speed of the torque regressor."""
+    ours, theirs = (1e6 * np.array(found[key]) / samples for key in ("regressor_s", "regressor_pinocchio_s"))
+    times = float(np.median(theirs / ours))
+    return (f"Torque regressor (6 x 60 numbers for each sample, all kept): `torque_regressor` {np.median(ours):.2f} µs, "
+            f"Pinocchio's `computeJointTorqueRegressor` in a loop {np.median(theirs):.2f} µs, {times:.1f} times as long; largest "
+            f"difference of a torque {found['regressor_difference']:.1e} N·m. Goal: {_GOAL_REGRESSOR} times, "
+            f"{'met' if times >= _GOAL_REGRESSOR else 'not met'}.")
 
 
 def _verdict(per_sample: dict[str, np.ndarray], peak_mb: float) -> str:
@@ -73,6 +85,38 @@ def _memory(samples: int) -> dict[str, float]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     joint_wrenches(mechanism, *motion)
     return {"before_mb": before, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _regressor(samples: int, rounds: int) -> dict[str, Any]:
+    import time
+
+    import pinocchio as pin
+
+    from stribeck.ident.arm.arm_file import load_arm
+    from stribeck.ident.arm.load_mechanism import load_mechanism
+    from stribeck.ident.model.dynamics import inverse_dynamics
+    from stribeck.ident.model.regressor import inertial_parameters, torque_regressor
+
+    path = load_arm("lab6").model
+    mechanism = load_mechanism(path)
+    q, dq, ddq = _motion(samples, mechanism.n)
+    judge = pin.buildModelFromUrdf(str(path))
+    judge.gravity.linear = mechanism.gravity
+    data, kept = judge.createData(), np.empty((samples, mechanism.n, 10 * mechanism.n))
+    torque_regressor(mechanism, q, dq, ddq)
+    seconds: dict[str, list[float]] = {"regressor_s": [], "regressor_pinocchio_s": []}
+    for _ in range(rounds):
+        began = time.perf_counter()
+        found = torque_regressor(mechanism, q, dq, ddq)
+        seconds["regressor_s"].append(time.perf_counter() - began)
+        began = time.perf_counter()
+        for k in range(samples):
+            kept[k] = pin.computeJointTorqueRegressor(judge, data, q[k], dq[k], ddq[k])
+        seconds["regressor_pinocchio_s"].append(time.perf_counter() - began)
+    theirs = kept @ np.concatenate([inertia.toDynamicParameters() for inertia in judge.inertias[1:]])
+    ours = found @ inertial_parameters(mechanism)
+    assert np.allclose(theirs, inverse_dynamics(mechanism, q, dq, ddq), atol=1e-9)
+    return {**seconds, "regressor_difference": float(np.abs(ours - theirs).max())}
 
 
 def _times(samples: int, rounds: int) -> dict[str, Any]:
@@ -142,4 +186,6 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     what, samples, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    print(json.dumps(_memory(samples) if what == "memory" else _times(samples, rounds)))
+    measures = {"memory": lambda: _memory(samples), "times": lambda: _times(samples, rounds),
+                "regressor": lambda: _regressor(samples, rounds)}
+    print(json.dumps(measures[what]()))

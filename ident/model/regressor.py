@@ -129,19 +129,22 @@ def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
 def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
     """Write the regressor of a block of samples into `out`, shape (n, 10 n, N)."""
     tree, twists = sweep.m, dict[int, tuple[list[int], Array]]()
+    count = PER_LINK if sweep.moving else 4
     for j in range(tree.n):
         chain, twist = _twists(sweep, j, twists)
         twists[j] = chain, twist
-        columns = _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist)
-        own = slice(PER_LINK * j, PER_LINK * j + len(columns))
+        own = slice(PER_LINK * j, PER_LINK * j + count)
+        if not mechanism.followers and chain == list(range(len(chain))):
+            _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist, out[:len(chain), own])
+            continue
+        columns = np.empty((len(chain), count, sweep.size))
+        _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist, columns)
         for i, joint in enumerate(chain):
-            if joint < mechanism.n and not mechanism.followers:
-                out[joint, own] = columns[:, i]
-            elif joint < mechanism.n:
-                out[joint, own] += columns[:, i]
+            if joint < mechanism.n:
+                out[joint, own] += columns[i]
             else:
                 follower = mechanism.followers[joint - mechanism.n]
-                out[follower.leader, own] += follower.ratio * columns[:, i]
+                out[follower.leader, own] += follower.ratio * columns[i]
 
 
 def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> tuple[list[int], Array]:
@@ -166,38 +169,41 @@ def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> 
     return [*chain, j], np.concatenate((X, own), axis=2)
 
 
-def _columns(axes: Array, motion: Array, moving: bool, twist: Array) -> Array:
-    """Return the torque of each joint that moves a link, per parameter of the link, shape (10 or 4, d, N)."""
+def _columns(axes: Array, motion: Array, moving: bool, twist: Array, out: Array) -> None:
+    """Write the torque of each joint that moves a link, per parameter of the link, into `out`, shape (d, 10 or 4, N).
+
+    One call of einsum multiplies and adds in a single pass over the memory.
+    """
     d, size = twist.shape[2:]
     vectors = [motion[:, (W, DW, A)] if moving else motion[:, :1], twist.reshape(3, -1, size)]
     turned = np.concatenate(vectors, axis=1)
     turned = (axes @ turned.reshape(3, -1)).reshape(turned.shape)               # own axes -> link axes
     a, v, u = turned[:, 2 if moving else 0], turned[:, -2 * d:-d], turned[:, -d:]
-    out = np.empty((PER_LINK if moving else 4, d, size))
-    out[0] = v[0] * a[0] + v[1] * a[1] + v[2] * a[2]
-    out[1] = a[1] * u[2] - a[2] * u[1]
-    out[2] = a[2] * u[0] - a[0] * u[2]
-    out[3] = a[0] * u[1] - a[1] * u[0]
+    np.einsum("an,adn->dn", a, v, out=out[:, 0])
     if not moving:
-        return out
+        np.einsum("akn,adn->dkn", _cross_matrix(a), u, out=out[:, 1:4])
+        return
     w, dw = turned[:, 0], turned[:, 1]
-    T = _carrying(w, dw)
-    for k in range(3):
-        out[1 + k] += v[0] * T[0, k] + v[1] * T[1, k] + v[2] * T[2, k]
-    p = (u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0])
-    for row, (x, y) in enumerate(zip(*np.triu_indices(3), strict=True), 4):
-        np.add(u[x] * dw[y], p[x] * w[y], out=out[row])
-        if x != y:
-            out[row] += u[y] * dw[x]
-            out[row] += p[y] * w[x]
-    return out
-
-
-def _carrying(w: Array, dw: Array) -> Array:
-    """``[dw]x + [w]x²``, shape (3, 3, N)."""
     xx, yy, zz = w * w
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    both = np.concatenate((_carrying(dw, xx, yy, zz, xy, xz, yz), _cross_matrix(a)))
+    np.einsum("akn,adn->dkn", both, turned[:, -2 * d:].reshape(3, 2, d, size).swapaxes(0, 1).reshape(6, d, size), out=out[:, 1:4])
+    spins = np.array([      # moment per Ixx ... Izz
+        [dw[0], dw[1] - xz, dw[2] + xy, -yz, yy - zz, yz],
+        [xz, dw[0] + yz, zz - xx, dw[1], dw[2] - xy, -xz],
+        [-xy, xx - yy, dw[0] - yz, xy, dw[1] + xz, dw[2]]])
+    np.einsum("akn,adn->dkn", spins, u, out=out[:, 4:])
+
+
+def _carrying(dw: Array, xx: Array, yy: Array, zz: Array, xy: Array, xz: Array, yz: Array) -> Array:
+    """``[dw]x + [w]x²``, shape (3, 3, N), from the products of the components of w."""
     return np.array([[-yy - zz, xy - dw[2], xz + dw[1]], [xy + dw[2], -xx - zz, yz - dw[0]], [xz - dw[1], yz + dw[0], -xx - yy]])
+
+
+def _cross_matrix(a: Array) -> Array:
+    """Matrix S with ``(a x u)_k = sum_b u_b S[b, k]``, shape (3, 3, N)."""
+    none = np.zeros_like(a[0])
+    return np.array([[none, a[2], -a[1]], [-a[2], none, a[0]], [a[1], -a[0], none]])
 
 
 def _add_cross(out: Array, u: Array, r: Array) -> None:
