@@ -1,4 +1,7 @@
-"""Cases of a long benchmark, judged in several processes; a file keeps the results, so that a run can be continued."""
+"""Cases of a long benchmark, judged in several processes; a file keeps the results, so that a run can be continued.
+
+`benchmarks/kept_cases/` has the files of benchmarks that take hours; a change of what they measure makes a file worthless.
+"""
 
 import json
 from collections.abc import Callable, Sequence

@@ -119,8 +119,8 @@ def _lines(found: list[dict[str, Any]], real: dict[str, float]) -> Iterator[str]
     apart = np.array(["back_emf" in one["parameters"] for one in found])
     yield (f"Growth with load was chosen rightly in {sum(one['right'] for one in found)} of {len(found)}. Position error at the "
            f"left-out gain: median {np.median(moved):.1f} mrad, worst {np.max(moved[apart]):.1f}; without friction median "
-           f"{np.median(without):.0f}. {np.sum(~apart)} joints stuck or hardly moved without power. The damping by their motor is "
-           "part of their viscous friction, and a new drop without power is too slow in the simulation"
+           f"{np.median(without):.0f}. {np.sum(~apart)} joints stuck or hardly moved without power. The damping by their motor "
+           "is part of their viscous friction, and a new drop without power is too slow in the simulation"
            f"{f': {np.max(moved[~apart]):.0f} mrad at most' if np.any(~apart) else ''}.")
     yield ""
     yield "| parameter | servos | rms error % | median half width % | intervals that contain the truth % |"
