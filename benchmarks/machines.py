@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="number of calibrations of each machine")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged plans; stored plans are not judged "
+    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged plans and calibrations, which are not judged "
                                                   "again, so a long run can be continued")
 
 
@@ -51,8 +51,11 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Figures and table."""
     cases = [(options.machines[seed % len(options.machines)], seed) for seed in range(options.plans)]
     judged = judged_cases(cases, judge, options.jobs, options.kept)
+    jobs = [("calibration", name, seed) for name in options.machines for seed in range(options.seeds)]
+    made = judged_cases(jobs, calibrated, options.jobs, options.kept)
     figures = {name: {**_plans(load_arm(name), [found for (own, _), found in zip(cases, judged, strict=True) if own == name]),
-                      **_calibrations(load_arm(name), options.seeds)} for name in options.machines}
+                      **_calibrations([found for (_, own, _), found in zip(jobs, made, strict=True) if own == name])}
+               for name in options.machines}
     return figures, _table(figures)
 
 
@@ -118,17 +121,25 @@ class Judge:
         return float(values[0] / values[-1])
 
 
-def _calibrations(arm: ArmFile, seeds: int) -> dict[str, Any]:
-    """Friction errors over speeds and loads for every drive and seed, and wall time."""
-    truth, errors, took = SimulatedArm(arm).truth, list[float](), []
-    for seed in range(seeds):
-        with tempfile.TemporaryDirectory() as folder:
-            began = time.perf_counter()
-            found = calibrate(arm, Path(folder, "out"), CampaignOptions(seed=seed))
-            took.append(time.perf_counter() - began)
-        errors += friction_errors(truth, load_mechanism(arm).names, found.calibration, found.result.points).values()
-    return {"calibrations": seeds, "friction error": float(np.max(errors, initial=0.0)),
-            "median error": float(np.median(errors)) if errors else np.nan, "seconds": float(np.mean(took)) if took else np.nan}
+def calibrated(of: tuple[str, str, int]) -> dict[str, Any]:
+    """Friction error of every drive over speeds and loads, and wall time, of one calibration."""
+    _, name, seed = of
+    arm = load_arm(name)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        found = calibrate(arm, Path(folder, "out"), CampaignOptions(seed=seed))
+        took = time.perf_counter() - began
+    truth = SimulatedArm(arm).truth
+    errors = friction_errors(truth, load_mechanism(arm).names, found.calibration, found.result.points).values()
+    return {"errors": list(errors), "seconds": took}
+
+
+def _calibrations(made: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Summary of the calibrations of one machine."""
+    errors = [error for one in made for error in one["errors"]]
+    return {"calibrations": len(made), "friction error": float(np.max(errors, initial=0.0)),
+            "median error": float(np.median(errors)) if errors else np.nan,
+            "seconds": float(np.mean([one["seconds"] for one in made])) if made else np.nan}
 
 
 def friction_errors(truth: Truth, names: tuple[str, ...], calibration: Calibration, points: pd.DataFrame) -> dict[str, float]:
