@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="number of calibrations of each machine")
     parser.add_argument("--machines", nargs="+", default=list(MACHINES))
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged plans and calibrations, which are not judged "
+    parser.add_argument("--kept", type=Path, help="JSON lines file of judged plans and calibrations, which are not judged "
                                                   "again, so a long run can be continued")
 
 
