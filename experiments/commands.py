@@ -174,8 +174,7 @@ def validate(run: Place | Run, calibration: Place | Calibration, tolerance: floa
     >>> stribeck.validate("campaign", "calibration-lab6")  # doctest: +SKIP
     <Validation of 6 joints: passes; largest error 1.7 % of friction (j3)>
     """
-    recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
-    return validate_calibration(recorded, _loaded(calibration), tolerance)
+    return validate_calibration(_recorded(run), _loaded(calibration), tolerance)
 
 
 def rollout(run: Place | Run, calibration: Place | Calibration, gains: Mapping[str, tuple[float, ...]] | None = None,
@@ -205,8 +204,7 @@ def rollout(run: Place | Run, calibration: Place | Calibration, gains: Mapping[s
     >>> stribeck.rollout("campaign", "calibration-lab6")  # doctest: +SKIP
     <Rollout of 6 joints by torques: mean position error in mrad (mm where sliding) 199 without friction, 7.53 calibration>
     """
-    recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
-    return rollout_of(recorded, _loaded(calibration), gains, horizon)
+    return rollout_of(_recorded(run), _loaded(calibration), gains, horizon)
 
 
 def validate_external(run: Place | Run, calibration: Place | Calibration, pushes: Place | Sequence[Push] = (), *,
@@ -236,7 +234,7 @@ def validate_external(run: Place | Run, calibration: Place | Calibration, pushes
     >>> stribeck.validate_external("campaign", "calibration-lab6")  # doctest: +SKIP
     <ExternalValidation of 6 joints: 0 false alarms; 0 of 0 pushes found>
     """
-    recorded = run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
+    recorded = _recorded(run)
     marked = read_pushes(Path(pushes), recorded.names, float(recorded.t[-1])) if isinstance(pushes, (str, PathLike)) else pushes
     return judge_external(recorded, _loaded(calibration), marked, gain, false_alarms)
 
@@ -298,6 +296,11 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
 
 def _loaded(calibration: Place | Calibration) -> Calibration:
     return calibration if isinstance(calibration, Calibration) else Calibration.load(Path(calibration))
+
+
+def _recorded(run: Place | Run) -> Run:
+    """Return a run that judges a calibration: loaded, from its folder, or the last validation run of a campaign."""
+    return run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
 
 
 def _options(given: dict[str, Any]) -> Options:

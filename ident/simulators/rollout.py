@@ -21,14 +21,15 @@ import pandas as pd
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.validation import as_recorded, inertia_beside_model
+from stribeck.ident.calibration.validation import as_recorded, inertia_beside_model, refuse_fitted
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.motion.filtered_motion import Log, Stretch, filtered
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.mechanism import Mechanism
-from stribeck.ident.servo.servo_commands import of_servos, servo_commands
+from stribeck.ident.servo.servo_commands import of_servos
+from stribeck.ident.simulators.drives import Drive, Torques, by_references, by_servos, by_torques, servos_of
 from stribeck.ident.simulators.mujoco_friction import MujocoFriction, attach
 from stribeck.ident.simulators.servo_gains import SHOWN, ServoGains, identified_gains, references, stated_gains
 from stribeck.ident.views.frames import frame_html
@@ -40,7 +41,7 @@ HORIZON = 0.3           # s
 WITHOUT, OWN, CALIBRATED = "without friction", "model's own friction", "calibration"
 _STEP = 1e-3            # s; longest step of the simulation
 _PROBE = 2e-3           # s; small delay that shows how errors change with it
-_LATEST = 0.05          # s; greatest delay of references
+LATEST = 0.05           # s; greatest delay of references
 _TURNS = 2              # further delays that are tried
 _SAME = 2e-4            # s; delays that are nearer to each other are the same
 _LEAST = 1e-9           # kg·m² or kg; inertia of a drive whose link has none
@@ -148,42 +149,50 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
     """
     if not 0.0 < horizon <= 1e4:
         raise InputError(f"horizon = {horizon:g} s: needed is a time above 0 and up to 10000 s")
+    refuse_fitted(run, calibration)
     mechanism = as_recorded(run, calibration)
     _refuse(run, mechanism, calibration)
     log = filtered([run], [mechanism])
     world = _World(run, mechanism, calibration, log)
     measured = np.concatenate([part.q for part in log.stretches])
 
-    def result(known: dict[str, ServoGains], reason: str, horizon: float, simulated: dict[str, SimulatedMotion]) -> Rollout:
-        return Rollout(run.names, mechanism.prismatic, known, reason, horizon, np.concatenate([part.t for part in log.stretches]),
-                       measured, simulated)
+    def result(gains: dict[str, ServoGains], simulated: dict[str, SimulatedMotion], reason: str = "") -> Rollout:
+        return Rollout(run.names, mechanism.prismatic, gains, reason, horizon if reason else np.inf,
+                       np.concatenate([part.t for part in log.stretches]), measured, simulated)
 
     if of_servos(run):
         if gains is not None:
             raise InputError(f"{run.path}: gains are given, but the run has the gains of its servos; leave the gains out")
-        servos, drive = _by_servos(run, calibration)
-        return result(servos, "", np.inf, {name: _against(measured, world.motion(name, drive, 0.0), 0.0)
-                                           for name in world.frictions})
-    (told, reason), known = references(run), {}
+        known, drive = by_servos(run, servos_of(run, calibration))
+        return result(known, {name: _against(measured, world.motion(name, drive)) for name in world.frictions})
+    told, known, reason = _references(run, log, gains)
+    if told is not None:
+        def late(name: str, delay: float) -> Array:
+            return world.motion(name, by_references(run, told, known, delay))
+
+        return result(known, {name: _with_delay(partial(late, name), measured) for name in world.frictions})
+    if horizon < 2.0 * log.dt:
+        raise InputError(f"horizon = {horizon:g} s: needed are at least two samples, {2.0 * log.dt:.3g} s")
+    drive = by_torques(calibration, run.names)
+    return result({}, {name: _against(measured, world.motion(name, drive, horizon)) for name in world.frictions}, reason)
+
+
+def _references(run: Run, log: Log, gains: Mapping[str, tuple[float, ...]] | None) -> tuple[
+        Array | None, dict[str, ServoGains], str]:
+    """Return the references that can drive the simulation, with their gains; else None, and why they cannot."""
+    told, lacking = references(run)
     if gains is not None:
         if told is None:
-            raise InputError(f"{run.path}: gains are given, but {reason}; import them, or leave the gains out")
-        known = stated_gains(gains, run.names)
-    elif told is not None:
-        shown = identified_gains(run, log, told)
-        worst = min(shown, key=lambda name: shown[name].explained or 0.0)
-        reason = (f"the torque of {worst} does not follow its position reference (R² {shown[worst].explained:.2f}, needed "
-                  f"{SHOWN:g}); with stated gains, references can drive the simulation")
-        known = shown if (shown[worst].explained or 0.0) >= SHOWN else {}
-    if not known and horizon < 2.0 * log.dt:
-        raise InputError(f"horizon = {horizon:g} s: needed are at least two samples, {2.0 * log.dt:.3g} s")
-    if known and told is not None:
-        drive = _by_references(run, told, known)
-        return result(known, "", np.inf, {name: _with_delay(partial(world.motion, name, drive), measured)
-                                          for name in world.frictions})
-    drive = _by_torques(calibration, run.names)
-    return result({}, reason, horizon, {name: _against(measured, world.motion(name, drive, 0.0, horizon), 0.0)
-                                        for name in world.frictions})
+            raise InputError(f"{run.path}: gains are given, but {lacking}; import them, or leave the gains out")
+        return told, stated_gains(gains, run.names), ""
+    if told is None:
+        return None, {}, lacking
+    shown = identified_gains(run, log, told)
+    worst = min(shown, key=lambda name: shown[name].explained or 0.0)
+    if (shown[worst].explained or 0.0) >= SHOWN:
+        return told, shown, ""
+    return None, {}, (f"the torque of {worst} does not follow its position reference (R² {shown[worst].explained:.2f}, needed "
+                      f"{SHOWN:g}); with stated gains, references can drive the simulation")
 
 
 def _refuse(run: Run, mechanism: Mechanism, calibration: Calibration) -> None:
@@ -197,7 +206,7 @@ def _refuse(run: Run, mechanism: Mechanism, calibration: Calibration) -> None:
                          "joints")
 
 
-def _against(measured: Array, q: Array, delay: float) -> SimulatedMotion:
+def _against(measured: Array, q: Array, delay: float = 0.0) -> SimulatedMotion:
     return SimulatedMotion(q, np.sqrt(np.mean((q - measured) ** 2, axis=0)), delay)
 
 
@@ -208,62 +217,12 @@ def _with_delay(simulate: Callable[[float], Array], measured: Array) -> Simulate
         before, last = list(tried)[-2:]
         growth = (tried[last] - tried[before]) / (last - before)
         step = -float(np.sum(growth * (tried[last] - measured))) / max(float(np.sum(growth**2)), 1e-300)
-        best = float(np.clip(last + step, 0.0, _LATEST))
+        best = float(np.clip(last + step, 0.0, LATEST))
         if min(abs(best - delay) for delay in tried) < _SAME:
             break
         tried[best] = simulate(best)
     found = [_against(measured, q, delay) for delay, q in tried.items()]
     return min(found, key=lambda one: float(np.sum(one.error**2)))
-
-
-Torques = Callable[[int, Array, Array], Array]          # of a step, at a position and velocity
-Drive = Callable[[Stretch, Array, float], Torques]      # for a section, the times of all its steps, and a delay
-
-
-def _by_torques(calibration: Calibration, names: tuple[str, ...]) -> Drive:
-    """Recorded torques, which the signal may show late."""
-    joints = [calibration.joints.get(name) for name in names]
-    late = [0.0 if joint is None or (found := joint.gravity.get("delay")) is None or found.verdict == "unidentifiable"
-            else found.value or 0.0 for joint in joints]
-
-    def drive(part: Stretch, times: Array, delay: float) -> Torques:
-        at = np.column_stack([np.interp(times + own, part.t, column) for own, column in zip(late, part.tau.T, strict=True)])
-        return lambda step, q, dq: np.asarray(at[step])
-
-    return drive
-
-
-def _by_references(run: Run, told: Array, gains: Mapping[str, ServoGains]) -> Drive:
-    """Torques with which the drives follow the references."""
-    position, velocity, reference, constant = (np.array([getattr(gains[name], key) for name in run.names])
-                                               for key in ("position", "velocity", "reference", "constant"))
-
-    def drive(part: Stretch, times: Array, delay: float) -> Torques:
-        wanted = np.column_stack([np.interp(times - delay, run.t, column) for column in told.T])
-        fixed = position * wanted + reference * np.gradient(wanted, times[1] - times[0], axis=0) + constant
-        return lambda step, q, dq: np.asarray(fixed[step] - position * q - velocity * dq)
-
-    return drive
-
-
-def _by_servos(run: Run, calibration: Calibration) -> tuple[dict[str, ServoGains], Drive]:
-    """Greatest gains of the servos, and their torques; a servo that is off has none, and the damping of its motor with it."""
-    if without := [name for name in run.names if name not in calibration.joints or calibration.joints[name].servo is None]:
-        raise InputError(f"{run.path} has set-points of servos, but the calibration of {calibration.arm} knows no servo of "
-                         f"{', '.join(without)}; fit runs with --signal commands")
-    servos = [servo for name in run.names if (servo := calibration.joints[name].servo) is not None]
-    per_gain, back, late = (np.array([servo.of(key) for servo in servos])
-                            for key in ("torque_per_gain", "back_emf", "servo_delay"))
-    commands = servo_commands(run)
-    stiff, damps = per_gain * commands.gains, back * (commands.gains > 0.0)
-
-    def drive(part: Stretch, times: Array, delay: float) -> Torques:
-        row = np.clip(np.searchsorted(run.t, times, "right") - 1, 0, len(run.t) - 1)
-        wanted = np.column_stack([np.interp(times - own, run.t, column)
-                                  for own, column in zip(late, commands.goals.T, strict=True)])
-        return lambda step, q, dq: np.asarray(stiff[row[step]] * (wanted[step] - q) - damps[row[step]] * dq)
-
-    return {name: ServoGains(float(stiff[:, j].max()), float(back[j]), 0.0) for j, name in enumerate(run.names)}, drive
 
 
 class _World:
@@ -285,13 +244,12 @@ class _World:
                                  for name in run.names])
         self._sub = max(1, int(np.ceil(log.dt / _STEP - 1e-6)))
 
-    def motion(self, friction: str, drive: Drive, delay: float, horizon: float = np.inf) -> Array:
+    def motion(self, friction: str, drive: Drive, horizon: float = np.inf) -> Array:
         """Return simulated positions at the samples of the log, shape (N, n)."""
         model, data, rubbing = self._made(friction)
         places = [model.joint(name).id for name in self._names]
         pushes = self._offset if friction == WITHOUT else np.zeros(len(places))     # an offset is no friction
-        return np.concatenate([self._along(part, drive(part, self._times(part), delay), horizon, model, data, rubbing, places,
-                                           pushes)
+        return np.concatenate([self._along(part, drive(part, self._times(part)), horizon, model, data, rubbing, places, pushes)
                                for part in self._log.stretches])
 
     def _times(self, part: Stretch) -> Array:

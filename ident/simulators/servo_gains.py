@@ -63,10 +63,12 @@ def stated_gains(stated: Mapping[str, tuple[float, ...]], names: tuple[str, ...]
             raise InputError(f"--gains {name}={','.join(f'{value:g}' for value in values)}: needed are two or three numbers that "
                              "are not negative, torque per position error, per velocity, and per velocity of the reference")
         found[name] = ServoGains(values[0], values[1], values[-1])
-    if missing := [name for name in names if name not in found and EVERYONE not in found]:
+    every = dict.fromkeys(names, found[EVERYONE]) if EVERYONE in found else {}
+    every |= {name: found[name] for name in names if name in found}
+    if missing := [name for name in names if name not in every]:
         raise InputError(f"--gains: {', '.join(missing)} have no gains; state them for each joint, or for all as "
                          f"{EVERYONE}=KP,KD")
-    return {name: found.get(name, found.get(EVERYONE)) for name in names}        # type: ignore[misc]  # one of both is there
+    return every
 
 
 def references(run: Run) -> tuple[Array | None, str]:

@@ -1,5 +1,6 @@
 """Commands that judge a calibration: validate."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from stribeck.ident.calibration.validation import JointValidation, Validation
     from stribeck.ident.model.mechanism import Mechanism
 
-HORIZON = 0.3           # s; of a rollout by recorded torques
 _FORMATS = (".svg", ".png", ".pdf")
 
 
@@ -27,8 +27,9 @@ def validate(
         rolled: Annotated[bool, flag("--rollout", help="Simulate the run's motion in MuJoCo, too, and compare "
                                                      "positions.")] = False,
         gains: Annotated[list[str] | None, GAINS] = None,
-        horizon: Annotated[float, typer.Option(metavar="SECONDS", help="With --rollout by recorded torques: time after which the "
-                                               "simulation starts again from the measured motion.")] = HORIZON,
+        horizon: Annotated[float | None, typer.Option(
+            metavar="SECONDS", help="With --rollout by recorded torques: time after which the simulation starts again from the "
+            "measured motion. Default: 0.3.")] = None,
         external: Annotated[bool, flag("--external", help="Observe external torque instead: false alarms in free motion, "
                                                           "thresholds, and marked pushes.")] = False,
         pushes: Annotated[Path | None, typer.Option(
@@ -50,12 +51,11 @@ def validate(
     from stribeck.ident.calibration.validation import validate as validate_calibration
     from stribeck.ident.errors import InputError
     from stribeck.ident.external.external_torque import FALSE_ALARMS, GAIN
-    from stribeck.ident.fit.joint.misfit_words import size_and_place
     from stribeck.ident.log.campaign_folder import find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
     from stribeck.ident.servo.servo_commands import of_servos
 
-    if (gains or horizon != HORIZON) and not rolled:
+    if (gains or horizon is not None) and not rolled:
         raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
     if out is not None and (out.exists() or out.suffix not in _FORMATS):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
@@ -88,25 +88,17 @@ def validate(
              validate_calibration(recorded, calibration, tolerance) for calibration in loaded]
     names, rollouts = [str(path) for path in calibrations], {}
     if rolled:
-        from stribeck.ident.simulators.rollout import rollout
+        from stribeck.ident.simulators.rollout import HORIZON, rollout
 
-        rollouts = {path: rollout(recorded, calibration, told, horizon) for path, calibration in zip(names, loaded, strict=True)}
+        rollouts = {path: rollout(recorded, calibration, told, HORIZON if horizon is None else horizon)
+                    for path, calibration in zip(names, loaded, strict=True)}
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     if not servos:
         text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
         text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
-    for path, one in zip(names, found, strict=True) if not servos else ():
-        for reason in one.left_out.values():
-            text.print(f"note      {path}: {reason}; it is not judged")
-        for name, joint in one.joints.items():
-            for misfit in joint.lack_of_fit:
-                prismatic = bool(loaded[0].mechanism.prismatic[loaded[0].mechanism.names.index(name)])
-                text.print(f"note      {path}: {name}: {size_and_place(misfit, joint.friction, prismatic)}, more than the "
-                           "tolerance")
-            if joint.inertia:
-                text.print(f"note      {path}: {_unstated(name, joint.inertia, recorded.arm, loaded[0].mechanism)}")
-        missing = f"; {', '.join(one.left_out)} not judged" if one.left_out else ""
-        text.print(f"verdict   {path}: {'fails for ' + ', '.join(one.failed) if one.failed else 'passes'}{missing}")
+        for path, one in zip(names, found, strict=True):
+            for line in _said(path, one, recorded.arm, loaded[0].mechanism):
+                text.print(line)
     if rollouts:
         for line in rollout_lines(rollouts):
             text.print(line)
@@ -124,6 +116,22 @@ def validate(
             **({"rollout": rollout_numbers(rollouts)} if rollouts else {})}, [] if out is None else [out])
     if not passed:
         raise typer.Exit(DIFFERS)
+
+
+def _said(path: str, found: "Validation", arm: "ArmFile", mechanism: "Mechanism") -> Iterator[str]:
+    """Notes about the joints and the verdict on one calibration."""
+    from stribeck.ident.fit.joint.misfit_words import size_and_place
+
+    for reason in found.left_out.values():
+        yield f"note      {path}: {reason}; it is not judged"
+    for name, joint in found.joints.items():
+        prismatic = bool(mechanism.prismatic[mechanism.names.index(name)])
+        for misfit in joint.lack_of_fit:
+            yield f"note      {path}: {name}: {size_and_place(misfit, joint.friction, prismatic)}, more than the tolerance"
+        if joint.inertia:
+            yield f"note      {path}: {_unstated(name, joint.inertia, arm, mechanism)}"
+    missing = f"; {', '.join(found.left_out)} not judged" if found.left_out else ""
+    yield f"verdict   {path}: {'fails for ' + ', '.join(found.failed) if found.failed else 'passes'}{missing}"
 
 
 def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism") -> str:

@@ -51,6 +51,8 @@ def rollout_table(found: Mapping[str, "Rollout"]) -> "Table":
     from rich import box
     from rich.table import Table
 
+    from stribeck.ident.simulators.rollout import LATEST
+
     first = next(iter(found.values()))
     columns = columns_of(found)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title="RMS of simulated minus measured position", title_justify="left",
@@ -65,7 +67,8 @@ def rollout_table(found: Mapping[str, "Rollout"]) -> "Table":
     if not first.prismatic.any():
         table.add_row("mean", *(_digits(_MILLI * float(one.error.mean())) for one in columns.values()))
     if any(one.delay for one in columns.values()):
-        table.add_row("delay, ms", *(f"{_MILLI * one.delay:.1f}" for one in columns.values()))
+        table.add_row("delay, ms", *(f"{_MILLI * one.delay:.1f}{' or more' if one.delay >= LATEST else ''}"
+                                     for one in columns.values()))
     return table
 
 

@@ -35,6 +35,10 @@ def plot_motion(found: ServoIdentification, path: Path) -> None:
                                                      (found.fits[name].q[k][known], PREDICTED, 0.9, "simulated")):
                     ax.plot(t, values, color=colour, linewidth=width, label=label)
                 ax.set_title(f"{name}, run {own.run[k] + 1}, gain {own.gain[k].max():g}")
+                ax.set_xlabel("time, s")
+                if k % _COLUMNS == 0:
+                    slides = found.calibration.joints[name].parameters["coulomb"].unit == "N"
+                    ax.set_ylabel(f"position, {'m' if slides else 'rad'}")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
         with whole(path) as part:
             figure.savefig(part, dpi=110.0, format=path.suffix[1:])

@@ -50,8 +50,7 @@ def to_usd(calibration: Calibration, into: Path | None = None) -> Export:
         places = _joints_of(into, calibration)
         said = f"the layer has {into.name} as a sublayer: keep it in the same folder, or add the layer to your own stage"
     text = "".join(_layer(calibration, places, None if into is None else into.name))
-    return Export(text, ".usda", (*coulomb_viscous_losses(calibration, "USD"), _STATIC, *motor_losses(calibration, "USD"),
-                                  *passive_losses(calibration, "USD"), said))
+    return Export(text, ".usda", (*_losses(calibration, "USD"), said))
 
 
 def to_isaac_lab(calibration: Calibration) -> Export:
@@ -63,15 +62,19 @@ def to_isaac_lab(calibration: Calibration) -> Export:
              '    actuator = ImplicitActuatorCfg(joint_names_expr=[".*"], stiffness=..., damping=..., **FRICTION)',
              "",
              "Efforts in N·m (N), viscous friction in N·m·s/rad (N·s/m). PhysX needs Isaac Sim 5 or newer, and joints with",
-             "PhysxJointAxisAPI. Newton uses `friction` as a limit of dry friction, and no other entry.",
+             "PhysxJointAxisAPI. With Newton as backend, `friction` is the limit of dry friction.",
              '"""', "", "FRICTION = {"]
     for key, entry in (("friction", 0), ("dynamic_friction", 1), ("viscous_friction", 2)):
         lines.append(f"    {json.dumps(key)}: {{")
         lines += [f"        {json.dumps(name, ensure_ascii=False)}: {number(found[entry])}," for name, found in values.items()]
         lines.append("    },")
-    return Export("\n".join([*lines, "}", ""]), ".isaaclab.py",
-                  (*coulomb_viscous_losses(calibration, "Isaac Lab"), _STATIC, *motor_losses(calibration, "Isaac Lab"),
-                   *passive_losses(calibration, "Isaac Lab")))
+    return Export("\n".join([*lines, "}", ""]), ".isaaclab.py", _losses(calibration, "Isaac Lab"))
+
+
+def _losses(calibration: Calibration, target: str) -> tuple[str, ...]:
+    """Return what PhysX cannot express, one sentence each."""
+    return (*coulomb_viscous_losses(calibration, target), _STATIC, *motor_losses(calibration, target),
+            *passive_losses(calibration, target))
 
 
 def _values(joint: JointCalibration) -> tuple[float, float, float]:

@@ -133,7 +133,7 @@ class TestTorques:
         """The recorded run: a velocity loop of high gain, whose position error drowns in the encoder's steps."""
         run = load_run(GOLDEN / "runs" / "constant-speed")
         rows = run.t < 20.0
-        short = replace(run, t=run.t[rows], segment=run.segment[rows],
+        short = replace(run, sha256="a part of it", t=run.t[rows], segment=run.segment[rows],
                         signals={name: one[rows] for name, one in run.signals.items()})
         found = rollout(short, Calibration.load(GOLDEN))
         assert found.by == "torques"
@@ -152,6 +152,10 @@ def test_the_friction_of_the_models_file_competes(monkeypatch):
 
 
 class TestRefusals:
+    def test_a_run_that_was_fitted_proves_nothing(self):
+        with pytest.raises(InputError, match="was fitted to this run"):
+            rollout(load_run(GOLDEN / "runs" / "constant-speed"), Calibration.load(GOLDEN))
+
     def test_gains_need_references(self):
         run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
         with pytest.raises(InputError, match="no position references"):
