@@ -174,8 +174,8 @@ def validate(run: Run, calibration: Calibration, tolerance: float = TOLERANCE) -
 
 
 def refuse_fitted(run: Run, calibration: Calibration) -> None:
-    """Refuse a run that the calibration was fitted to."""
-    if run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
+    """Refuse a run that the calibration was fitted to; a run without a digest, made in memory, cannot be recognised."""
+    if run.sha256 and run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
         raise InputError(f"{run.path}: this calibration was fitted to this run; record another run (stribeck run ARM "
                          "--experiment validation)")
 

@@ -127,7 +127,7 @@ class TestRefusals:
 
     def test_a_rollout_needs_the_servo(self, tmp_path):
         with pytest.raises(InputError, match="knows no servo of hinge"):
-            rollout(_run(tmp_path, 100.0, 0), _without_servo(tmp_path))
+            rollout(_run(tmp_path, 100.0, 0, 1), _without_servo(tmp_path))
 
 
 def _turntable(folder: Path, mass: float) -> Run:
@@ -135,6 +135,12 @@ def _turntable(folder: Path, mass: float) -> Run:
     table = replace(SERVO, gravity=0.0, truth={**TRUTH, "coulomb_coefficient": 0.0})
     run = table.run(folder, 200.0, False, 0, mass - MASS)
     return replace(run, arm=replace(run.arm, gravity=(0.0, 0.0, 0.0)))
+
+
+def test_motion_that_was_fitted_proves_nothing(fitted):
+    """`validate` judges only motion of a run of servos, so the rollout itself must refuse it."""
+    with pytest.raises(InputError, match="was fitted to this run"):
+        rollout(_run(fitted[1], 100.0, 0), fitted[0])
 
 
 def _without_servo(folder: Path) -> Calibration:

@@ -67,7 +67,7 @@ def log(reference: float = 0.0) -> Run:
     found = solve_ivp(moves, (0.0, t[-1]), [wanted(0.0), 0.0], "LSODA", t, rtol=1e-8, atol=1e-10, max_step=0.005).y
     q, w = found[:, :, None]
     tau = np.array([drive(*one) for one in zip(t, q[:, 0], w[:, 0], strict=True)])[:, None]
-    return replace(recorded, path=Path("log"), t=t, segment=np.zeros(len(t), dtype=int), events=(),
+    return replace(recorded, path=Path("log"), sha256="", t=t, segment=np.zeros(len(t), dtype=int), events=(),
                    signals={"q": q, "tau": tau, "q_cmd": wanted(t)[:, None]})
 
 
