@@ -127,7 +127,7 @@ class TestRefusals:
 
     def test_a_rollout_needs_the_servo(self, tmp_path):
         with pytest.raises(InputError, match="knows no servo of hinge"):
-            rollout(_run(tmp_path, 100.0, 0, 1), _without_servo(tmp_path))
+            rollout(_run(tmp_path, 200.0, 0), _without_servo(tmp_path))
 
 
 def _turntable(folder: Path, mass: float) -> Run:
