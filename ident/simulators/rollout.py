@@ -29,7 +29,7 @@ from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.servo.servo_commands import of_servos
-from stribeck.ident.simulators.drives import Drive, Torques, by_references, by_servos, by_torques, servos_of
+from stribeck.ident.simulators.drive_torques import Drive, Torques, by_references, by_servos, by_torques, servos_of
 from stribeck.ident.simulators.mujoco_friction import MujocoFriction, attach
 from stribeck.ident.simulators.servo_gains import SHOWN, ServoGains, identified_gains, references, stated_gains
 from stribeck.ident.views.frames import frame_html
