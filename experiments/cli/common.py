@@ -4,7 +4,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -166,6 +166,28 @@ def split(text: str | None) -> tuple[str, ...] | None:
     if twice := [name for k, name in enumerate(names) if name in names[:k]]:
         raise InputError(f"--joints {text!r} names {twice[0]} twice; name each joint once")
     return names
+
+
+def read_gains(texts: Sequence[str]) -> dict[str, tuple[float, ...]] | None:
+    """Return the numbers of options ``--gains joint=kp,kd`` by joint; None without options."""
+    return by_joint(texts, "--gains", "JOINT=KP,KD or JOINT=KP,KD,KR with numbers, for example j1=80,2.5")
+
+
+def by_joint(texts: Sequence[str], option: str, needed: str) -> dict[str, tuple[float, ...]] | None:
+    """Return the numbers of options ``JOINT=NUMBER,...`` by joint; None without options. `needed` says what is right."""
+    found: dict[str, tuple[float, ...]] = {}
+    for text in texts:
+        joint, equals, values = text.partition("=")
+        name = joint.strip()
+        if equals and name in found:
+            raise typer.BadParameter(f"{name} is stated more than once; state each joint once", param_hint=option)
+        try:
+            found[name] = tuple(float(value) for value in values.split(","))
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise typer.BadParameter(f"{text!r}: needed is {needed}", param_hint=option)
+    return found or None
 
 
 def fraction(text: str | None) -> float | None:

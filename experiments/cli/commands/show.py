@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import GAINS, JsonOption, console, flag, out_option, print_json
+from stribeck.experiments.cli.common import GAINS, JsonOption, console, flag, out_option, print_json, read_gains
 
 
 def _carried(asked: bool) -> None:
@@ -115,7 +115,6 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
         raise InputError("--gains belong to --rollout RUN; add it, or leave them out")
     found, motion = identify(runs, options, created), None
     if rolled is not None:
-        from stribeck.experiments.cli.screen.rollout_text import read_gains
         from stribeck.ident.simulators.rollout import rollout
 
         path = find_runs(rolled, (VALIDATION,))[-1]
