@@ -1,7 +1,7 @@
 """What `validate --rollout` prints: errors of simulated positions with each friction."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
