@@ -50,6 +50,8 @@ GAINS = typer.Option(
     "(default=KP,KD); a third number is that per velocity of the reference. Repeatable. Default: identified.")
 ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
 OutOption = Annotated[Path | None, out_option("New folder for the results. Default: named after the arm.")]
+SerialOption = Annotated[str, typer.Option(metavar="TEXT", help="Serial number of the arm, if its arm file does not state it.")]
+NoteOption = Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with runs and calibration.")]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed for the order of speeds and for simulated noise.")]
 JointsOption = Annotated[str | None, typer.Option(metavar="NAMES", help="Joints to move, separated by commas. Default: all.")]
 JsonOption = Annotated[bool, flag("--json", help="Print one JSON object on standard output and everything else on "

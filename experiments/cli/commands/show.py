@@ -111,6 +111,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
         loaded = Calibration.load(folder)
         chosen = {option.name: loaded.fit[option.name] for option in fields(Options) if option.name in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
+        runs = [run.about(loaded.serial, loaded.note) for run in runs]
     if gains and rolled is None:
         raise InputError("--gains belong to --rollout RUN; add it, or leave them out")
     found, motion = identify(runs, options, created), None
