@@ -79,7 +79,7 @@ def motor_table(calibration: Calibration) -> dict[str, Any]:
 
 
 def as_tendons(calibration: Calibration, solimp: str) -> str:
-    """Return the `<tendon>` section of an MJCF: a fixed tendon for each shared motor, its friction and inertia; "" without any."""
+    """Return the `<tendon>` section of an MJCF: a tendon for each shared motor, its friction and inertia; "" without any."""
     lines = []
     for name, motor in calibration.motors.motors.items():
         constant, viscous = coulomb_viscous(motor)
