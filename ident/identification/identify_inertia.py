@@ -179,8 +179,8 @@ def _said(fit: InertialFit, why: str) -> Finding:
         one = inertia.parameters[name]
         text += f" (most clearly: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, the model states {stated:.4g})"
     if factor := inertia.other_unit(apart):
-        text += (f". The model's values are {factor:.3g} times as large in the median: check the units of the model (kg, m, kg·m²) "
-                 "and of the torques")
+        text += (f". The model's values are {factor:.3g} times as large in the median: check the units of the model (kg, m, "
+                 "kg·m²) and of the torques")
     elif not inertia.constants:
         text += ", if torque constants are right"
     else:
