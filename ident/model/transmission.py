@@ -81,9 +81,9 @@ class Transmission:
         left, values, _ = np.linalg.svd(self.ratios)
         if not values[-1] * _SINGULAR > values[0]:
             tied = [self.names[k] for k in np.flatnonzero(np.abs(left[:, -1]) > _TIED)]
+            fault = "are linearly dependent" if len(tied) > 1 else "are zero or tiny beside the others"
             raise InputError("the motor positions do not determine the joint positions: the ratios of the motor of "
-                             f"{' and of '.join(tied)} {'are linearly dependent' if len(tied) > 1 else 'are zero or tiny beside the others'}; "
-                             "state for each motor how far it turns when each joint turns by 1")
+                             f"{' and of '.join(tied)} {fault}; state for each motor how far it turns when each joint turns by 1")
         return self
 
     @property
