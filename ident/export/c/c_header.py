@@ -241,7 +241,8 @@ def to_c(calibration: Calibration) -> Export:
     known = {j: joint for j, joint in enumerate(joints) if joint is not None}
     observer, refused = observer_in_c(calibration, lambda j, velocity, viscous: law_in_c(known[j], j, at, velocity, viscous))
     body += warm + observer
-    body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if len(at) > mechanism.n else "")
+    extra = "\n   Loads after those of the joints raise static friction only." if len(at) > mechanism.n else ""
+    body = body.replace("@EXTRA", extra)
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
         body = body.replace(mark, str(count))

@@ -130,14 +130,14 @@ The sources are for Humble, Jazzy, Kilted and Lyrical.
 | reference | `<controller>/<joint>/effort` | without it, the joint gets no effort |
 | reference | `<controller>/<joint>/position`, `velocity`, `acceleration` | optional |
 
-Friction is computed at the references where they are given. Without them, it is computed at the measured position and velocity and
-at zero acceleration.
+Friction is computed at the references where they are given. Without them, it is computed at the measured position and velocity
+and at zero acceleration.
 
-- **Give a velocity reference where you can.** Friction of a velocity reference is feed-forward, which cannot make the loop unstable.
-  Friction of the measured velocity is positive feedback: it takes away damping, and what it adds beyond the true friction
-  drives the joint. If the joint oscillates or drifts, lower `scale`.
-- **Near rest**, the sign of a measured velocity is noise. Below `rest_velocity`, friction is on the straight line between its values
-  at both ends: zero at rest. A velocity reference of zero adds no dry friction.
+- **Give a velocity reference where you can.** Friction of a velocity reference is feed-forward, which cannot make the loop
+  unstable. Friction of the measured velocity is positive feedback: it takes away damping, and what it adds beyond the true
+  friction drives the joint. If the joint oscillates or drifts, lower `scale`.
+- **Near rest**, the sign of a measured velocity is noise. Below `rest_velocity`, friction is on the straight line between its
+  values at both ends: zero at rest. A velocity reference of zero adds no dry friction.
 - **Not known.** If a position or velocity is not finite, no joint gets friction: references pass. Joints that were not
   calibrated pass their references always.
 - **Limits.** The command stays within `effort_limits`. Outside a chain and after deactivation, the effort is zero.

@@ -30,8 +30,8 @@ def to_ros2_controller(calibration: Calibration) -> Export:
     """
     mechanism = calibration.mechanism
     if mechanism.chain is not None:
-        raise InputError(f"{calibration.arm} is a closed chain, for which the C header computes no loads; export to c, and compute "
-                         "the loads in your own controller")
+        raise InputError(f"{calibration.arm} is a closed chain, for which the C header computes no loads; export to c, and "
+                         "compute the loads in your own controller")
     prefix, package = identifier(calibration.arm), package_name(calibration.arm)
     joints = [calibration.joints.get(name) for name in mechanism.names]
     remembers = [joint is not None and joint.memory is not None for joint in joints]

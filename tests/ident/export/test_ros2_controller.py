@@ -1,4 +1,4 @@
-"""The ROS 2 controller, compiled against stand-ins for ROS 2 (`ros2_stubs`) and run: its efforts are references plus feed-forward."""
+"""The ROS 2 controller, compiled against stand-ins for ROS 2 (`ros2_stubs`) and run: it adds the feed-forward to references."""
 
 import shutil
 import subprocess
@@ -121,7 +121,9 @@ def expected(made: Calibration, q, dq, ddq, temperature=None) -> np.ndarray:
     """Feed-forward along a motion with memory and heat, and zero for joints that were not calibrated."""
     feedforward, out = Feedforward(made.mechanism, made), []
     for k in range(len(q)):
-        warm = feedforward.warmth if temperature is None else np.where(np.isnan(feedforward.warmth), temperature[k], feedforward.warmth)
+        warm = feedforward.warmth
+        if temperature is not None:
+            warm = np.where(np.isnan(warm), temperature[k], warm)
         out.append(feedforward.follow(q[k], dq[k], ddq[k], warm))
         feedforward.warm(DT)
     return np.nan_to_num(np.array(out))
@@ -161,7 +163,8 @@ def test_near_rest_friction_of_a_measured_velocity_is_on_a_straight_line(control
         found = controller(f"rest_velocity={','.join([str(rest)] * n)}", effort=0.0, q=np.full((9, n), 0.3), dq=dq)[:, j]
         ends = feedforward(np.full((2, n), 0.3), dq[[0, -1]], None, np.tile(feedforward.warmth, (2, 1)))[:, j]
         np.testing.assert_allclose(found, ends[0] + (ends[1] - ends[0]) * 0.5 * (1.0 + part), rtol=1e-3)
-        assert abs(found[4]) < 1e-9 and found[-1] > 0.1
+        assert abs(found[4]) < 1e-9
+        assert found[-1] > 0.1
 
 
 def test_references_pass_where_friction_is_unknown(controller: Controller) -> None:
@@ -184,7 +187,7 @@ def test_references_pass_where_friction_is_unknown(controller: Controller) -> No
 def test_efforts_stay_within_limits_and_are_zero_without_a_reference(controller: Controller) -> None:
     made = controller.made
     n = made.mechanism.n
-    q, dq, ddq = motion(n, samples=3)
+    q, dq, _ = motion(n, samples=3)
     found = controller(f"effort_limits={','.join(['2.5'] * n)}", "off", effort=[[1e3] * n, [-1e3] * n, [NAN] * n], q=q, dq=dq)
     np.testing.assert_array_equal(found, np.array([2.5, -2.5, 0.0, 0.0])[:, None] * np.ones(n))
     stated = rated_torques(made.folder / made.model.file, made.mechanism.names)
@@ -199,7 +202,7 @@ def test_measured_temperatures_are_used_on_request(controller: Controller) -> No
     n = controller.made.mechanism.n
     q, dq, ddq = motion(n, seed=2)
     warm = np.linspace(20.0, 45.0, len(q))[:, None] * np.ones(n)
-    given = dict(effort=0.0, q=q, dq=dq, at=(q, dq, ddq))
+    given = {"effort": 0.0, "q": q, "dq": dq, "at": (q, dq, ddq)}
     cold, hot = controller(temperature=warm, **given), controller("use_temperature", temperature=warm, **given)
     np.testing.assert_allclose(hot, expected(controller.made, q, dq, ddq, warm), rtol=0, atol=1e-9)
     assert np.abs(hot - cold)[:, 2].max() > 0.01
@@ -219,8 +222,8 @@ def test_interfaces_have_the_names_that_other_controllers_expect(controller: Con
     said = controller.run().stdout.splitlines()
     assert said == [*(f"command {name}/effort" for name in names), *(f"state {name}/position" for name in names),
                     *(f"state {name}/velocity" for name in names),
-                    *(f"reference friction_controller/{name}/{kind}" for kind in ("effort", "position", "velocity", "acceleration")
-                      for name in names)]
+                    *(f"reference friction_controller/{name}/{kind}"
+                      for kind in ("effort", "position", "velocity", "acceleration") for name in names)]
 
 
 def test_the_package_holds_together(tmp_path: Path, make_calibration: Callable[..., Calibration]) -> None:
@@ -232,7 +235,7 @@ def test_the_package_holds_together(tmp_path: Path, make_calibration: Callable[.
     manifest = ElementTree.fromstring(found.folder["package.xml"])
     assert manifest.findtext("name") == package
     plugin = ElementTree.fromstring(found.folder["friction_controller.xml"])
-    assert plugin.get("path") == package and plugin[0].get("type") == f"{package}::FrictionController"
+    assert (plugin.get("path"), plugin[0].get("type")) == (package, f"{package}::FrictionController")
     assert f"project({package} " in found.folder["CMakeLists.txt"]
     depends = {one.text for one in manifest.findall("depend")}
     assert set(found.folder["CMakeLists.txt"].split("DEPENDENCIES ")[1].split(")")[0].split()) == depends
@@ -256,5 +259,6 @@ def test_the_folder_is_new_or_empty(tmp_path: Path, make_calibration: Callable[.
     with pytest.raises(InputError, match=r"empty exists and is not empty; choose another --out"):
         export_calibration(made, "ros2-controller", tmp_path / "empty")
     beside, _ = export_calibration(made, "ros2-controller")
-    assert beside == made.folder / "lab6_friction_controller" and (beside / "package.xml").is_file()
+    assert beside == made.folder / "lab6_friction_controller"
+    assert (beside / "package.xml").is_file()
     assert not list(tmp_path.rglob("*.part"))
