@@ -303,36 +303,47 @@ def _whole(joint: JointCalibration | None, j: int, at: list[int], viscous: bool)
     return law_in_c(joint, j, at, f"dq[{j}]", viscous)
 
 
-def _links(mechanism: Mechanism) -> str:
-    tree = mechanism.tree
-    lines = []
-    for j in range(tree.n):
+def link_rows(mechanism: Mechanism) -> list[tuple[int, int, int, float, float]]:
+    """Return parent, whether it slides, leader, ratio and shift of every joint: followers have a leader, others lead themselves."""
+    rows = []
+    for j in range(mechanism.tree.n):
         one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
         leader, ratio, shift = (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)     # of -1 nothing
+        rows.append((int(mechanism.tree.parent[j]), int(mechanism.tree.prismatic[j]), leader, float(ratio), float(shift)))
+    return rows
+
+
+def _links(mechanism: Mechanism) -> str:
+    tree, lines = mechanism.tree, []
+    for j, (parent, slides, leader, ratio, shift) in enumerate(link_rows(mechanism)):
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
-        lines.append(f"        {{{tree.parent[j]}, {int(tree.prismatic[j])}, {leader}, {exact(ratio)}, {exact(shift)}, "
-                     f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
+        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, {_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
                      f"{exact(tree.mass[j])}}},")
     return "\n".join(lines)
 
 
-def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
+def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> list[str]:
+    """Return lines that tell what was calibrated, for a comment; joints count from `first`."""
     lines = [f"Joint friction of {calibration.arm}, calibrated {calibration.created.isoformat()}; model "
              f"{calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
              f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of all arrays:"]
     for j, name in enumerate(mechanism.names):
         joint = calibration.joints.get(name)
         if joint is None:
-            lines.append(f"{j}  {json.dumps(name)}: not calibrated")
+            lines.append(f"{first + j}  {json.dumps(name)}: not calibrated")
             continue
         low, high = joint.velocity_range
         known = joint.load != "none" and joint.load_range is not None
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
         range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
         offset = f", offset {joint.offset:.4g}" if joint.offset else ""
-        lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} to {high:.4g} "
+        lines.append(f"{first + j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} to {high:.4g} "
                      f"{mechanism.position_unit(j)}/s{range_}")
-    return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in lines) + " */"
+    return lines
+
+
+def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
+    return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in about(calibration, mechanism)) + " */"
 
 
 def _row(values: np.ndarray) -> str:
