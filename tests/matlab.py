@@ -1,7 +1,7 @@
-"""Runs MATLAB functions of a small subset by the rules of MATLAB: values are copies, matrices count from one, ``*`` multiplies them.
+"""Runs MATLAB functions of a small subset by the rules of MATLAB: values are copies, indices count from one.
 
-The subset: functions with several results; ``for``, ``if`` and ``else``; assignment to names, elements and columns; matrix literals;
-``+ - * / ^ .' < > == ~=``; the functions of `FUNCTIONS`. Anything else raises an error. GNU Octave judges the reading where it is
+The subset: functions with several results; ``for``, ``if`` and ``else``; assignment to names, elements and columns; matrix
+literals; ``+ - * / ^ .' < > == ~=``; the functions of `FUNCTIONS`. Anything else raises an error. GNU Octave judges the reading where it is
 installed (`tests/ident/export/test_matlab_function.py`).
 """
 
@@ -139,7 +139,7 @@ class Matlab:
             return _matrix(found), rest
         at = [slice(None) if one == (":",) else int(self._value(one, scope).item()) - 1 for one in arguments]
         array = scope[word]
-        assert all(one == slice(None) or 0 <= one for one in at), f"{word}: indices count from 1"
+        assert all(one == slice(None) or one >= 0 for one in at), f"{word}: indices count from 1"
         if len(at) == 1:
             flat = array.reshape(-1, 1, order="F")
             return flat[at[0] if at[0] == slice(None) else slice(at[0], at[0] + 1)].copy(), rest

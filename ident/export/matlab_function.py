@@ -1,4 +1,4 @@
-"""Export to a MATLAB function for Simulink: friction laws translated from their C code, and the rigid-body loads that they need."""
+"""Export to a MATLAB function for Simulink: friction laws translated from their C code, and the loads that they need."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from stribeck.ident.export.c.c_header import about, identifier, link_rows
 from stribeck.ident.export.c.law_in_c import checked_law, law_in_c, loads_at, weights
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.shared_motors import motor_laws, passive_losses
-from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.ripple.wave import FRICTION
@@ -148,15 +147,15 @@ def to_matlab(calibration: Calibration) -> Export:
     """
     mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
     if mechanism.chain is not None:
-        raise InputError(f"{calibration.arm} is a closed chain, whose loads the MATLAB function does not compute; export to c, json "
-                         "or csv")
+        raise InputError(f"{calibration.arm} is a closed chain, whose loads the MATLAB function does not compute; export to c, "
+                         "json or csv")
     joints = [calibration.joints.get(name) for name in mechanism.names]
     laws = dict.fromkeys((*(checked_law(joint).c for joint in joints if joint is not None),
                           *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
     text = _MAIN.replace("@LINES", "\n".join(_lines(calibration, joints))).replace(
         "@ABOUT", "\n".join(f"%   {line}" for line in about(calibration, mechanism, first=1)))
-    for mark, value in _constants(mechanism, joints).items():
-        text = re.sub(rf"{mark}\b", lambda _, value=value: value, text)
+    constants = _constants(mechanism, joints)
+    text = re.sub(r"@[A-Z]+\b", lambda mark: constants.get(mark[0], mark[0]), text)
     text = (text + "".join(law_in_matlab(c) for c in laws)).replace("@UP", f"{prefix.upper()}").replace("@_", f"{prefix}_")
     return Export(text, ".m", (
         "the MATLAB function has no intervals; it computes loads with the calibration's model, gravity and tools",
@@ -260,8 +259,9 @@ def _counted(text: str) -> str:
 
 def _constants(mechanism: Mechanism, joints: Sequence[JointCalibration | None]) -> dict[str, str]:
     """Return the constants of the arm by their marks."""
-    tree, links = mechanism.tree, link_rows(mechanism)
-    share = np.eye(mechanism.n) if mechanism.transmission is None else mechanism.transmission.torque_of_motors(np.eye(mechanism.n))
+    tree, links, share = mechanism.tree, link_rows(mechanism), np.eye(mechanism.n)
+    if mechanism.transmission is not None:
+        share = mechanism.transmission.torque_of_motors(share)
     at = loads_at(joints)
     return {
         "@PARENT": _counts([parent + 1 for parent, *_ in links]), "@SLIDES": _counts([slides for _, slides, *_ in links]),

@@ -304,7 +304,7 @@ def _whole(joint: JointCalibration | None, j: int, at: list[int], viscous: bool)
 
 
 def link_rows(mechanism: Mechanism) -> list[tuple[int, int, int, float, float]]:
-    """Return parent, whether it slides, leader, ratio and shift of every joint: followers have a leader, others lead themselves."""
+    """Return parent, whether it slides, leader, ratio and shift of every joint; who does not follow leads itself."""
     rows = []
     for j in range(mechanism.tree.n):
         one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
@@ -317,7 +317,8 @@ def _links(mechanism: Mechanism) -> str:
     tree, lines = mechanism.tree, []
     for j, (parent, slides, leader, ratio, shift) in enumerate(link_rows(mechanism)):
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
-        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, {_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
+        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, {_row(tree.axis[j])}, "
+                     f"{_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
                      f"{exact(tree.mass[j])}}},")
     return "\n".join(lines)
 
@@ -343,7 +344,8 @@ def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> lis
 
 
 def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
-    return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in about(calibration, mechanism)) + " */"
+    lines = (line.replace("*/", "* /").replace("/*", "/ *") for line in about(calibration, mechanism))
+    return "/* " + "\n   ".join(lines) + " */"
 
 
 def _row(values: np.ndarray) -> str:

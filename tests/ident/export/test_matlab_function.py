@@ -59,7 +59,8 @@ def test_directions_offsets_ripple_and_components(make_calibration: Callable[...
     law = next(name for name in LAWS if name not in WITH_LOADED_VISCOUS and "static" in LAWS[name].parameters(False))
     parts = {"radial": (0.1, 8.0), "bending": (0.2, 3.0)}
     names = LAWS[law].parameters(True, tuple(parts))
-    joints = {"j1": replace(made_joint("stribeck", "torque", 1), directional="driving", gravity={"driving_difference": known(0.2)}),
+    joints = {"j1": replace(made_joint("stribeck", "torque", 1), directional="driving", gravity={
+                  "driving_difference": known(0.2)}),
               "j2": replace(made_joint("stribeck", "torque", 2), directional="viscous", gravity={
                   "viscous_difference": known(0.3), "offset": known(0.4)}),
               "j3": replace(made_joint("tustin", "radial", 3), ripple=(wave(FRICTION), wave(COGGING))),
