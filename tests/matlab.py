@@ -1,8 +1,8 @@
 """Runs MATLAB functions of a small subset by the rules of MATLAB: values are copies, indices count from one.
 
 The subset: functions with several results; ``for``, ``if`` and ``else``; assignment to names, elements and columns; matrix
-literals; ``+ - * / ^ .' < > == ~=``; the functions of `FUNCTIONS`. Anything else raises an error. GNU Octave judges the reading where it is
-installed (`tests/ident/export/test_matlab_function.py`).
+literals; ``+ - * / ^ .' < > == ~=``; the functions of `FUNCTIONS`. Anything else raises an error. GNU Octave judges the
+reading where it is installed (`tests/ident/export/test_matlab_function.py`).
 """
 
 import re

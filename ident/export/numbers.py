@@ -10,6 +10,7 @@ from typing import Any
 from stribeck.ident.backlash.joint_backlash import FIGURES
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
+from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
@@ -155,15 +156,44 @@ def to_vendor(calibration: Calibration) -> Export:
     ``(constant + coulomb_per_effort |tau|) sat(dq / transition_velocity) + viscous dq``, with tau the torque that the
     joint transmits. The transition velocity is the slowest calibrated speed: below it, friction is unknown.
     """
-    joints = {}
-    for name, joint in calibration.joints.items():
-        near = approximate(joint, with_effort=True)
-        joints[name] = {"constant": float(number(near.friction)), "coulomb_per_effort": float(number(near.per_effort)),
-                        "viscous": float(number(near.damping)), "transition_velocity": float(number(joint.velocity_range[0]))}
+    keys = ("constant", "coulomb_per_effort", "viscous", "transition_velocity")
+    joints = {name: dict(zip(keys, _compensation(joint), strict=True)) for name, joint in calibration.joints.items()}
     table = {"arm": calibration.arm, "torque_basis": calibration.torque_basis, "joints": joints}
     return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
-                  (*coulomb_viscous_losses(calibration, "the vendor format", with_effort=True),
-                   *motor_losses(calibration, "the vendor format"), *passive_losses(calibration, "the vendor format")))
+                  _compensation_losses(calibration, "the vendor format"))
+
+
+def to_trossen(calibration: Calibration) -> Export:
+    """Return a Python file with the arguments of a Trossen arm's driver, whose compensation is that of `to_vendor`.
+
+    Values stand in the order of the calibrated joints, which must be the order of the driver.
+
+    References
+    ----------
+    Trossen Robotics, Trossen Arm documentation, configuration, joint characteristics.
+    """
+    keys = ("friction_constant_terms", "friction_coulomb_coefs", "friction_viscous_coefs", "friction_transition_velocities")
+    columns = zip(*map(_compensation, calibration.joints.values()), strict=True)
+    lines = [f"{json.dumps(key)}: {list(column)!r}," for key, column in zip(keys, columns, strict=True)]
+    text = (f'"""Joint friction of {calibration.arm} for trossen_arm.TrossenArmDriver, calibrated '
+            f'{calibration.created.isoformat()}.\n\nJoints: {", ".join(calibration.joints)}. Set them on a configured driver:\n\n'
+            "    for key, values in FRICTION.items():\n        getattr(driver, f\"set_{key}\")(values)\n\n"
+            'Write values for joints that are not calibrated, such as a gripper, as they are in the driver.\n"""\n\n'
+            "FRICTION = {\n    " + "\n    ".join(lines) + "\n}\n")
+    return Export(text, ".trossen.py", _compensation_losses(calibration, "the Trossen driver"))
+
+
+def _compensation(joint: JointCalibration) -> tuple[float, float, float, float]:
+    """Return constant friction, friction per effort, viscous coefficient and transition velocity, see `to_vendor`."""
+    near = approximate(joint, with_effort=True)
+    constant, per_effort, viscous, transition = (
+        float(number(value)) for value in (near.friction, near.per_effort, near.damping, joint.velocity_range[0]))
+    return constant, per_effort, viscous, transition
+
+
+def _compensation_losses(calibration: Calibration, target: str) -> tuple[str, ...]:
+    return (*coulomb_viscous_losses(calibration, target, with_effort=True), *motor_losses(calibration, target),
+            *passive_losses(calibration, target))
 
 
 def _yaml(value: Any) -> str:

@@ -317,8 +317,8 @@ def _links(mechanism: Mechanism) -> str:
     tree, lines = mechanism.tree, []
     for j, (parent, slides, leader, ratio, shift) in enumerate(link_rows(mechanism)):
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
-        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, {_row(tree.axis[j])}, "
-                     f"{_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
+        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, "
+                     f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
                      f"{exact(tree.mass[j])}}},")
     return "\n".join(lines)
 
@@ -338,8 +338,8 @@ def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> lis
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
         range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
         offset = f", offset {joint.offset:.4g}" if joint.offset else ""
-        lines.append(f"{first + j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} to {high:.4g} "
-                     f"{mechanism.position_unit(j)}/s{range_}")
+        lines.append(f"{first + j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} "
+                     f"to {high:.4g} {mechanism.position_unit(j)}/s{range_}")
     return lines
 
 
