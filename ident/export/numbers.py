@@ -163,23 +163,37 @@ def to_vendor(calibration: Calibration) -> Export:
                   _compensation_losses(calibration, "the vendor format"))
 
 
-def to_trossen(calibration: Calibration) -> Export:
-    """Return a Python file with the arguments of a Trossen arm's driver, whose compensation is that of `to_vendor`.
+_TROSSEN = """\
+\"\"\"Joint friction of {arm}, calibrated {created}, for the characteristics of a Trossen arm.
 
-    Values stand in the order of the calibrated joints, which must be the order of the driver.
+Keys of FRICTION are indices of joints of the model, which must be those of the driver. On a configured driver:
+
+    characteristics = driver.get_joint_characteristics()
+    for joint, fields in FRICTION.items():
+        for field, value in fields.items():
+            setattr(characteristics[joint], field, value)
+    driver.set_joint_characteristics(characteristics)       # in force after the next boot of the controller
+\"\"\"
+
+FRICTION = {{
+{joints}
+}}
+"""
+
+
+def to_trossen(calibration: Calibration) -> Export:
+    """Return a Python file with joint characteristics of a Trossen arm, whose compensation is that of `to_vendor`.
 
     References
     ----------
     Trossen Robotics, Trossen Arm documentation, configuration, joint characteristics.
     """
-    keys = ("friction_constant_terms", "friction_coulomb_coefs", "friction_viscous_coefs", "friction_transition_velocities")
-    columns = zip(*map(_compensation, calibration.joints.values()), strict=True)
-    lines = [f"{json.dumps(key)}: {list(column)!r}," for key, column in zip(keys, columns, strict=True)]
-    text = (f'"""Joint friction of {calibration.arm} for trossen_arm.TrossenArmDriver, calibrated '
-            f'{calibration.created.isoformat()}.\n\nJoints: {", ".join(calibration.joints)}. Set them on a configured driver:\n\n'
-            "    for key, values in FRICTION.items():\n        getattr(driver, f\"set_{key}\")(values)\n\n"
-            'Write values for joints that are not calibrated, such as a gripper, as they are in the driver.\n"""\n\n'
-            "FRICTION = {\n    " + "\n    ".join(lines) + "\n}\n")
+    keys = ("friction_constant_term", "friction_coulomb_coef", "friction_viscous_coef", "friction_transition_velocity")
+    joints = []
+    for name, joint in calibration.joints.items():
+        fields = ",\n        ".join(f'"{key}": {value!r}' for key, value in zip(keys, _compensation(joint), strict=True))
+        joints.append(f"    {calibration.mechanism.names.index(name)}: {{       # {name}\n        {fields}}},")
+    text = _TROSSEN.format(arm=calibration.arm, created=calibration.created.isoformat(), joints="\n".join(joints))
     return Export(text, ".trossen.py", _compensation_losses(calibration, "the Trossen driver"))
 
 

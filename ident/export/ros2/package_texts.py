@@ -108,6 +108,9 @@ A chainable ros2_control controller that adds the calibrated joint friction of @
 
     effort = effort reference + scale x friction(position, velocity, acceleration)
 
+Gravity and inertia are not added: they are a matter of the controller before it. `config/controllers.yaml` has a trajectory
+controller as an example, without gains.
+
 Friction is computed by `include/@P/@A_friction.h`, in which a comment lists joints, laws and calibrated ranges.
 @ABOUT
 
@@ -117,7 +120,7 @@ Put this folder into the `src` of a workspace, then
 
     colcon build --packages-select @P
     ros2 run controller_manager spawner --activate-as-group friction_controller joint_trajectory_controller \\
-        --param-file config/controllers.yaml
+        --param-file $(ros2 pkg prefix --share @P)/config/controllers.yaml
 
 The sources are for Humble, Jazzy, Kilted and Lyrical.
 

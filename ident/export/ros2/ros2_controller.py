@@ -11,7 +11,8 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.c.c_header import identifier, to_c
 from stribeck.ident.export.result import Export, exact
-from stribeck.ident.export.ros2.controller_source import HEADER, SOURCE
+from stribeck.ident.export.ros2.controller_header import HEADER
+from stribeck.ident.export.ros2.controller_source import SOURCE
 from stribeck.ident.export.ros2.package_texts import CMAKE, PACKAGE, PARAMETERS, PLUGIN, README
 from stribeck.ident.export.shared_motors import passive_losses
 from stribeck.ident.model.files.drive_ratings import rated_torques

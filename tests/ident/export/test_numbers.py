@@ -123,14 +123,14 @@ def test_exports_are_the_same_every_time(calibration: Calibration, target: str) 
 
 def test_trossen_arguments_are_the_friction_of_its_documentation(make_calibration: Callable[..., Calibration]) -> None:
     """(constant + coulomb_coef |inverse dynamics| + viscous_coef |velocity|) sgn, linear below the transition velocity."""
-    made = make_calibration(joints={"j1": made_joint("coulomb-viscous", "torque", 0), "j2": made_joint("stribeck", "none", 1)})
+    made = make_calibration(joints={"j2": made_joint("coulomb-viscous", "torque", 0), "j5": made_joint("stribeck", "none", 1)})
     scope: dict = {}
     exec(export(made, "trossen").text, scope)
     friction = scope["FRICTION"]
-    assert {key: len(values) for key, values in friction.items()} == dict.fromkeys(friction, 2)
-    joint, w, effort = made.joints["j1"], np.array([0.02, 0.3, 1.4]), np.array([3.0, 20.0, 8.0])
-    said = (friction["friction_constant_terms"][0] + friction["friction_coulomb_coefs"][0] * effort
-            + friction["friction_viscous_coefs"][0] * w) * np.minimum(w / friction["friction_transition_velocities"][0], 1.0)
-    np.testing.assert_allclose(said, joint.torque(w, effort), rtol=1e-4)
-    table = json.loads(export(made, "vendor").text)["joints"]
-    assert [table[name]["constant"] for name in table] == friction["friction_constant_terms"]
+    assert list(friction) == [1, 4]
+    joint, w, effort = made.joints["j2"], np.array([0.02, 0.3, 1.4]), np.array([3.0, 20.0, 8.0])
+    one = friction[1]
+    said = one["friction_constant_term"] + one["friction_coulomb_coef"] * effort + one["friction_viscous_coef"] * w
+    np.testing.assert_allclose(said * np.minimum(w / one["friction_transition_velocity"], 1.0), joint.torque(w, effort), rtol=1e-4)
+    assert friction[4]["friction_coulomb_coef"] == 0.0
+    assert json.loads(export(made, "vendor").text)["joints"]["j5"]["constant"] == friction[4]["friction_constant_term"]
