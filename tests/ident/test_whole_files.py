@@ -48,7 +48,8 @@ def test_a_folder_is_written_with_its_folders(tmp_path: Path, before: str) -> No
     if before != "nothing":
         folder.mkdir(parents=True)
     write_whole_folder(folder, TEXTS)
-    assert {path.relative_to(folder).as_posix(): path.read_bytes().decode() for path in folder.rglob("*") if path.is_file()} == TEXTS
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.relative_to(folder).as_posix(): path.read_bytes().decode() for path in files} == TEXTS
     assert [entry.name for entry in folder.parent.iterdir()] == ["package"]
 
 

@@ -95,8 +95,11 @@ private:
   @A_warmth warmth_{};
   std::int64_t last_update_ = 0;     // time of the last update [ns]; 0 before the first
 
-  // Let friction at the measured velocities heat the joints, and cool them over the time without updates before.
-  void warm(const Joints & q, const Joints & dq, const Joints & ddq, const rclcpp::Time & time, double period);
+  // Let joints cool over the time without updates before this one.
+  void cool(const rclcpp::Time & time, double period);
+
+  // Let friction heat the joints for one period.
+  void heat(const Joints & q, const Joints & dq, const Joints & ddq, double period);
 //}
 };
 

@@ -240,13 +240,14 @@ return_type FrictionController::update_and_write_commands(
 //}
   if (known) {
 //{ warm
+    cool(time, period.seconds());
     for (std::size_t j = 0; j < JOINTS; ++j) {
       if (WARMED[j]) temperature_[j] = warmth_.state[j];
     }
 //}
     added = friction(q, dq, ddq, follow);
 //{ warm
-    warm(q, measured, ddq, time, period.seconds());
+    heat(q, measured, ddq, period.seconds());
 //}
   }
   for (std::size_t j = 0; j < JOINTS; ++j) {
@@ -301,18 +302,22 @@ Joints FrictionController::friction(
 }
 
 //{ warm
-void FrictionController::warm(
-  const Joints & q, const Joints & dq, const Joints & ddq, const rclcpp::Time & time, double period)
+void FrictionController::cool(const rclcpp::Time & time, double period)
 {
   const std::int64_t now = time.nanoseconds();
   const double idle = last_update_ == 0 ? 0.0 : 1e-9 * static_cast<double>(now - last_update_) - period;
   const Joints rest{};
+  const std::array<double, LOADS> load{};
+  if (idle > period) @A_warm(rest.data(), load.data(), idle, &warmth_);
+  last_update_ = now;
+}
+
+void FrictionController::heat(const Joints & q, const Joints & dq, const Joints & ddq, double period)
+{
   Joints rigid{};
   std::array<double, LOADS> load{};
   @A_loads(q.data(), dq.data(), ddq.data(), load.data(), rigid.data());
-  if (idle > period) @A_warm(rest.data(), load.data(), idle, &warmth_);
   @A_warm(dq.data(), load.data(), period, &warmth_);
-  last_update_ = now;
 }
 
 //}

@@ -131,6 +131,7 @@ def test_trossen_arguments_are_the_friction_of_its_documentation(make_calibratio
     joint, w, effort = made.joints["j2"], np.array([0.02, 0.3, 1.4]), np.array([3.0, 20.0, 8.0])
     one = friction[1]
     said = one["friction_constant_term"] + one["friction_coulomb_coef"] * effort + one["friction_viscous_coef"] * w
-    np.testing.assert_allclose(said * np.minimum(w / one["friction_transition_velocity"], 1.0), joint.torque(w, effort), rtol=1e-4)
+    slow = np.minimum(w / one["friction_transition_velocity"], 1.0)
+    np.testing.assert_allclose(said * slow, joint.torque(w, effort), rtol=1e-4)
     assert friction[4]["friction_coulomb_coef"] == 0.0
     assert json.loads(export(made, "vendor").text)["joints"]["j5"]["constant"] == friction[4]["friction_constant_term"]

@@ -72,9 +72,12 @@ class Controller:
     made: Calibration
     program: Path
 
-    def __call__(self, *arguments: str, effort, q, dq, at=(NAN, NAN, NAN), temperature=NAN) -> np.ndarray:
-        """Efforts of each sample; `at` has references of position, velocity and acceleration, shape (N, n) each."""
-        said = self.run(*arguments, rows=self.rows(effort, *at, q, dq, temperature))
+    def __call__(self, *arguments: str, effort, q, dq, at=(NAN, NAN, NAN), temperature=NAN, pause=0.0) -> np.ndarray:
+        """Efforts of each sample; `at` has references of position, velocity and acceleration, shape (N, n) each.
+
+        Before the last sample, there is a pause [s] without updates.
+        """
+        said = self.run(*arguments, rows=self.rows(effort, *at, q, dq, temperature, pause=pause))
         assert said.returncode == 0, (said.returncode, said.stderr)
         lines = [line for line in said.stdout.splitlines() if not line.startswith(("command", "state", "reference"))]
         return np.array([line.split() for line in lines], dtype=float)
@@ -82,11 +85,12 @@ class Controller:
     def run(self, *arguments: str, rows: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run([str(self.program), *arguments], input=rows, capture_output=True, text=True, check=False)
 
-    def rows(self, *columns) -> str:
+    def rows(self, *columns, pause=0.0) -> str:
         shape = np.broadcast_shapes(*map(np.shape, columns))
         table = np.stack([np.broadcast_to(np.asarray(column, dtype=float), shape) for column in columns], axis=-1)
-        return "\n".join(f"{round((k + 1) * DT * 1e9)} {round(DT * 1e9)} {' '.join(map(repr, row.ravel().tolist()))}"
-                         for k, row in enumerate(table))
+        times = DT * np.arange(1, len(table) + 1) + pause * (np.arange(1, len(table) + 1) == len(table))
+        return "\n".join(f"{round(t * 1e9)} {round(DT * 1e9)} {' '.join(map(repr, row.ravel().tolist()))}"
+                         for t, row in zip(times, table, strict=True))
 
 
 def built(make: Callable[[Path], Calibration], release: str, folder: Path) -> Controller:
@@ -207,6 +211,24 @@ def test_measured_temperatures_are_used_on_request(controller: Controller) -> No
     np.testing.assert_allclose(hot, expected(controller.made, q, dq, ddq, warm), rtol=0, atol=1e-9)
     assert np.abs(hot - cold)[:, 2].max() > 0.01
     np.testing.assert_array_equal(np.delete(hot, 2, axis=1), np.delete(cold, 2, axis=1))
+
+
+def test_joints_cool_while_the_controller_is_inactive(controller: Controller) -> None:
+    made = controller.made
+    if made.arm != "lab6":
+        pytest.skip("friction does not heat its joints")
+    q, dq, ddq = motion(made.mechanism.n, samples=300, seed=3)
+    given = {"effort": 0.0, "q": q, "dq": dq, "at": (q, dq, ddq)}
+    for pause in (3.0, 1e4):
+        feedforward, found = Feedforward(made.mechanism, made), controller(pause=pause, **given)[:, 3]
+        for k in range(len(q) - 1):
+            assert feedforward(q[k], dq[k], ddq[k], feedforward.warmth)[3] == pytest.approx(found[k], abs=1e-9)
+            feedforward.warm(DT)
+        warm = feedforward(q[-1], dq[-1], ddq[-1], feedforward.warmth)[3]
+        feedforward(q[-1], 0.0 * dq[-1])
+        feedforward.warm(pause)
+        assert feedforward(q[-1], dq[-1], ddq[-1], feedforward.warmth)[3] == pytest.approx(found[-1], abs=1e-9)
+        assert abs(found[-1] - warm) > 1e-4
 
 
 @pytest.mark.parametrize("wrong", ["scale=1,1,1", "scale={0}", "scale={1}", "effort_limits={1}", "rest_velocity={1}"])
