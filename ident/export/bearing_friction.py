@@ -7,13 +7,11 @@ from xml.sax.saxutils import escape, quoteattr
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.approximation import approximate, calibrated_range, other_losses
+from stribeck.ident.export.approximation import approximate, calibrated_range, other_losses, slowest_speed
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, passive_losses
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.model.joint_parts import Bearing
-
-_SLOW = 1e-3        # part of the fastest calibrated speed at which dry friction turns around, for a law without Stribeck velocity
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def _friction(name: str, joint: JointCalibration) -> BearingFriction:
     values, range_ = joint.values, calibrated_range(joint)
     near = approximate(joint)
     knee = law_named(joint.law).knee
-    slow = values[knee] if knee else _SLOW * joint.velocity_range[1]
+    slow = values[knee] if knee else slowest_speed(joint)
     if joint.load == "none" or joint.bearing is None:
         return BearingFriction(name, 0.0, 0.0, None, near.friction, slow, near.damping, near.rms, near.worst)
     dynamic = values.get("coulomb_coefficient", 0.0)

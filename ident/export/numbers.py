@@ -11,7 +11,7 @@ from stribeck.ident.backlash.joint_backlash import FIGURES
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
-from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
+from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses, slowest_speed
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
 from stribeck.ident.laws.parameter import Parameter
@@ -201,7 +201,7 @@ def _compensation(joint: JointCalibration) -> tuple[float, float, float, float]:
     """Return constant friction, friction per effort, viscous coefficient and transition velocity, see `to_vendor`."""
     near = approximate(joint, with_effort=True)
     constant, per_effort, viscous, transition = (
-        float(number(value)) for value in (near.friction, near.per_effort, near.damping, joint.velocity_range[0]))
+        float(number(value)) for value in (near.friction, near.per_effort, near.damping, slowest_speed(joint)))
     return constant, per_effort, viscous, transition
 
 

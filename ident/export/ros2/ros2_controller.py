@@ -8,7 +8,7 @@ import numpy as np
 
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
-from stribeck.ident.export.approximation import other_losses
+from stribeck.ident.export.approximation import other_losses, slowest_speed
 from stribeck.ident.export.c.c_header import identifier, to_c
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.ros2.controller_header import HEADER
@@ -43,7 +43,7 @@ def to_ros2_controller(calibration: Calibration) -> Export:
            "ripple": any(joint is not None and joint.ripple for joint in joints)}
     rated = rated_torques(calibration.folder / calibration.model.file, mechanism.names)
     limits = [rated.get(name, np.inf) for name in mechanism.names]
-    slowest = [0.0 if joint is None else joint.velocity_range[0] for joint in joints]
+    slowest = [0.0 if joint is None else slowest_speed(joint) for joint in joints]
     texts = {
         "@P": package, "@UP": package.upper(), "@ARM": calibration.arm, "@A": prefix,
         "@NAMES": ", ".join(map(json.dumps, mechanism.names)), "@REMEMBERS": _truths(remembers), "@SENSOR": _truths(sensor),
