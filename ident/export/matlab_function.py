@@ -22,7 +22,7 @@ _MAIN = """\
 function [tau, load, rigid] = @_friction(q, dq, ddq)
 %@UP_FRICTION Friction of every joint, which the drives add to the rigid-body torques.
 %   tau = @UP_FRICTION(q, dq, ddq) takes positions, velocities and accelerations of all joints, and
-%   returns torques [N m; N for sliding joints], all as @N-vectors; NaN where a joint was not
+%   returns torques [N m; N for sliding joints] as a column of @N; NaN where a joint was not
 %   calibrated, zero dry friction at rest. load: loads with which friction grows. rigid: torques of the
 %   drives without friction and rotors.
 %

@@ -284,3 +284,30 @@ def test_the_folder_is_new_or_empty(tmp_path: Path, make_calibration: Callable[.
     assert beside == made.folder / "lab6_friction_controller"
     assert (beside / "package.xml").is_file()
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_offsets_on_request(tmp_path: Path, make_calibration: Callable[..., Calibration]) -> None:
+    made = make_calibration(joints={"j1": replace(made_joint("stribeck", "none", 0), gravity={"offset": known(0.3)})})
+    without, lost = export_calibration(made, "ros2-controller", tmp_path / "without")
+    with_offset, kept = export_calibration(made, "ros2-controller", tmp_path / "with", offset=True)
+    assert ["offset" in " ".join(one) for one in (lost, kept)] == [True, False]
+    header = "include/lab6_friction_controller/lab6_friction.h"
+    assert (with_offset / header).read_text(encoding="utf-8") == export(made.with_offset(), "c").text
+    assert (without / header).read_text(encoding="utf-8") == export(made, "c").text
+
+
+def test_a_calibration_that_begins_at_rest_has_a_velocity_of_rest(make_calibration: Callable[..., Calibration]) -> None:
+    """Below it, the sign of a measured velocity is not trusted; a Trossen arm takes only positive transition velocities."""
+    made = make_calibration(joints={"j1": replace(made_joint("stribeck", "none", 0), velocity_range=(0.0, 1.5))})
+    folder = export(made, "ros2-controller").folder
+    assert folder is not None
+    assert "rest_velocity: [0.0015, 0.0, 0.0, 0.0, 0.0, 0.0]" in folder["config/controllers.yaml"]
+    assert "REST_VELOCITY = {0.0015, 0.0, 0.0, 0.0, 0.0, 0.0};" in folder["src/friction_controller.cpp"]
+    assert '"friction_transition_velocity": 0.0015' in export(made, "trossen").text
+
+
+def test_a_closed_chain_is_refused(make_calibration: Callable[..., Calibration]) -> None:
+    made = make_calibration(joints={"j1": made_joint("stribeck", "none", 0)})
+    vars(made)["mechanism"] = replace(made.mechanism, chain=object())
+    with pytest.raises(InputError, match="lab6 is a closed chain, for which the C header computes no loads; export to c, and "):
+        export(made, "ros2-controller")
