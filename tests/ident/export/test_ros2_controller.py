@@ -1,5 +1,6 @@
 """The ROS 2 controller, compiled against stand-ins for ROS 2 (`ros2_stubs`) and run: it adds the feed-forward to references."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration, Feedforward, load_mechanism
+from stribeck.experiments.cli.app import run
 from stribeck.experiments.exporters.calibration_export import export_calibration
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.calibration.calibration_content import Model
@@ -26,6 +28,7 @@ from tests.ident.export.conftest import known, made_joint, model_of
 from tests.ident.export.test_carried import wave
 from tests.ident.temperature.test_heat_in_use import heated
 from tests.ident.temperature.test_joint_temperature import WARM
+from tests.places import DATA
 
 CXX = shutil.which("c++")
 STUBS = Path(__file__).parent / "ros2_stubs"
@@ -284,6 +287,16 @@ def test_the_folder_is_new_or_empty(tmp_path: Path, make_calibration: Callable[.
     assert beside == made.folder / "lab6_friction_controller"
     assert (beside / "package.xml").is_file()
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_the_command_names_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    golden, out = DATA / "golden", tmp_path / "package"
+    assert run(["export", str(golden), "--to", "ros2-controller", "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["files"] == sorted(str(path) for path in out.rglob("*") if path.is_file())
+    assert any(path.endswith("friction_controller.cpp") for path in told["files"])
+    assert run(["export", str(golden), "--to", "ros2-controller", "--out", str(out)]) == 2
+    assert f"{out} exists and is not empty; choose another --out" in " ".join(capsys.readouterr().err.split())
 
 
 def test_offsets_on_request(tmp_path: Path, make_calibration: Callable[..., Calibration]) -> None:
