@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import mujoco
 import numpy as np
 
-from benchmarks.parallel_logs import AS_IT_IS, Conditions, WrongMachine
+from benchmarks.parallel_logs import Conditions, Motion, WrongMachine
 from stribeck.drivers.simulation.closed_loops import ClosedLoops
 from stribeck.drivers.simulation.physics_model import Axes
 from stribeck.drivers.simulation.reaction_loads import ReactionLoads
@@ -64,7 +64,7 @@ class Sines:
             size[harmonic - 1] = one
         return cls(seconds, np.full(phase.shape[-1], middle), size, phase)
 
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
+    def at(self, t: Array) -> Motion:
         """Positions, velocities and accelerations, shape (N, n) each."""
         w = 2.0 * np.pi / self.seconds * np.arange(1.0, 1.0 + len(self.size))[:, None]
         turn = w * t[:, None, None] + self.phase
@@ -141,9 +141,13 @@ class WrongLoops(WrongMachine):
         joint = self._truth.joints[0]
         return {key: getattr(joint, key) for key in _PARAMETERS if getattr(joint, key)}
 
-    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+    def motion(self, t: Array) -> Motion:
+        """See `WrongMachine`; coordinates are the positions of the drives."""
+        return MOTIONS[self.name].at(t)
+
+    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
         """See `WrongMachine`."""
-        truth, moved = self._truth, _moved(self.name, t.tobytes())
+        truth, moved = self._truth, _moved(self.name, np.stack(motion).tobytes())
         tau, load, transmitted = self._wrenches(moved)
         rubbing = replace(truth, joints=tuple(joint.model_copy(update=dict(friction)) for joint in truth.joints), _columns={})
         rotors = np.array([armature(self._simulated, name, joint) for name, joint in zip(self._model.names, truth.joints,
@@ -215,12 +219,12 @@ class WrongLoops(WrongMachine):
 
 
 @lru_cache(maxsize=4)
-def _moved(name: str, times: bytes) -> Moved:
-    """Motion of a machine at given times."""
+def _moved(name: str, motion: bytes) -> Moved:
+    """Motion of all joints of a machine, from that of its drives."""
     mechanism = load_mechanism(load_arm(name))
     model = _compiled(mechanism)
     data, loops = mujoco.MjData(model), _loops(model, mechanism)
-    q, dq, ddq = MOTIONS[name].at(np.frombuffer(times))
+    q, dq, ddq = np.frombuffer(motion).reshape(3, -1, len(loops.drives))
     whole, balance = [], []
     for place, rate, gain in zip(q, dq, ddq, strict=True):
         loops.close(data, place)

@@ -1,8 +1,9 @@
 """Friction of bearings as MotionSolve and Adams state it: coefficients, pin radius and arms of Eq. 47, preload torque."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import quoteattr
 
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
@@ -84,12 +85,12 @@ def _exported(calibration: Calibration, element: str, suffix: str, statement: Ca
         raise InputError(f"{element} has friction that is constant or grows with the normal load of a bearing, and no joint of "
                          f"this calibration has such friction: {told}; state the bearings in the arm file and fit with --load "
                          "normal, or export to urdf, json or c")
-    head = (f"Joint friction of {calibration.arm}, calibrated {calibration.created.isoformat()}, in m, kg, s, N and rad: convert "
-            "it if your model has other units.", "Set the ids of elements and joints to those of your model.",
+    head = (f"Joint friction of {calibration.origin}.", "Units are m, kg, s, N and rad: convert them if your model has others.",
+            "Set the ids of elements and joints to those of your model.",
             "Preload: dry friction without load. Viscous friction is not part of the element: add a rotational damper.")
-    lines = [f"{begin}{escape(line) if end else line}{end}" for line in head]
+    lines = [f"{begin}{_plain(line)}{end}" for line in head]
     for k, one in enumerate(found, 1):
-        lines += [f"{begin}{one.joint.replace('--', '- -')}: viscous {number(one.viscous)} N m s/rad{end}", statement(k, one)]
+        lines += [f"{begin}{_plain(one.joint)}: viscous {number(one.viscous)} N m s/rad{end}", statement(k, one)]
     apart = [name for name, joint in calibration.joints.items() if joint.directional != "none"]
     lost = [f"{element} leaves out joints whose friction a bearing does not have: {told}"] * bool(unfit) + [
         f"{element} leaves out the difference between the directions ({', '.join(apart)})"] * bool(apart) + [
@@ -99,6 +100,11 @@ def _exported(calibration: Calibration, element: str, suffix: str, statement: Ca
             f"{one.joint} {one.rms:.2g} (worst {one.worst:.2g}) N·m" for one in found)]
     return Export("\n".join(lines) + "\n", suffix, (
         *lost, *other_losses(calibration, element), *motor_losses(calibration, element), *passive_losses(calibration, element)))
+
+
+def _plain(text: str) -> str:
+    """Return a text that ends no comment: without hyphens side by side."""
+    return re.sub("-(?=-)", "- ", text)
 
 
 def _unfit(joint: JointCalibration, slides: bool) -> str:

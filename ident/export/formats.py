@@ -1,6 +1,7 @@
 """Table of the export formats by name, including the formats of plug-in packages."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from stribeck.ident.calibration.calibration import Calibration
@@ -9,6 +10,7 @@ from stribeck.ident.export.bearing_friction import to_adams, to_motionsolve
 from stribeck.ident.export.c.c_header import to_c
 from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf, to_urdf
 from stribeck.ident.export.descriptions.usd import to_isaac_lab, to_usd
+from stribeck.ident.export.descriptions.xml_markup import with_comment
 from stribeck.ident.export.matlab_function import to_matlab
 from stribeck.ident.export.numbers import to_csv, to_json, to_ros2, to_trossen, to_vendor
 from stribeck.ident.export.result import Export
@@ -50,10 +52,10 @@ def export(calibration: Calibration, target: str, into: Path | None = None, plai
     """
     if plain and target != "mjcf":
         raise InputError(f"--plain: the format {target} has no other form; leave --plain out, or export to mjcf")
-    if plain:
-        return to_mjcf(calibration, into, plain)
     if target in DESCRIPTIONS:
-        return DESCRIPTIONS[target](calibration, into)
+        made = to_mjcf(calibration, into, plain) if plain else DESCRIPTIONS[target](calibration, into)
+        xml = made.suffix in (".urdf", ".xml", ".sdf")
+        return replace(made, text=with_comment(made.text, "Joint friction of ", calibration.origin)) if xml else made
     if target not in NUMBERS and target not in installed(GROUP):
         raise unknown_name("export format", target, export_formats())
     if into is not None:

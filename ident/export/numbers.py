@@ -19,7 +19,8 @@ from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.servo.joint_servo import FIGURES as SERVO_FIGURES
 from stribeck.ident.temperature.joint_temperature import JointTemperature
 
-_ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
+_ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict",
+         "arm", "serial", "created")
 
 
 def to_json(calibration: Calibration) -> Export:
@@ -60,8 +61,10 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
             table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
         joints[name] = table
-    return {"schema": 1, "arm": calibration.arm, "created": calibration.created.isoformat(), "method": calibration.method,
-            "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": _model_table(calibration.model),
+    about = {key: value for key in ("serial", "note") if (value := getattr(calibration, key))}
+    return {"schema": 1, "arm": calibration.arm, **about, "created": calibration.created.isoformat(),
+            "method": calibration.method, "torque_basis": calibration.torque_basis, "runs": list(calibration.runs),
+            "model": _model_table(calibration.model),
             "fit": calibration.fit, "joints": joints, **({"motors": motors} if (motors := motor_table(calibration)) else {})}
 
 
@@ -92,14 +95,18 @@ def _model_table(model: Model) -> dict[str, Any]:
 
 
 def to_csv(calibration: Calibration) -> Export:
-    """Return a CSV with one row for each parameter, including scale, offset and delay of the torque signal."""
+    """Return a CSV with one row for each parameter, including scale, offset and delay of the torque signal.
+
+    The last columns are the same in all rows, so that files of several arms can be joined.
+    """
+    about = calibration.arm, calibration.serial, calibration.created.isoformat()
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_ROWS)
     for *said, entries in _tables(calibration):
         for parameter, entry in entries.items():
             figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
-            rows.writerow([*said, parameter, *figures, entry.unit, entry.verdict])
+            rows.writerow([*said, parameter, *figures, entry.unit, entry.verdict, *about])
     return Export(text.getvalue(), ".csv", ("CSV has no ranges, bearings and correlations of the estimates",))
 
 
@@ -129,8 +136,7 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
 
 def to_ros2(calibration: Calibration) -> Export:
     """Return ROS 2 parameters for every node, under ``friction``: law, load and values by joint."""
-    lines = [f"# Joint friction of {json.dumps(calibration.arm)}, {calibration.created.isoformat()}; SI, torque_basis "
-             f"{calibration.torque_basis}",
+    lines = [f"# Joint friction of {calibration.origin}", f"# SI units; torque_basis {calibration.torque_basis}",
              "/**:", "  ros__parameters:", "    friction:", f"      joints: {_yaml(list(calibration.joints))}"]
     for name, joint in calibration.joints.items():
         table: dict[str, Any] = {"law": joint.law, "load": joint.load, "directional": joint.directional, **joint.values,
@@ -158,13 +164,13 @@ def to_vendor(calibration: Calibration) -> Export:
     """
     keys = ("constant", "coulomb_per_effort", "viscous", "transition_velocity")
     joints = {name: dict(zip(keys, _compensation(joint), strict=True)) for name, joint in calibration.joints.items()}
-    table = {"arm": calibration.arm, "torque_basis": calibration.torque_basis, "joints": joints}
+    table = {"arm": calibration.arm, "origin": calibration.origin, "torque_basis": calibration.torque_basis, "joints": joints}
     return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
                   _compensation_losses(calibration, "the vendor format"))
 
 
 _TROSSEN = """\
-\"\"\"Joint friction of {arm}, calibrated {created}, for the characteristics of a Trossen arm.
+\"\"\"Joint friction for the characteristics of a Trossen arm.
 
 Keys of FRICTION are indices of joints of the model, which must be those of the driver. On a configured driver:
 
@@ -175,6 +181,7 @@ Keys of FRICTION are indices of joints of the model, which must be those of the 
     driver.set_joint_characteristics(characteristics)       # in force after the next boot of the controller
 \"\"\"
 
+# {origin}
 FRICTION = {{
 {joints}
 }}
@@ -193,7 +200,7 @@ def to_trossen(calibration: Calibration) -> Export:
     for name, joint in calibration.joints.items():
         fields = ",\n        ".join(f'"{key}": {value!r}' for key, value in zip(keys, _compensation(joint), strict=True))
         joints.append(f"    {calibration.mechanism.names.index(name)}: {{       # {name}\n        {fields}}},")
-    text = _TROSSEN.format(arm=calibration.arm, created=calibration.created.isoformat(), joints="\n".join(joints))
+    text = _TROSSEN.format(origin=calibration.origin, joints="\n".join(joints))
     return Export(text, ".trossen.py", _compensation_losses(calibration, "the Trossen driver"))
 
 

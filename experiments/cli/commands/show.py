@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import GAINS, JsonOption, console, files_in, flag, out_option, print_json
+from stribeck.experiments.cli.common import GAINS, JsonOption, console, files_in, flag, out_option, print_json, read_gains
 
 
 def _carried(asked: bool) -> None:
@@ -114,11 +114,11 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
         loaded = Calibration.load(folder)
         chosen = {option.name: loaded.fit[option.name] for option in fields(Options) if option.name in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created
+        runs = [run.about(loaded.serial, loaded.note) for run in runs]
     if gains and rolled is None:
         raise InputError("--gains belong to --rollout RUN; add it, or leave them out")
     found, motion = identify(runs, options, created), None
     if rolled is not None:
-        from stribeck.experiments.cli.screen.rollout_text import read_gains
         from stribeck.ident.simulators.rollout import rollout
 
         path = find_runs(rolled, (VALIDATION,))[-1]

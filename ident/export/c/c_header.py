@@ -325,8 +325,8 @@ def _links(mechanism: Mechanism) -> str:
 
 def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> list[str]:
     """Return lines that tell what was calibrated, for a comment; joints count from `first`."""
-    lines = [f"Joint friction of {calibration.arm}, calibrated {calibration.created.isoformat()}; model "
-             f"{calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
+    lines = [f"Joint friction of {calibration.origin}.",
+             f"Model {calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
              f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of all arrays:"]
     for j, name in enumerate(mechanism.names):
         joint = calibration.joints.get(name)

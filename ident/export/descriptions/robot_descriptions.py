@@ -13,6 +13,7 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
+from stribeck.ident.export.descriptions.armature import armatures, unknown_armatures
 from stribeck.ident.export.descriptions.mujoco_elements import stated_attributes, with_elements
 from stribeck.ident.export.descriptions.mujoco_joint import FIRST_VERSION, HARD
 from stribeck.ident.export.descriptions.urdf_inertia import bare_arm, with_inertia
@@ -46,8 +47,6 @@ _BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE wri
 _SOFT = ("equality constraints close the loops, and are soft with MuJoCo's default solref and solimp; for stiff loops, set "
          "solimp \"0.9999 0.9999\" and a solref of two time steps")
 _STARTS = "friction of passive joints is not written: none was identified (name the joints in [passive] of the arm file)"
-_ROTORS = ("armature is left at zero: a calibration does not hold the inertia of the rotors (times the gear ratio squared), "
-           "which is not friction")
 
 
 def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -124,24 +123,29 @@ def _coulomb_viscous(calibration: Calibration, into: Path | None, losses: tuple[
     if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
-        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration.joints, stated), _ROTORS, _BARE))
+        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration.joints, stated),
+                                          *unknown_armatures(calibration, armatures(calibration)), _BARE))
     losses = (*losses, *_masses("MJCF", calibration, written=False))
     if into is None and path.suffix.lower() in (".toml", ".urdf"):
         arm = bare_arm(calibration)
         of_passive = (passive_losses(calibration, "MJCF", passive_friction(calibration))
                       if calibration.model.passive.classes else (_STARTS,))
         of_loops = () if arm.chain is None else (_SOFT, *of_passive)
-        return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))
+        return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml",
+                      (*losses, *unknown_armatures(calibration, armatures(calibration)), *of_loops))
     text = _text(path, ("mujoco", "mujocoinclude"))
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))] if calibration.motors.motors else []
     rubbing = _rubbing_joints(calibration, joints)
-    changes += [attributes_set(text, joints[name], {"frictionloss": number(friction), "damping": number(damping),
-                                                    "solimpfriction": _HARD}) for name, (friction, damping) in rubbing.items()]
     stated = stated_attributes(elements(text), joints)
+    rotors = {name: float(of.get("armature", "0")) for name, of in stated.items()}
+    known = {name: value for name, value in armatures(calibration).items() if into is None or not rotors[name]}
+    changes += [attributes_set(text, joints[name], {
+        "frictionloss": number(friction), "damping": number(damping), "solimpfriction": _HARD,
+        **({"armature": number(known[name])} if name in known else {})}) for name, (friction, damping) in rubbing.items()]
     return Export(spliced(text, changes), ".xml", (*losses, *passive_losses(calibration, "MJCF", rubbing),
                                                    *_kept("MJCF", rubbing, stated),
-                                                   *(() if "armature" in text else (_ROTORS,))))
+                                                   *unknown_armatures(calibration, rotors | known)))
 
 
 def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -208,10 +212,12 @@ def _converted(calibration: Calibration, path: Path) -> str:
 
 def _rubbing(spec: "mujoco.MjSpec", calibration: Calibration) -> str:
     """Return the MJCF text of a specification, with the friction of the calibrated joints and of passive joints."""
+    rotors = armatures(calibration)
     for name, (friction, damping) in _rubbing_joints(calibration, [one.name for one in spec.joints]).items():
         there, viscous = spec.joint(name), float(number(damping))
         there.frictionloss, there.solimp_friction = float(number(friction)), HARD
         there.damping = [viscous, 0.0, 0.0] if np.ndim(there.damping) else viscous      # a polynomial since MuJoCo 3.7
+        there.armature = rotors.get(name, there.armature)
     spec.compile()
     text = spec.to_xml()
     if not calibration.motors.motors:

@@ -111,6 +111,8 @@ A chainable ros2_control controller that adds the calibrated joint friction of @
 Gravity and inertia are not added: they are a matter of the controller before it. `config/controllers.yaml` has a trajectory
 controller as an example, without gains.
 
+Calibration: @ORIGIN.
+
 Friction is computed by `include/@P/@A_friction.h`, in which a comment lists joints, laws and calibrated ranges.
 @ABOUT
 

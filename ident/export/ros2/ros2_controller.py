@@ -57,7 +57,8 @@ def to_ros2_controller(calibration: Calibration) -> Export:
         "@CHAINED": ", ".join(json.dumps(f"friction_controller/{name}") for name in mechanism.names),
         "@GAINS": "\n".join(f"      {json.dumps(name)}: {_GAINS}" for name in mechanism.names),
         "@SENSOR": "    use_temperature: false      # true if the hardware states <joint>/temperature [°C]\n" * has["sensor"],
-        "@STATES": ", and `<joint>/temperature` with `use_temperature`" * has["sensor"], "@ABOUT": _about(calibration, has)}
+        "@STATES": ", and `<joint>/temperature` with `use_temperature`" * has["sensor"], "@ABOUT": _about(calibration, has),
+        "@ORIGIN": calibration.origin}
     readme = _filled(README, said)
     folder = {
         "CMakeLists.txt": _filled(CMAKE, said), "package.xml": _filled(PACKAGE, {**said, "@ARM": _plain(calibration.arm)}),
@@ -96,10 +97,8 @@ def _chosen(text: str, has: Mapping[str, bool]) -> str:
 
 
 def _filled(text: str, texts: Mapping[str, str]) -> str:
-    """Fill in texts; longer marks go first, because some begin with a shorter one."""
-    for mark in sorted(texts, key=len, reverse=True):
-        text = text.replace(mark, texts[mark])
-    return text
+    """Fill in texts for marks, which are capitals behind an @."""
+    return re.sub("@[A-Z]+", lambda mark: texts[mark[0]], text)
 
 
 def _plain(arm: str) -> str:
