@@ -218,28 +218,47 @@ class WrongLoops(WrongMachine):
         return tau, load, transmitted
 
 
+@dataclass(frozen=True)
+class _Posture:
+    """The closed loops in one posture: positions, velocities per velocity of the drives, constraint Jacobian of the other joints
+    inverted, and the matrix from their torques to the forces of the loops."""
+
+    at: Array
+    moves: Array
+    follow: Array
+    balance: Array
+
+
+@lru_cache(maxsize=2)
+def _postures(name: str, q: bytes) -> tuple[mujoco.MjModel, mujoco.MjData, ClosedLoops, list[_Posture]]:
+    """Return the machine in MuJoCo, and its loops in all postures of the drives, shape (N, n)."""
+    mechanism, found = load_mechanism(load_arm(name)), []
+    model = _compiled(mechanism)
+    data, loops = mujoco.MjData(model), _loops(model, mechanism)
+    for place in np.frombuffer(q).reshape(-1, len(loops.drives)):
+        loops.close(data, place)
+        J = constraint_jacobian(model, data)[:, loops.others].copy()
+        found.append(_Posture(data.qpos.copy(), loops.moves(data), np.linalg.pinv(J, rcond=1e-9),
+                              np.linalg.pinv(J.T, rcond=1e-9)))
+    return model, data, loops, found
+
+
 @lru_cache(maxsize=4)
 def _moved(name: str, motion: bytes) -> Moved:
     """Motion of all joints of a machine, from that of its drives."""
-    mechanism = load_mechanism(load_arm(name))
-    model = _compiled(mechanism)
-    data, loops = mujoco.MjData(model), _loops(model, mechanism)
+    model, data, loops, postures = _postures(name, motion[:len(motion) // 3])
     q, dq, ddq = np.frombuffer(motion).reshape(3, -1, len(loops.drives))
-    whole, balance = [], []
-    for place, rate, gain in zip(q, dq, ddq, strict=True):
-        loops.close(data, place)
-        at, moves = data.qpos.copy(), loops.moves(data)
-        v, J = moves @ rate, constraint_jacobian(model, data).copy()
-        sides = []
+    whole = []
+    for posture, rate, gain in zip(postures, dq, ddq, strict=True):
+        v, sides = posture.moves @ rate, []
         for step in (-_STEP, _STEP):
-            data.qpos[:] = at + step * v
+            data.qpos[:] = posture.at + step * v
             mujoco.mj_fwdPosition(model, data)
             sides.append(constraint_jacobian(model, data) @ v)
         curved = np.zeros(model.nv)
-        curved[loops.others] = -np.linalg.lstsq(J[:, loops.others], (sides[1] - sides[0]) / (2.0 * _STEP), rcond=1e-9)[0]
-        whole.append((at, v, moves @ gain + curved))
-        balance.append(np.linalg.pinv(J[:, loops.others].T, rcond=1e-9))
-    return Moved(q, dq, ddq, whole, balance)
+        curved[loops.others] = -posture.follow @ (sides[1] - sides[0]) / (2.0 * _STEP)
+        whole.append((posture.at, v, posture.moves @ gain + curved))
+    return Moved(q, dq, ddq, whole, [posture.balance for posture in postures])
 
 
 def _compiled(mechanism: Mechanism) -> mujoco.MjModel:

@@ -381,7 +381,7 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
 
 
 def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse ``[joints.default]`` if a joint has this name, or if a key would be in rad for one joint and in m for another."""
+    """Refuse ``[joints.default]`` if a joint has this name, or if the unit of a key differs between joints."""
     if arm.default == JointTable():
         return
     if SHARED in mechanism.names:
@@ -391,5 +391,5 @@ def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
         for key in _OF_A_KIND:
             if getattr(arm.default, key) is not None:
                 slide = mechanism.names[int(np.argmax(mechanism.prismatic))]
-                raise InputError(f"{arm.path}: joints.{SHARED}.{key} would be in rad for revolute joints and in m for the "
+                raise InputError(f"{arm.path}: joints.{SHARED}.{key} has one unit for revolute joints and another for the "
                                  f"prismatic joint {slide}; state this key in [joints.NAME] of each joint")

@@ -10,9 +10,10 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.result import number
-from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
+from stribeck.ident.fit.inertia.motor_friction import INERTIA, RubbingMotor
 from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.laws.parameter import known_value
 from stribeck.ident.model.driven.passive_joints import ARM, LAW
 from stribeck.ident.model.transmission import Transmission
 
@@ -78,12 +79,14 @@ def motor_table(calibration: Calibration) -> dict[str, Any]:
 
 
 def as_tendons(calibration: Calibration, solimp: str) -> str:
-    """Return the `<tendon>` section of an MJCF: a fixed tendon for each shared motor, with its friction; "" without motors."""
+    """Return the `<tendon>` section of an MJCF: a tendon for each shared motor, its friction and inertia; "" without any."""
     lines = []
     for name, motor in calibration.motors.motors.items():
         constant, viscous = coulomb_viscous(motor)
+        inertia = known_value(motor.parameters, INERTIA, 0.0)
+        armature = f' armature="{number(inertia)}"' if inertia > 0.0 else ""
         lines.append(f"    <fixed name={quoteattr(f'{name} motor')} frictionloss=\"{number(constant)}\" "
-                     f"damping=\"{number(viscous)}\" solimpfriction=\"{solimp}\">")
+                     f"damping=\"{number(viscous)}\"{armature} solimpfriction=\"{solimp}\">")
         lines += [f"      <joint joint={quoteattr(joint)} coef=\"{number(ratio)}\"/>"
                   for joint, ratio in calibration.model.transmission[name].items()]
         lines.append("    </fixed>")

@@ -178,7 +178,10 @@ def _said(fit: InertialFit, why: str) -> Finding:
         name, stated = next(iter(apart.items()))
         one = inertia.parameters[name]
         text += f" (most clearly: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, the model states {stated:.4g})"
-    if not inertia.constants:
+    if factor := inertia.other_unit(apart):
+        text += (f". The model's values are {factor:.3g} times as large in the median: check the units of the model (kg, m, "
+                 "kg·m²) and of the torques")
+    elif not inertia.constants:
         text += ", if torque constants are right"
     else:
         text += f". Torque constants are assumed to be wrong by about {100.0 * inertia.constants:.0f} %, too"

@@ -42,7 +42,7 @@ _FLAT = 1e-14           # least curvature over the greatest curvature
 
 
 def is_told(error: float, prior: float) -> bool:
-    """Return True if data determine a combination of inertial parameters: its standard error is clearly below the prior's."""
+    """Return True if data determine a parameter or combination: its standard error is clearly below the prior's."""
     return error <= _NEWS * prior
 
 

@@ -14,7 +14,6 @@ from stribeck import Calibration, load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import approximate
 from stribeck.ident.export.descriptions.robot_descriptions import HARD
-from stribeck.ident.log.free_motion import FreeMotion
 from stribeck.ident.model.dynamics import inverse_dynamics
 from tests.ident.export.conftest import made_joint, plainly, resistance, without_comment
 
@@ -227,23 +226,12 @@ def test_a_loss_names_friction_that_a_file_states_for_uncalibrated_joints(three:
 
 
 def test_missing_rotor_inertia_is_a_loss(three: Calibration, tmp_path: Path) -> None:
+    """Of the joints for which neither the calibration nor the file holds it."""
     stated = plainly(three, "mjcf", saved(ARM_XML, tmp_path, "arm.xml"))
     silent = plainly(three, "mjcf", saved(ARM_XML.replace(" armature='0.1'", ""), tmp_path, "silent.xml"))
-    said = [next(loss for loss in made.losses if "armature" in loss) for made in (stated, silent)]
-    assert [text.partition(":")[0] for text in said] == ["j2, j3", "j1, j2, j3"]
-    assert "armature" in " ".join(plainly(three, "mjcf").losses)
-
-
-def test_known_rotors_become_armature(three: Calibration, tmp_path: Path) -> None:
-    """The files' own armature stays; the rotor of j3 couples j2 and j3, which no armature can."""
-    rotors = np.array([[0.5, 0.0, 0.0], [0.0, 0.25, 0.0], [0.0, 0.1, 0.2]])
-    free = [FreeMotion(0.004, 0.1, 1e-3, (*row, 0.0, 0.0, 0.0), np.zeros((1, 2))) for row in rotors.tolist()]
-    known = replace(three, joints={name: replace(joint, free_motion=own)
-                                   for (name, joint), own in zip(three.joints.items(), free, strict=True)})
-    for into, expected in ((None, (0.5, 0.25, 0.0)), (saved(ARM_XML, tmp_path, "arm.xml"), (0.1, 0.25, 0.0))):
-        made = plainly(known, "mjcf", into)
-        assert mujoco.MjModel.from_xml_string(made.text).dof_armature[:3] == pytest.approx(expected)
-        assert [loss.partition(":")[0] for loss in made.losses if "armature" in loss] == ["j3"]
+    said = [[loss.split(" is ")[0] for loss in made.losses if "armature" in loss] for made in (stated, silent)]
+    assert said == [["armature of j2, j3"], ["armature of j1, j2, j3"]]
+    assert "armature of j1, j2, j3" in " ".join(plainly(three, "mjcf").losses)
 
 
 def test_the_comment_is_that_of_the_last_calibration(three: Calibration, tmp_path: Path) -> None:
