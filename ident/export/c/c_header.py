@@ -235,12 +235,11 @@ def to_c(calibration: Calibration) -> Export:
     own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
-    body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
-    body += _ripple(joints) + backlash_in_c(joints)
-    warm = temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
+    body += temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
+    body += memory_in_c(joints, lambda j: _level(joints[j], j, at)) + _ripple(joints) + backlash_in_c(joints)
     known = {j: joint for j, joint in enumerate(joints) if joint is not None}
     observer, refused = observer_in_c(calibration, lambda j, velocity, viscous: law_in_c(known[j], j, at, velocity, viscous))
-    body += warm + observer
+    body += observer
     extra = "\n   Loads after those of the joints raise static friction only." if len(at) > mechanism.n else ""
     body = body.replace("@EXTRA", extra)
     body = body.replace("@AT", ", ".join(map(str, at)))

@@ -296,7 +296,7 @@ Joints FrictionController::friction(
     for (std::size_t j = 0; j < JOINTS; ++j) tau[j] += share[j] * (other[j] - tau[j]);
   }
 //{ memory
-  @A_remember(q.data(), dq.data(), load.data(), &memory_, tau.data());
+  @A_remember@WARMLY(q.data(), dq.data(), load.data(), @TEMPERATURES&memory_, tau.data());
 //}
   return tau;
 }

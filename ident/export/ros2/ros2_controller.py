@@ -10,6 +10,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses, slowest_speed
 from stribeck.ident.export.c.c_header import identifier, to_c
+from stribeck.ident.export.c.memory_in_c import warm_memories
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.ros2.controller_header import HEADER
 from stribeck.ident.export.ros2.controller_source import SOURCE
@@ -48,6 +49,8 @@ def to_ros2_controller(calibration: Calibration) -> Export:
         "@P": package, "@UP": package.upper(), "@ARM": calibration.arm, "@A": prefix,
         "@NAMES": ", ".join(map(json.dumps, mechanism.names)), "@REMEMBERS": _truths(remembers), "@SENSOR": _truths(sensor),
         "@WARMED": _truths(warmed), "@UNREMEMBERED": " && !REMEMBERS[j]" if has["memory"] else "",
+        "@WARMLY": "_at" if warm_memories(joints) else "",
+        "@TEMPERATURES": "temperature_.data(), " if warm_memories(joints) else "",
         "@TIME": " time" if has["warm"] else "", "@PERIOD": " period" if has["warm"] else "",
         "@LIMITS": ", ".join("UNLIMITED" if np.isinf(limit) else exact(limit) for limit in limits),
         "@SLOWEST": ", ".join(map(exact, slowest))}
