@@ -111,6 +111,13 @@ def test_it_is_a_file_that_matlab_finds(make_calibration: Callable[..., Calibrat
     assert "@" not in found.text
 
 
+def test_a_closed_chain_is_refused(make_calibration: Callable[..., Calibration]) -> None:
+    made = make_calibration(joints={"j1": made_joint("stribeck", "none", 0)})
+    vars(made)["mechanism"] = replace(made.mechanism, chain=object())
+    with pytest.raises(InputError, match="lab6 is a closed chain, whose loads the MATLAB function does not compute; export"):
+        export(made, "matlab")
+
+
 @pytest.mark.parametrize("body", ["double x = w; return x;", "const double x = w > 0 ? 1.0 : 2.0; return x;", "return erf(w);",
                                   "return w * table[3];"])
 def test_c_code_that_cannot_be_translated_is_refused(body: str) -> None:
