@@ -104,6 +104,10 @@ def test_other_simulators(folder: Path) -> None:
     run_page("other-simulators", folder)
 
 
+def test_controllers(folder: Path) -> None:
+    run_page("controllers", folder)
+
+
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 
