@@ -194,11 +194,13 @@ def inertia_sentence(inertia: IdentifiedInertia, mechanism: Mechanism) -> str:
     """Sentences that count the inertial parameters identified from general motion, and say which loads they determine."""
     return (f"Link inertia was fitted together with friction. Torque depends on {len(inertia.parameters)} combinations of "
             f"masses, first moments and inertias; the motion identifies {inertia.told} of them. The others stay near the "
-            f"model's values. {told_sentence(mechanism)}")
+            f"model's values. {told_sentence(mechanism)}").rstrip()
 
 
 def told_sentence(mechanism: Mechanism) -> str:
-    """Sentence that says which loads are functions of the base parameters."""
+    """Sentence that says which loads of a tree are functions of the base parameters; empty for closed chains."""
+    if mechanism.chain is not None:
+        return ""
     told = told_loads(mechanism)
     whole = [kind for kind, names in told.items() if len(names) == mechanism.n]
     some = [f"{kind} of {listed(names)}" for kind, names in told.items() if names and kind not in whole]
