@@ -30,8 +30,7 @@ def told_loads(mechanism: Mechanism) -> dict[str, tuple[str, ...]]:
     room = np.clip(np.nan_to_num(mechanism.position, posinf=_REACH, neginf=-_REACH), -_REACH, _REACH)
     q, dq, ddq = rng.uniform(room[:, 0], room[:, 1], (_STATES, n)), *rng.uniform(-1.0, 1.0, (2, _STATES, n))
     before, hidden = joint_loads(mechanism, q, dq, ddq), _hidden(mechanism)
-    told = {kind: [name for name, there in zip(mechanism.names, np.isfinite(before.get(kind)).all(axis=0).tolist(), strict=True)
-                   if there] for kind in LOADS}
+    told = {kind: [name for j, name in enumerate(mechanism.names) if np.isfinite(before.get(kind)[:, j]).all()] for kind in LOADS}
     size = _CHANGE * np.abs(inertial_parameters(mechanism)).max()
     for way in rng.standard_normal((_WAYS, hidden.shape[1])) @ hidden.T:
         after = joint_loads(changed(mechanism, size * way), q, dq, ddq)
