@@ -91,6 +91,7 @@ class BatchedFriction:
         self.names = tuple(calibration.joints)
         self._joints = tuple(calibration.joints.values())
         kinds = {kind for joint in self._joints for kind in _loads_of(joint)}
+        self._growths = tuple(_growth(joint) for joint in self._joints)
         self.needs = tuple(kind for kind in (*LOADS, "tau") if kind in kinds)
 
     def __call__(self, dq: Numbers, loads: Mapping[str, Numbers] | JointLoads | None = None, q: Numbers | None = None,
@@ -147,7 +148,7 @@ class BatchedFriction:
                 alone = alone + ripple_torque(waves, given["q"][..., k], given["dq"][..., k])
             offset.append(alone)
             friction.append(self._column(k, given) - alone)
-            damping.append(damping_of(joint, given["temperature"][..., k] if "temperature" in given else None)
+            damping.append(_damping(joint, self._growths[k], given["temperature"][..., k] if "temperature" in given else None)
                            + 0.0 * speed[..., k])
         damped = _joined(dq, damping)
         return FrictionLimits(xp.clip(way * _joined(dq, friction) - damped * speed, 0.0, None), damped, _joined(dq, offset))
@@ -204,19 +205,25 @@ class BatchedFriction:
         return joint.friction(one.get("q"), one["dq"], joint.load_of(one.__getitem__), one.get("tau"), one.get("temperature"))
 
 
-def damping_of(joint: JointCalibration, temperature: Numbers | None = None) -> Numbers:
-    """Return the damping that leaves at least the dry part of friction at all calibrated speeds and at the least load.
+def damping_of(joint: JointCalibration) -> float:
+    """Return the damping that leaves at least the dry part of friction at all calibrated speeds and at the least load."""
+    return float(_damping(joint, _growth(joint), None))
 
-    It has the shape of the temperatures [°C].
-    """
+
+def _growth(joint: JointCalibration) -> float:
+    """Return the least growth of friction with speed, over all calibrated speeds and at the least load."""
     speed = joint.velocity_range[1] * _SPEEDS
     load = None
     if joint.load != "none":
         least = np.zeros(len(joint.components)) if joint.components else np.zeros(())
         load = np.broadcast_to(least, (len(speed), *least.shape))
-    rising = float(np.min((joint.torque(speed, load) - joint.dry_level(speed, load)) / speed))
+    return float(np.min((joint.torque(speed, load) - joint.dry_level(speed, load)) / speed))
+
+
+def _damping(joint: JointCalibration, growth: float, temperature: Numbers | None) -> Numbers:
+    """Return the part of the growth with speed that both directions have, at temperatures [°C]."""
     warm = 1.0 if temperature is None or joint.temperature is None else joint.temperature.factors(temperature)[1]
-    left = rising * warm - (abs(joint.difference) if joint.directional == "viscous" else 0.0)
+    left = growth * warm - (abs(joint.difference) if joint.directional == "viscous" else 0.0)
     return max(left, 0.0) if isinstance(left, float) else library_of(left).clip(left, 0.0, None)
 
 
