@@ -28,7 +28,7 @@ _LIGHT = 8.0            # stiffness over inertia, times the squared step, from w
 _NONE = 1e-6            # of the friction: an error that is not worth a word
 _NEEDS = (f"MJCF has friction in elements that MuJoCo reads since version {FIRST_VERSION} (dcmotor, polynomial damping); --plain "
           "writes constant and viscous friction for older versions")
-_YIELDS = "friction that falls with speed is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint slides: {}"
+_YIELDS = "dry friction is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint slides: {}"
 
 
 def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, ...]]:

@@ -3,9 +3,9 @@ r"""Friction of a joint as far as an MJCF can hold it, by MuJoCo's own elements.
 .. math:: \tau_f = \big[C + (S - C)\, e^{-(\omega/\omega_s)^2}\big] \operatorname{sgn}\omega
           + (d_0 + d_1 |\omega| + d_2 \omega^2)\, \omega + o + \sum A \sin(n q + \varphi)
 
-- Friction that falls with speed, or follows the path after a reversal, is a `dcmotor` without input, whose state is a LuGre
-  bristle. Its stiffness is that of an identified LuGre memory, or such that friction reverses within 0.4 mrad (or 0.4 mm).
-- Friction that does not fall is the joint's `frictionloss`, with a constraint as hard and fast as MuJoCo allows.
+- Dry friction is a `dcmotor` without input, whose state is a LuGre bristle. Its stiffness is that of an identified LuGre memory,
+  or such that friction reverses within 0.4 mrad (or 0.4 mm). The joint's `frictionloss`, even as hard as MuJoCo allows, lets a
+  joint at rest creep.
 - Growth with speed is the joint's `damping`, a polynomial that is nowhere negative.
 - Cogging is a `dcmotor` for each wave, and a torque offset o is a wave of order 0.
 
@@ -27,7 +27,6 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.ripple.wave import COGGING
 
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
-FAST = (1e-4, 1.0)              # solreffriction; MuJoCo raises it to two time steps, so that a joint stops in one step
 FIRST_VERSION = 4               # of MuJoCo that reads these elements
 _WITHIN = 4e-4                  # rad or m; distance of a bristle without an identified memory
 _DAMPED = 2.0           # of the critical damping: that of a bristle without an identified damping
@@ -75,19 +74,15 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float) -> MujocoJo
     range_ = calibrated_range(joint)
     shape = _closest(joint, range_)
     rms, worst = range_.errors(shape.torque(range_.speed))
-    attributes = {"frictionloss": "0", "damping": shape.damping_text, "solimpfriction": " ".join(map(str, HARD)),
-                  "solreffriction": " ".join(map(number, FAST))}
     actuators, stiffness = [], 0.0
-    if shape.static > shape.dry or _bristle(joint) is not None:
+    if shape.static > 0.0 or _bristle(joint) is not None:
         stiffness, damping = _bristle(joint) or (shape.static / _WITHIN, None)
         actuators.append(_bristles(name, shape, stiffness, damping, inertia))
-    else:
-        attributes["frictionloss"] = number(shape.dry)
     if (constant := offset(joint)) != 0.0:
         actuators.append(_wave(name, "offset", constant, 0.0, 0.5 * np.pi))
     actuators += [_wave(name, f"cogging{k + 1}", wave.amplitude, wave.order, wave.phase)
                   for k, wave in enumerate(one for one in joint.ripple if one.kind == COGGING)]
-    return MujocoJoint(attributes, tuple(actuators), rms, worst, stiffness)
+    return MujocoJoint({"frictionloss": "0", "damping": shape.damping_text}, tuple(actuators), rms, worst, stiffness)
 
 
 def holds_friction(actuator: str, joints: Iterable[str]) -> bool:
