@@ -96,11 +96,12 @@ def installed(package: str) -> str:
         return ""
 
 
-def described(made: Calibration, elements: bool = False) -> str:
-    """Return an MJCF with rotors, without joint limits, with two numbers for each joint or with MuJoCo's elements."""
+def described(made: Calibration, dt: float, elements: bool = False) -> str:
+    """Return an MJCF with time step and rotors, without joint limits, with two numbers a joint or with MuJoCo's elements."""
     text = export(made, "mjcf", plain=True).text
     text = re.sub(r' (?:range|limited)="[^"]*"', "", text)
     text = re.sub(r"(<joint )", rf'\1armature="{ARMATURE}" limited="false" ', text)
+    text = re.sub(r"(<mujoco[^>]*>)", rf'\1<option timestep="{dt:g}"/>', text)
     if not elements:
         return text
     with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +155,7 @@ class InMjx:
         from mujoco import mjx
 
         friction = BatchedFriction(made)
-        host = compiled(described(made), dt, gravity)
+        host = compiled(described(made, dt), dt, gravity)
         host.dof_solimp[:], host.dof_solref[:] = _HARD, (2.0 * dt, 1.0)
         model, body = mjx.put_model(host), host.jnt_bodyid
         root = host.body_rootid[body]
@@ -314,7 +315,7 @@ class InGenesis(Stepped):
         if not getattr(genesis, "_initialized", False):
             genesis.init(backend=genesis.cpu, precision="64", logging_level="error")
         with tempfile.TemporaryDirectory() as folder:
-            (path := Path(folder, "arm.xml")).write_text(described(made), encoding="utf-8")
+            (path := Path(folder, "arm.xml")).write_text(described(made, dt), encoding="utf-8")
             self._scene = genesis.Scene(show_viewer=False, sim_options=genesis.options.SimOptions(
                 dt=dt, gravity=(0.0, 0.0, -9.81 if gravity else 0.0)),
                 rigid_options=genesis.options.RigidOptions(enable_collision=False, enable_joint_limit=False))
@@ -358,7 +359,7 @@ class InNewton(Stepped):
         warp.config.quiet = True
         self._newton, self.dt, self._rubs = newton, dt, rubs
         builder = newton.ModelBuilder()
-        text = described(made)
+        text = described(made, dt)
         builder.add_mjcf(text.replace("<joint ", f'<joint solreffriction="{2.0 * dt:g} 1" ') if rubs else text)
         self._model = builder.finalize(device="cpu")
         if not gravity:
@@ -413,11 +414,11 @@ def _alone(kind: type) -> Callable[[Calibration, float, bool], Simulation]:
 
 
 MUJOCO = tuple(Consumer(name, ("mujoco",), make, bends, (0.001, 0.002, 0.005)) for name, make, bends in (
-    ("MuJoCo, stribeck.mujoco.attach", lambda made, dt, gravity: InMuJoCo(described(made), dt, gravity, made), False),
-    ("MuJoCo, export --to mjcf", lambda made, dt, gravity: InMuJoCo(described(made, elements=True), dt, gravity), True),
-    ("MuJoCo, export --to mjcf --plain", lambda made, dt, gravity: InMuJoCo(described(made), dt, gravity), False),
+    ("MuJoCo, stribeck.mujoco.attach", lambda made, dt, gravity: InMuJoCo(described(made, dt), dt, gravity, made), False),
+    ("MuJoCo, export --to mjcf", lambda made, dt, gravity: InMuJoCo(described(made, dt, elements=True), dt, gravity), True),
+    ("MuJoCo, export --to mjcf --plain", lambda made, dt, gravity: InMuJoCo(described(made, dt), dt, gravity), False),
     ("MuJoCo, the same two numbers and its defaults", lambda made, dt, gravity: InMuJoCo(
-        re.sub(' solimpfriction="[^"]*"', "", described(made)), dt, gravity), False)))
+        re.sub(' solimpfriction="[^"]*"', "", described(made, dt)), dt, gravity), False)))
 OTHERS = (
     Consumer("MJX, BatchedFriction", ("mujoco-mjx", "jax"), InMjx),
     Consumer("Drake, BatchedFriction and stopping_torque", ("drake",), InDrake),

@@ -1,5 +1,6 @@
 """Friction of batches in JAX, torch and the array API's strict library against NumPy, and its derivatives."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -27,11 +28,20 @@ SEEDS = range(15)           # all laws with all loads
 LIBRARIES = "array_api_strict", "jax.numpy", "torch"
 
 
+@pytest.fixture
+def jax() -> Iterator[ModuleType]:
+    """JAX with double precision."""
+    found = pytest.importorskip("jax")
+    found.config.update("jax_enable_x64", True)
+    yield found
+    found.config.update("jax_enable_x64", False)
+
+
 @pytest.fixture(params=LIBRARIES)
 def xp(request: pytest.FixtureRequest) -> ModuleType:
-    """An array library, in double precision where asked."""
-    if request.param.startswith("jax"):
-        pytest.importorskip("jax").config.update("jax_enable_x64", True)
+    """An array library."""
+    if request.param == "jax.numpy":
+        return request.getfixturevalue("jax").numpy
     return pytest.importorskip(request.param)
 
 
@@ -106,15 +116,14 @@ def with_everything() -> tuple[Calibrated, np.ndarray, np.ndarray, JointLoads]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_derivatives_are_those_of_the_law(seed: int) -> None:
+def test_derivatives_are_those_of_the_law(seed: int, jax: ModuleType) -> None:
     """By JAX and torch, inside compiled and mapped functions, against central differences in NumPy."""
     found, dq, loads = made(seed)
     friction, dq = BatchedFriction(found), dq[1:]
     known = {kind: getattr(loads, kind)[1:] for kind in friction.needs}
     h = 1e-6
     expected = (friction(dq + h, known) - friction(dq - h, known)) / (2.0 * h)
-    jax, torch = pytest.importorskip("jax"), pytest.importorskip("torch")
-    jax.config.update("jax_enable_x64", True)
+    torch = pytest.importorskip("torch")
     slopes = jax.jit(jax.vmap(jax.grad(lambda w, own: friction(w, own).sum())))(dq, known)
     np.testing.assert_allclose(slopes, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
     w = torch.tensor(dq, requires_grad=True)
@@ -123,10 +132,8 @@ def test_derivatives_are_those_of_the_law(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(LAWS))
-def test_derivatives_by_parameters(name: str) -> None:
+def test_derivatives_by_parameters(name: str, jax: ModuleType) -> None:
     """Laws are linear in most parameters: JAX's derivative is then the column of the fit."""
-    jax = pytest.importorskip("jax")
-    jax.config.update("jax_enable_x64", True)
     law, w, load = LAWS[name], np.linspace(-1.0, 1.0, 8), np.full(8, 2.0)
     values = joint(name, "torque", 3).values
     slopes = jax.jacobian(lambda own: law.torque(jax.numpy.asarray(w), own, load))(values)
@@ -152,8 +159,7 @@ def test_loads_follow_from_reactions(xp: ModuleType) -> None:
         np.testing.assert_allclose(np.asarray(values), loads.get(kind), rtol=1e-9, atol=1e-9)
 
 
-def test_a_load_of_zero_has_a_finite_derivative() -> None:
-    jax = pytest.importorskip("jax")
+def test_a_load_of_zero_has_a_finite_derivative(jax: ModuleType) -> None:
     friction = BatchedFriction(calibration({"j1": joint("stribeck", "radial", 0)}))
     axis = jax.numpy.array([[0.0, 0.0, 1.0]])
     slope = jax.grad(lambda force: friction.loads(force, force, axis)["radial"].sum())(4.0 * axis)
