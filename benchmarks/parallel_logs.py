@@ -14,6 +14,7 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 
 Array = np.ndarray
+Motion = tuple[Array, Array, Array]
 AS_IT_IS: Mapping[str, float] = {}
 
 
@@ -85,12 +86,20 @@ class WrongMachine(ABC):
         """True friction of each drive, by the parameter's name in a calibration."""
 
     @abstractmethod
-    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+    def motion(self, t: Array) -> Motion:
+        """Coordinates of the machine (as many as drives), their velocities and accelerations, shape (N, n) each."""
+
+    @abstractmethod
+    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
         """Torques, positions, velocities and accelerations of the drives, shape (N, n) each; `friction` replaces true values."""
 
     @abstractmethod
     def with_link(self, which: int, part: float) -> Self:
         """Return the machine with one of its `links` inertial parameters changed by a part of its typical size."""
+
+    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+        """See `along`: at times of the machine's own motion."""
+        return self.along(self.motion(t), friction)
 
     @property
     def frictionless(self) -> Mapping[str, float]:

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import mujoco
 import numpy as np
 
-from benchmarks.parallel_logs import AS_IT_IS, Conditions, WrongMachine
+from benchmarks.parallel_logs import Conditions, Motion, WrongMachine
 from stribeck.drivers.simulation.closed_loops import ClosedLoops
 from stribeck.drivers.simulation.physics_model import Axes
 from stribeck.drivers.simulation.reaction_loads import ReactionLoads
@@ -64,7 +64,7 @@ class Sines:
             size[harmonic - 1] = one
         return cls(seconds, np.full(phase.shape[-1], middle), size, phase)
 
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
+    def at(self, t: Array) -> Motion:
         """Positions, velocities and accelerations, shape (N, n) each."""
         w = 2.0 * np.pi / self.seconds * np.arange(1.0, 1.0 + len(self.size))[:, None]
         turn = w * t[:, None, None] + self.phase
@@ -141,9 +141,13 @@ class WrongLoops(WrongMachine):
         joint = self._truth.joints[0]
         return {key: getattr(joint, key) for key in _PARAMETERS if getattr(joint, key)}
 
-    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+    def motion(self, t: Array) -> Motion:
+        """See `WrongMachine`; coordinates are the positions of the drives."""
+        return MOTIONS[self.name].at(t)
+
+    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
         """See `WrongMachine`."""
-        truth, moved = self._truth, _moved(self.name, t.tobytes())
+        truth, moved = self._truth, _moved(self.name, np.stack(motion).tobytes())
         tau, load, transmitted = self._wrenches(moved)
         rubbing = replace(truth, joints=tuple(joint.model_copy(update=dict(friction)) for joint in truth.joints), _columns={})
         rotors = np.array([armature(self._simulated, name, joint) for name, joint in zip(self._model.names, truth.joints,
@@ -214,28 +218,47 @@ class WrongLoops(WrongMachine):
         return tau, load, transmitted
 
 
-@lru_cache(maxsize=4)
-def _moved(name: str, times: bytes) -> Moved:
-    """Motion of a machine at given times."""
-    mechanism = load_mechanism(load_arm(name))
+@dataclass(frozen=True)
+class _Posture:
+    """The closed loops in one posture: positions, velocities per velocity of the drives, constraint Jacobian of the other joints
+    inverted, and the matrix from their torques to the forces of the loops."""
+
+    at: Array
+    moves: Array
+    follow: Array
+    balance: Array
+
+
+@lru_cache(maxsize=2)
+def _postures(name: str, q: bytes) -> tuple[mujoco.MjModel, mujoco.MjData, ClosedLoops, list[_Posture]]:
+    """Return the machine in MuJoCo, and its loops in all postures of the drives, shape (N, n)."""
+    mechanism, found = load_mechanism(load_arm(name)), []
     model = _compiled(mechanism)
     data, loops = mujoco.MjData(model), _loops(model, mechanism)
-    q, dq, ddq = MOTIONS[name].at(np.frombuffer(times))
-    whole, balance = [], []
-    for place, rate, gain in zip(q, dq, ddq, strict=True):
+    for place in np.frombuffer(q).reshape(-1, len(loops.drives)):
         loops.close(data, place)
-        at, moves = data.qpos.copy(), loops.moves(data)
-        v, J = moves @ rate, constraint_jacobian(model, data).copy()
-        sides = []
+        J = constraint_jacobian(model, data)[:, loops.others].copy()
+        found.append(_Posture(data.qpos.copy(), loops.moves(data), np.linalg.pinv(J, rcond=1e-9),
+                              np.linalg.pinv(J.T, rcond=1e-9)))
+    return model, data, loops, found
+
+
+@lru_cache(maxsize=4)
+def _moved(name: str, motion: bytes) -> Moved:
+    """Motion of all joints of a machine, from that of its drives."""
+    model, data, loops, postures = _postures(name, motion[:len(motion) // 3])
+    q, dq, ddq = np.frombuffer(motion).reshape(3, -1, len(loops.drives))
+    whole = []
+    for posture, rate, gain in zip(postures, dq, ddq, strict=True):
+        v, sides = posture.moves @ rate, []
         for step in (-_STEP, _STEP):
-            data.qpos[:] = at + step * v
+            data.qpos[:] = posture.at + step * v
             mujoco.mj_fwdPosition(model, data)
             sides.append(constraint_jacobian(model, data) @ v)
         curved = np.zeros(model.nv)
-        curved[loops.others] = -np.linalg.lstsq(J[:, loops.others], (sides[1] - sides[0]) / (2.0 * _STEP), rcond=1e-9)[0]
-        whole.append((at, v, moves @ gain + curved))
-        balance.append(np.linalg.pinv(J[:, loops.others].T, rcond=1e-9))
-    return Moved(q, dq, ddq, whole, balance)
+        curved[loops.others] = -posture.follow @ (sides[1] - sides[0]) / (2.0 * _STEP)
+        whole.append((posture.at, v, posture.moves @ gain + curved))
+    return Moved(q, dq, ddq, whole, [posture.balance for posture in postures])
 
 
 def _compiled(mechanism: Mechanism) -> mujoco.MjModel:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from benchmarks.parallel_logs import AS_IT_IS, Conditions, WrongMachine
+from benchmarks.parallel_logs import Conditions, Motion, WrongMachine
 from benchmarks.three_prr import Slider, ThreePRR
 from stribeck.ident.arm.arm_file import ArmFile, PassiveTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -17,6 +17,7 @@ from stribeck.ident.model.regressor import with_bodies
 Array = np.ndarray
 _NAMES = {"coulomb_coefficient": "coulomb", "static_coefficient": "static", "stribeck_velocity": "velocity", "viscous": "viscous"}
 _OPTIONS = Options(law="tustin", load="normal", constant="none", motion="model", inertia="fit")
+_MIDDLE = np.array([0.0, 0.28, 0.0])        # pose of the platform [m, m, rad]
 _COM = 0.01 / 0.3       # m; typical size of the platform's centre of mass
 
 
@@ -83,15 +84,17 @@ class WrongPRR(WrongMachine):
         """See `WrongMachine`; friction is proportional to the normal force."""
         return {key: getattr(Slider(), name) for key, name in _NAMES.items()}
 
-    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+    def motion(self, t: Array) -> Motion:
+        """See `WrongMachine`; coordinates are the pose of the platform."""
+        w, size = np.pi * np.array([1.0, 2.0, 1.0]), np.array([0.05, 0.02, 0.10])
+        turn = w * t[:, None]
+        return _MIDDLE + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn)
+
+    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
         """See `WrongMachine`."""
-        w = np.pi * np.array([1.0, 2.0, 1.0])
-        size, middle = np.array([0.05, 0.02, 0.10]), np.array([0.0, 0.28, 0.0])
-        turn, zero = w * t[:, None], np.zeros((1, 3))
-        slider = Slider(pin=self.pin, **{_NAMES[key]: value for key, value in friction.items()})
-        tau, x, dx, ddx = self.machine.forces(middle + size * np.sin(turn), size * w * np.cos(turn),
-                                              -size * w**2 * np.sin(turn), slider)
-        return tau, x - self.machine.forces(middle[None], zero, zero, slider)[1], dx, ddx
+        slider, zero = Slider(pin=self.pin, **{_NAMES[key]: value for key, value in friction.items()}), np.zeros((1, 3))
+        tau, x, dx, ddx = self.machine.forces(*motion, slider)
+        return tau, x - self.machine.forces(_MIDDLE[None], zero, zero, slider)[1], dx, ddx
 
     def with_link(self, which: int, part: float) -> "WrongPRR":
         """See `WrongMachine`."""

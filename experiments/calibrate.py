@@ -93,6 +93,7 @@ def calibrate(arm: ArmFile, out: Path, options: CampaignOptions | None = None, o
         Resume an interrupted campaign with the same plans; recorded round trips are not driven again.
     """
     options, operator = options or CampaignOptions(), operator or Operator()
+    arm = arm.numbered(options.serial)
     campaign = open_campaign(arm, out, options, operator, resume)
     side = plan_side_runs(campaign, options)
     passes = plan_passes(campaign, options, side)
@@ -118,7 +119,7 @@ def open_campaign(arm: ArmFile, out: Path, options: CampaignOptions, operator: O
         raise InputError(f"{out}: no such folder, so there is no campaign to resume; leave --resume out to start a new campaign")
     if not resume:
         refuse_used(out, "choose another --out, or resume the campaign in it with --resume")
-    campaign = Campaign(arm, out, options.seed, operator.display, options.table())
+    campaign = Campaign(arm, out, options.seed, operator.display, options.table(), options.note)
     check_options(options.fit, campaign.mechanism, options.joints or campaign.mechanism.names)
     return campaign
 

@@ -37,6 +37,8 @@ class CampaignOptions:
         Whether to search the lowest speed that each velocity loop holds, and plan no stroke below it.
     breakaway : bool
         Whether to measure breakaway torque after the last run; needs a torque mode.
+    serial, note : str
+        Serial number of the arm, if its file does not state it, and the operator's note; stored with runs and calibration.
     target, budget : float, optional
         Precision at which to stop, see `Refinement`, and robot time for all motion [s]; default: one plan, run `repeats`
         times.
@@ -50,6 +52,8 @@ class CampaignOptions:
     warm_up: float = 0.0
     search: bool = False
     breakaway: bool = False
+    serial: str = ""
+    note: str = ""
     target: float | None = None
     budget: float | None = None
 
@@ -90,5 +94,7 @@ class _Begun(BaseModel):
     warm_up: NonNegativeFloat
     search: bool
     breakaway: bool
+    serial: str = ""
+    note: str = ""
     target: PositiveFloat | None
     budget: PositiveFloat | None

@@ -115,7 +115,7 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
         New folder for calibration, points, model and report; by default nothing is written.
     **options
         Fields of `Options`, such as ``law="stribeck"``, ``load="torque"``, ``motion="model"``; and ``signal="commands"`` for runs
-        of servos without torque, with ``law`` and ``load`` only.
+        of servos without torque, with ``law`` and ``load`` only. ``serial`` and ``note`` are stored in the calibration.
 
     Returns
     -------
@@ -137,7 +137,8 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
     """
     several = [runs] if isinstance(runs, (str, PathLike, Run)) else list(runs)
     loaded = [run for one in several for run in ([one] if isinstance(one, Run) else map(load_run, find_runs(Path(one), FITTED)))]
-    signal = options.pop("signal", TORQUE)
+    signal, about = options.pop("signal", TORQUE), {name: options.pop(name, "") for name in ("serial", "note")}
+    loaded = [run.about(**about) for run in loaded]
     chosen = _options(options)
     check_signal(signal, chosen)
     if out is not None:
@@ -269,9 +270,10 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     calibration : path or Calibration
         File, folder, or a loaded calibration.
     to : str
-        Format: urdf, mjcf, sdf, json, csv, ros2, c, vendor, or the format of a plug-in.
+        Format: urdf, mjcf, sdf, usd, isaac-lab, json, csv, ros2, c, ros2-controller, matlab, motionsolve, adams, trossen,
+        vendor, or the format of a plug-in.
     out : str or path, optional
-        New file; default beside the calibration, named after the arm.
+        New file, or folder for ros2-controller; default beside the calibration, named after the arm.
     into : str or path, optional
         Robot description that is copied with the friction added; default the calibration's model.
     plain : bool
@@ -280,7 +282,7 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     Returns
     -------
     ExportedFile
-        Path of the file, and what the format cannot express.
+        Path of the file or folder, and what the format cannot express.
 
     Examples
     --------

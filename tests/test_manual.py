@@ -105,6 +105,10 @@ def test_other_simulators(folder: Path) -> None:
         pytest.skip(f"all blocks passed but those that need {', '.join(missing)}, which are not installed")
 
 
+def test_controllers(folder: Path) -> None:
+    run_page("controllers", folder)
+
+
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 

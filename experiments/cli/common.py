@@ -4,7 +4,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +50,8 @@ GAINS = typer.Option(
     "(default=KP,KD); a third number is that per velocity of the reference. Repeatable. Default: identified.")
 ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help="Arm file, URDF, MJCF, or the name of a built-in arm.")]
 OutOption = Annotated[Path | None, out_option("New folder for the results. Default: named after the arm.")]
+SerialOption = Annotated[str, typer.Option(metavar="TEXT", help="Serial number of the arm, if its arm file does not state it.")]
+NoteOption = Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with runs and calibration.")]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed for the order of speeds and for simulated noise.")]
 JointsOption = Annotated[str | None, typer.Option(metavar="NAMES", help="Joints to move, separated by commas. Default: all.")]
 JsonOption = Annotated[bool, flag("--json", help="Print one JSON object on standard output and everything else on "
@@ -166,6 +168,28 @@ def split(text: str | None) -> tuple[str, ...] | None:
     if twice := [name for k, name in enumerate(names) if name in names[:k]]:
         raise InputError(f"--joints {text!r} names {twice[0]} twice; name each joint once")
     return names
+
+
+def read_gains(texts: Sequence[str]) -> dict[str, tuple[float, ...]] | None:
+    """Return the numbers of options ``--gains joint=kp,kd`` by joint; None without options."""
+    return by_joint(texts, "--gains", "JOINT=KP,KD or JOINT=KP,KD,KR with numbers, for example j1=80,2.5")
+
+
+def by_joint(texts: Sequence[str], option: str, needed: str) -> dict[str, tuple[float, ...]] | None:
+    """Return the numbers of options ``JOINT=NUMBER,...`` by joint; None without options. `needed` says what is right."""
+    found: dict[str, tuple[float, ...]] = {}
+    for text in texts:
+        joint, equals, values = text.partition("=")
+        name = joint.strip()
+        if equals and name in found:
+            raise typer.BadParameter(f"{name} is stated more than once; state each joint once", param_hint=option)
+        try:
+            found[name] = tuple(float(value) for value in values.split(","))
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise typer.BadParameter(f"{text!r}: needed is {needed}", param_hint=option)
+    return found or None
 
 
 def fraction(text: str | None) -> float | None:

@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,7 @@ _ENTRY = re.compile(r"\s*(?P<target>[^=]+?)\s*=\s*(?P<column>\S.*?)\s*"         
 _UNIT = re.compile(r"\s*(?:\[(?!\d+\])([^\]]*)\]|\((?!\d+\))([^)]*)\))\s*$")    # unit after a name; a whole number is an index
 _BRACKET = re.compile(r"\[(?!\s*\d+\s*\])([^\[\]]*)\]|\((?!\s*\d+\s*\))([^()]*)\)")    # anywhere in the name
 _SHELL = re.compile(r"[\"$`\\!]")       # characters that a shell or TOML interprets inside double quotes
+_INDEXED = re.compile(r"(.*?)\s*\[(\d+)\]$")
 _RANGE = re.compile(r"(\d{1,6}):(\d{1,6})$")
 
 
@@ -218,6 +219,12 @@ def check_motions(columns: Sequence[ColumnMap], mechanism: Mechanism) -> None:
             if slides != (entry.unit in SLIDES):
                 raise InputError(f"column {entry.column!r}: {entry.joint} is {'prismatic' if slides else 'revolute'}, but "
                                  f"{entry.unit} is a unit of {'revolute' if slides else 'prismatic'} joints")
+
+
+def factor_hint(column: str, names: Collection[str]) -> str:
+    """Return what to write if a whole number in brackets, which is an index, was meant as a factor; else ""."""
+    meant = _INDEXED.match(column)
+    return "" if meant is None or meant[1] not in names else f"; if {meant[2]} is a factor, write {meant[1]}[{meant[2]}.0]"
 
 
 def missing_targets(columns: Sequence[ColumnMap], names: tuple[str, ...], servos: bool = False) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stribeck.drivers.arm import JointSample
 from stribeck.drivers.coupling import limits_of_motors
 from stribeck.experiments.errors import RecordingFailed
-from stribeck.experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions
+from stribeck.experiments.importers.columns import ColumnMap, check_complete, check_distinct, check_motions, factor_hint
 from stribeck.experiments.importers.guess import with_factor
 from stribeck.experiments.importers.sense import begins, check_leaps, unwrap, with_sense
 from stribeck.experiments.importers.table import Array, Table
@@ -176,7 +176,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     for entry in columns:
         names = (*table.names, *table.flags) if entry.signal == "on" else table.names
         if (column := entry.find(names)) is None:
-            raise InputError(f"{table.source}: {unknown_name('column', entry.column, names)}")
+            raise InputError(f"{table.source}: {unknown_name('column', entry.column, names)}{factor_hint(entry.column, names)}")
         found[entry] = column
     wanted = [*found.values(), *([table.pieces] if table.pieces else [])]
     raw = table.read(wanted)

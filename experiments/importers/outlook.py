@@ -68,7 +68,7 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
                         (alike, f"round trips at fewer than {least_speeds()} speeds; too few to separate Coulomb and viscous "
                                 "friction")):
         if names:
-            then = ("a fit of general motion (--motion model) relies on the model's masses" if general else
+            then = ("a fit of general motion (--motion model) relies on the model's masses, or fits them, too" if general else
                     "not calibrated; --motion model fits them from general motion")
             said.append(f"{', '.join(names)}: {lack}; {then}")
     if general:

@@ -53,6 +53,8 @@ class Campaign:
         Takes a plan and returns a context manager, which is entered while the arm moves and yields the `watch` of `follow`.
     options : mapping, optional
         Options of the campaign as plain data, stored with every run.
+    note : str
+        The operator's note, stored with every run.
 
     Raises
     ------
@@ -62,9 +64,9 @@ class Campaign:
 
     def __init__(self, arm: ArmFile, folder: Path, seed: int,
                  display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None,
-                 options: Mapping[str, Any] | None = None) -> None:
+                 options: Mapping[str, Any] | None = None, note: str = "") -> None:
         self.arm, self.folder = arm, folder
-        self._seed, self._display, self._options = seed, display, options
+        self._seed, self._display, self._options, self._note = seed, display, options, note
         self.mechanism = load_mechanism(arm)
         self._refuse_strange()
         self.device = connect(arm, seed + self._begun)      # a driver error is raised before files are written
@@ -137,8 +139,8 @@ class Campaign:
         if not self._cold:
             self.device, self._cold = connect(self.arm, self._seed + self._begun), True
         with self._display(plan) if self._display else nullcontext() as watch:
-            path = drive_plan(self.arm, plan, self.folder, self._seed + self._begun, watch=watch, continues=continues,
-                          device=self.device, enough=enough, options=self._options)
+            path = drive_plan(self.arm, plan, self.folder, self._seed + self._begun, self._note, watch, continues, self.device,
+                              enough, self._options)
         self._cold = plan.purpose != FIT
         return path
 
@@ -166,7 +168,11 @@ class Campaign:
         strange = sorted(entries - {PLAN, RUNS, ARM})
         if not self._begun and strange:
             raise InputError(f"{folder} contains {strange[0]}, but no campaign to resume; choose another --out")
-        if any(load_run(path, ()).record["arm_sha256"] != arm_sha256(self.arm) for path in campaign_runs(folder)):
+        runs = [load_run(path, ()) for path in campaign_runs(folder)]
+        if other := next((run.arm.serial for run in runs if run.arm.serial != self.arm.serial), None):
+            raise InputError(f"{folder} holds a campaign of the arm with the serial number {other}, and this arm has "
+                             f"{self.arm.serial or 'none'}; state --serial {other}, or start a new campaign with another --out")
+        if any(run.record["arm_sha256"] != arm_sha256(self.arm) for run in runs):
             raise InputError(f"{folder}: arm file or model of {name} changed since the campaign began; restore both, or start a "
                              "new campaign with another --out")
 

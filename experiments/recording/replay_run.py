@@ -42,7 +42,7 @@ def replay_run(run: Run, campaign: Path, paced: bool = False, watch: Watch | Non
     """
     arm, mechanism, record = ReplayArm(run, paced), load_mechanism(run.arm), run.record
     with RunWriter(campaign / "runs" / run.path.resolve().name, run.arm, mechanism, record["experiment"],
-                   arm.rate, arm.resolution, record.get("plan"), record.get("seed"), record.get("note", "")) as writer:
+                   arm.rate, arm.resolution, record.get("plan"), record.get("seed"), run.note) as writer:
         try:
             if record.get("plan"):
                 with Supervisor(arm, mechanism.prismatic) as guarded:

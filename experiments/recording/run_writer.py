@@ -74,7 +74,8 @@ class RunWriter:
         check_copy(arm, folder, mechanism)
         steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()
                                                      if value is not None}
-        record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name, "names": list(mechanism.names),
+        record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name,
+                  **({"serial": arm.serial} if arm.serial else {}), "names": list(mechanism.names),
                   "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
                   "versions": versions_of("stribeck", "numpy", "mujoco", "pyarrow")
                   | {"python": platform.python_version()},

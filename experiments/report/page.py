@@ -148,7 +148,8 @@ def _facts(result: Identification, calibrated: list[JointData], run_note: dict[s
     calibration = result.calibration
     basis = {"drive": "drive torque as reported", "gravity-corrected": "drive torque scaled to the model's gravity"}
     trips = sum(data.trips for data in calibrated)
-    return [("method", calibration.method or "not stated"), ("date", words.moment(calibration.created)),
+    named = [(name, text) for name, text in (("serial number", calibration.serial), ("note", calibration.note)) if text]
+    return [*named, ("method", calibration.method or "not stated"), ("date", words.moment(calibration.created)),
             ("robot time", f"{_session(result)} in {len(calibration.runs)} run{'s' * (len(calibration.runs) != 1)}"),
             ("round trips", f"{trips} ({sum(len(data.odd) for data in calibrated)} points)"),
             ("torque basis", basis.get(calibration.torque_basis, calibration.torque_basis)),

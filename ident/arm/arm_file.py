@@ -26,6 +26,7 @@ _OF_A_KIND = ("position", "velocity", "acceleration", "torque", "following_error
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Vector = tuple[float, float, float]
 Name = Annotated[str, Field(pattern=NAME)]         # name of an arm, which is also part of file names
+Serial = Annotated[str, Field(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Limit = Annotated[float, Field(gt=0.0, le=1e9)]
 Ratios = dict[str, float] | list[list[float]]        # ratios of one motor by joint, or the `matrix` of all motors
 MATRIX = "matrix"       # key of [transmission] that states the ratios of all motors
@@ -112,6 +113,7 @@ class _ArmTable(BaseModel):
     model_config = _STRICT
     schema_version: int = Field(alias="schema")
     name: Name
+    serial: Serial = ""
     model: str = Field(min_length=1, pattern=r"^[^\x00]*$")
     gravity: Vector = (0.0, 0.0, -9.81)
     torque_signal: Literal["motor current", "joint sensor", "commanded"] = "motor current"
@@ -204,6 +206,7 @@ class ArmFile:
     transmission: Mapping[str, Ratios] = field(default_factory=dict)
     loops: tuple[LoopTable, ...] = ()
     passive: Mapping[str, PassiveTable] = field(default_factory=dict)
+    serial: str = ""
 
     @property
     def stated_chain(self) -> StatedChain:
@@ -216,6 +219,15 @@ class ArmFile:
     def joint(self, name: str) -> JointTable:
         """Return the table of a joint; ``[joints.default]`` if the joint has no table of its own."""
         return self.joints.get(name, self.default)
+
+    def numbered(self, serial: str) -> "ArmFile":
+        """Return the arm with a serial number, if one is given; an `InputError` says that its file states another one."""
+        if self.serial and serial and serial != self.serial:
+            raise InputError(f"--serial {serial}: {self.path} is the file of the arm with the serial number {self.serial}; leave "
+                             "--serial out, or give the file of the other arm")
+        if len(serial) > 100 or not serial.isprintable():
+            raise InputError(f"--serial {serial[:40]!r}: {len(serial)} characters; a serial number is one line of at most 100")
+        return replace(self, serial=serial or self.serial)
 
     def with_joints_changed(self, change: Callable[[JointTable], JointTable]) -> "ArmFile":
         """Return a copy of the arm in which `change` has been applied to the table of every joint."""
@@ -301,7 +313,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
     default = joints.pop(SHARED, JointTable())
     return ArmFile(path.resolve(), table.name, model, table.gravity, table.torque_signal, table.tool, table.workspace,
                    table.driver, joints, table.simulation, "torque_signal" in table.model_fields_set, default, table.assumed,
-                   table.transmission, table.loops, table.passive)
+                   table.transmission, table.loops, table.passive, table.serial)
 
 
 def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -369,7 +381,7 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
 
 
 def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
-    """Refuse ``[joints.default]`` if a joint has this name, or if a key would be in rad for one joint and in m for another."""
+    """Refuse ``[joints.default]`` if a joint has this name, or if the unit of a key differs between joints."""
     if arm.default == JointTable():
         return
     if SHARED in mechanism.names:
@@ -379,5 +391,5 @@ def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
         for key in _OF_A_KIND:
             if getattr(arm.default, key) is not None:
                 slide = mechanism.names[int(np.argmax(mechanism.prismatic))]
-                raise InputError(f"{arm.path}: joints.{SHARED}.{key} would be in rad for revolute joints and in m for the "
+                raise InputError(f"{arm.path}: joints.{SHARED}.{key} has one unit for revolute joints and another for the "
                                  f"prismatic joint {slide}; state this key in [joints.NAME] of each joint")

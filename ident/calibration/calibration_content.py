@@ -75,6 +75,10 @@ class CalibrationContent:
         Options, seed and versions: enough to repeat every digit.
     joints : dict of str to JointCalibration
         Friction by joint.
+    serial : str
+        Serial number of the arm; empty if it is not stated.
+    note : str
+        The operator's notes on the runs, or on the fit.
     motors : MotorFriction
         Friction of motors that move several joints, if it was separated; friction of the joints excludes it.
     """
@@ -87,4 +91,16 @@ class CalibrationContent:
     model: Model
     fit: dict[str, Any]
     joints: Mapping[str, JointCalibration]
+    serial: str = field(default="", kw_only=True)
+    note: str = field(default="", kw_only=True)
     motors: MotorFriction = field(default=NO_MOTORS, kw_only=True)
+
+    @property
+    def origin(self) -> str:
+        """One line for exports: arm, serial number, date, temperature of the drives, version of stribeck, and the note."""
+        known = [joint.temperature_range for joint in self.joints.values() if joint.temperature_range is not None]
+        ends = f"{min(low for low, _ in known):.3g} to {max(high for _, high in known):.3g}" if known else ""
+        version = self.fit.get("versions", {}).get("stribeck", "")
+        parts = (self.arm, self.serial and f"serial number {self.serial}", f"calibrated {self.created.isoformat()}",
+                 ends and f"drives at {ends} °C", version and f"stribeck {version}")
+        return ", ".join(filter(None, parts)) + (f"; note: {' '.join(self.note.split())}" if self.note else "")

@@ -51,7 +51,7 @@ def read_calibration(path: Path) -> CalibrationContent:
     joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
     return CalibrationContent(table.arm, table.created, table.method, table.torque_basis,
                               tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(),
-                              table.fit.model_dump(exclude_unset=True), joints,
+                              table.fit.model_dump(exclude_unset=True), joints, serial=table.serial, note=table.note,
                               motors=MotorFriction({name: one.motor(f"{path}: motors.{name}")
                                                     for name, one in table.motors.items()}))
 
@@ -64,8 +64,9 @@ def write_calibration(path: Path, calibration: CalibrationContent) -> None:
 def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
     document = tomlkit.document()
     document["schema"] = SCHEMA
-    for key in ("arm", "created", "method", "torque_basis"):
-        document[key] = getattr(calibration, key)
+    for key in ("arm", "serial", "note", "created", "method", "torque_basis"):
+        if (value := getattr(calibration, key)) or key in ("arm", "created", "method", "torque_basis"):
+            document[key] = value
     runs = tomlkit.array()
     for run in calibration.runs:
         runs.add_line(_inline(run))

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, model_validator
 from pydantic import Field as Key
 
-from stribeck.ident.arm.arm_file import Name, Tool, Vector
+from stribeck.ident.arm.arm_file import Name, Serial, Tool, Vector
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.effect_tables import (
     BacklashTable,
@@ -277,6 +277,8 @@ class CalibrationTable(BaseModel):
     model_config = STRICT
     schema_version: int = Key(alias="schema")
     arm: Name
+    serial: Serial = ""
+    note: str = ""
     created: datetime
     method: str
     torque_basis: Literal["drive", "gravity-corrected"]

@@ -10,7 +10,8 @@ from typing import Any
 from stribeck.ident.backlash.joint_backlash import FIGURES
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses, slowest_speed
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
 from stribeck.ident.laws.parameter import Parameter
@@ -18,7 +19,8 @@ from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.servo.joint_servo import FIGURES as SERVO_FIGURES
 from stribeck.ident.temperature.joint_temperature import JointTemperature
 
-_ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict")
+_ROWS = ("joint", "law", "load", "directional", "parameter", "value", "std_error", "low", "high", "unit", "verdict",
+         "arm", "serial", "created")
 
 
 def to_json(calibration: Calibration) -> Export:
@@ -59,8 +61,10 @@ def calibration_table(calibration: Calibration) -> dict[str, Any]:
             table[group] = _entries(getattr(joint, group))
         table["correlation"] = {"names": list(joint.names), "matrix": joint.correlation.tolist()}
         joints[name] = table
-    return {"schema": 1, "arm": calibration.arm, "created": calibration.created.isoformat(), "method": calibration.method,
-            "torque_basis": calibration.torque_basis, "runs": list(calibration.runs), "model": _model_table(calibration.model),
+    about = {key: value for key in ("serial", "note") if (value := getattr(calibration, key))}
+    return {"schema": 1, "arm": calibration.arm, **about, "created": calibration.created.isoformat(),
+            "method": calibration.method, "torque_basis": calibration.torque_basis, "runs": list(calibration.runs),
+            "model": _model_table(calibration.model),
             "fit": calibration.fit, "joints": joints, **({"motors": motors} if (motors := motor_table(calibration)) else {})}
 
 
@@ -91,14 +95,18 @@ def _model_table(model: Model) -> dict[str, Any]:
 
 
 def to_csv(calibration: Calibration) -> Export:
-    """Return a CSV with one row for each parameter, including scale, offset and delay of the torque signal."""
+    """Return a CSV with one row for each parameter, including scale, offset and delay of the torque signal.
+
+    The last columns are the same in all rows, so that files of several arms can be joined.
+    """
+    about = calibration.arm, calibration.serial, calibration.created.isoformat()
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_ROWS)
     for *said, entries in _tables(calibration):
         for parameter, entry in entries.items():
             figures = ("" if value is None else number(value) for value in (entry.value, entry.std_error, entry.low, entry.high))
-            rows.writerow([*said, parameter, *figures, entry.unit, entry.verdict])
+            rows.writerow([*said, parameter, *figures, entry.unit, entry.verdict, *about])
     return Export(text.getvalue(), ".csv", ("CSV has no ranges, bearings and correlations of the estimates",))
 
 
@@ -128,8 +136,7 @@ def _tables(calibration: Calibration) -> Iterator[tuple[str, str, str, str, Mapp
 
 def to_ros2(calibration: Calibration) -> Export:
     """Return ROS 2 parameters for every node, under ``friction``: law, load and values by joint."""
-    lines = [f"# Joint friction of {json.dumps(calibration.arm)}, {calibration.created.isoformat()}; SI, torque_basis "
-             f"{calibration.torque_basis}",
+    lines = [f"# Joint friction of {calibration.origin}", f"# SI units; torque_basis {calibration.torque_basis}",
              "/**:", "  ros__parameters:", "    friction:", f"      joints: {_yaml(list(calibration.joints))}"]
     for name, joint in calibration.joints.items():
         table: dict[str, Any] = {"law": joint.law, "load": joint.load, "directional": joint.directional, **joint.values,
@@ -155,15 +162,59 @@ def to_vendor(calibration: Calibration) -> Export:
     ``(constant + coulomb_per_effort |tau|) sat(dq / transition_velocity) + viscous dq``, with tau the torque that the
     joint transmits. The transition velocity is the slowest calibrated speed: below it, friction is unknown.
     """
-    joints = {}
-    for name, joint in calibration.joints.items():
-        near = approximate(joint, with_effort=True)
-        joints[name] = {"constant": float(number(near.friction)), "coulomb_per_effort": float(number(near.per_effort)),
-                        "viscous": float(number(near.damping)), "transition_velocity": float(number(joint.velocity_range[0]))}
-    table = {"arm": calibration.arm, "torque_basis": calibration.torque_basis, "joints": joints}
+    keys = ("constant", "coulomb_per_effort", "viscous", "transition_velocity")
+    joints = {name: dict(zip(keys, _compensation(joint), strict=True)) for name, joint in calibration.joints.items()}
+    table = {"arm": calibration.arm, "origin": calibration.origin, "torque_basis": calibration.torque_basis, "joints": joints}
     return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
-                  (*coulomb_viscous_losses(calibration, "the vendor format", with_effort=True),
-                   *motor_losses(calibration, "the vendor format"), *passive_losses(calibration, "the vendor format")))
+                  _compensation_losses(calibration, "the vendor format"))
+
+
+_TROSSEN = """\
+\"\"\"Joint friction for the characteristics of a Trossen arm.
+
+Keys of FRICTION are indices of joints of the model, which must be those of the driver. On a configured driver:
+
+    characteristics = driver.get_joint_characteristics()
+    for joint, fields in FRICTION.items():
+        for field, value in fields.items():
+            setattr(characteristics[joint], field, value)
+    driver.set_joint_characteristics(characteristics)       # in force after the next boot of the controller
+\"\"\"
+
+# {origin}
+FRICTION = {{
+{joints}
+}}
+"""
+
+
+def to_trossen(calibration: Calibration) -> Export:
+    """Return a Python file with joint characteristics of a Trossen arm, whose compensation is that of `to_vendor`.
+
+    References
+    ----------
+    Trossen Robotics, Trossen Arm documentation, configuration, joint characteristics.
+    """
+    keys = ("friction_constant_term", "friction_coulomb_coef", "friction_viscous_coef", "friction_transition_velocity")
+    joints = []
+    for name, joint in calibration.joints.items():
+        fields = ",\n        ".join(f'"{key}": {value!r}' for key, value in zip(keys, _compensation(joint), strict=True))
+        joints.append(f"    {calibration.mechanism.names.index(name)}: {{       # {name}\n        {fields}}},")
+    text = _TROSSEN.format(origin=calibration.origin, joints="\n".join(joints))
+    return Export(text, ".trossen.py", _compensation_losses(calibration, "the Trossen driver"))
+
+
+def _compensation(joint: JointCalibration) -> tuple[float, float, float, float]:
+    """Return constant friction, friction per effort, viscous coefficient and transition velocity, see `to_vendor`."""
+    near = approximate(joint, with_effort=True)
+    constant, per_effort, viscous, transition = (
+        float(number(value)) for value in (near.friction, near.per_effort, near.damping, slowest_speed(joint)))
+    return constant, per_effort, viscous, transition
+
+
+def _compensation_losses(calibration: Calibration, target: str) -> tuple[str, ...]:
+    return (*coulomb_viscous_losses(calibration, target, with_effort=True), *motor_losses(calibration, target),
+            *passive_losses(calibration, target))
 
 
 def _yaml(value: Any) -> str:

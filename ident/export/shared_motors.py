@@ -1,7 +1,7 @@
 """Friction of shared motors and passive joints in export formats: C code, MJCF tendons, plain data, and losses elsewhere."""
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -10,9 +10,10 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.result import number
-from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
+from stribeck.ident.fit.inertia.motor_friction import INERTIA, RubbingMotor
 from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.law_table import law_named
+from stribeck.ident.laws.parameter import known_value
 from stribeck.ident.model.driven.passive_joints import ARM, LAW
 from stribeck.ident.model.transmission import Transmission
 
@@ -78,21 +79,28 @@ def motor_table(calibration: Calibration) -> dict[str, Any]:
 
 
 def as_tendons(calibration: Calibration, solimp: str) -> str:
-    """Return the `<tendon>` section of an MJCF: a fixed tendon for each shared motor, with its friction; "" without motors."""
+    """Return the `<tendon>` section of an MJCF: a tendon for each shared motor, its friction and inertia; "" without any."""
     lines = []
     for name, motor in calibration.motors.motors.items():
         constant, viscous = coulomb_viscous(motor)
+        inertia = known_value(motor.parameters, INERTIA, 0.0)
+        armature = f' armature="{number(inertia)}"' if inertia > 0.0 else ""
         lines.append(f"    <fixed name={quoteattr(f'{name} motor')} frictionloss=\"{number(constant)}\" "
-                     f"damping=\"{number(viscous)}\" solimpfriction=\"{solimp}\">")
+                     f"damping=\"{number(viscous)}\"{armature} solimpfriction=\"{solimp}\">")
         lines += [f"      <joint joint={quoteattr(joint)} coef=\"{number(ratio)}\"/>"
                   for joint, ratio in calibration.model.transmission[name].items()]
         lines.append("    </fixed>")
     return "\n".join(["<tendon>", *lines, "  </tendon>"]) if lines else ""
 
 
-def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
-    """Return lines of C that add the friction of shared motors to ``tau``, from the joint velocities ``dq``."""
-    lines = []
+def motor_laws(calibration: Calibration, transmission: Transmission | None) -> Iterator[tuple[list[float], str, list[float]]]:
+    """Yield each shared motor's ratios to the joints, and the name and the parameters of its law's function.
+
+    Raises
+    ------
+    InputError
+        If the law has no C code.
+    """
     for name, motor in calibration.motors.motors.items():
         assert transmission is not None
         law, row = law_named(motor.law), transmission.ratios[transmission.names.index(name)].tolist()
@@ -100,10 +108,17 @@ def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
             raise InputError(f"motors.{name}: the law {law.name} has no C code: {law.no_c}; export to json")
         bound = inspect.signature(law.function).bind(0.0, **motor.values)
         bound.apply_defaults()
-        values = ", ".join(repr(float(value)) for value in list(bound.arguments.values())[1:-1])
+        yield row, law.function.__name__, [float(value) for value in list(bound.arguments.values())[1:-1]]
+
+
+def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
+    """Return lines of C that add the friction of shared motors to ``tau``, from the joint velocities ``dq``."""
+    lines = []
+    for row, function, values in motor_laws(calibration, transmission):
         moved = np.flatnonzero(row)
         rate = " + ".join(f"{row[j]!r} * dq[{j}]" for j in moved.tolist())
-        lines += ["    {", f"        const double rate = {rate}, torque = @_{law.function.__name__}(rate, {values}, 0.0);",
+        taken = ", ".join(map(repr, values))
+        lines += ["    {", f"        const double rate = {rate}, torque = @_{function}(rate, {taken}, 0.0);",
                   *(f"        tau[{j}] += {row[j]!r} * torque;" for j in moved.tolist()), "    }"]
     return "\n".join(lines)
 

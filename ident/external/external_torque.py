@@ -144,6 +144,7 @@ class ExternalTorque:
 
     def __init__(self, mechanism: Mechanism, calibration: Calibration, gain: float | Sequence[float] = GAIN,
                  false_alarms: float = FALSE_ALARMS, distance: float | None = None) -> None:
+        refuse_unobservable(mechanism, calibration)         # the runs of such arms have no free motion
         free = free_motion_of(calibration)
         self._set(mechanism, calibration, free, gain, distance)
         if not false_alarms > 0.0:

@@ -106,6 +106,10 @@ def check_one_arm(runs: Sequence[Run], servos: bool = False) -> None:
                 and arm_sha256(run.arm, "tool") != arm_sha256(first.arm, "tool")):
             raise InputError(f"{run.path} was recorded with another arm file or model than {first.path}; runs fitted together "
                              "may differ only in the tool")
+    if len(serials := {run.arm.serial: run for run in runs if run.arm.serial}) > 1:
+        one, other, *_ = serials
+        raise InputError(f"{serials[other].path} is of the arm with the serial number {other}, {serials[one].path} of {one}; "
+                         "runs fitted together must be of one arm")
     signals = {(run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs}
     if len(signals) > 1:
         raise InputError(f"these runs have different torque signals ({', '.join(sorted(signals))}); fit the runs of each torque "
@@ -115,6 +119,16 @@ def check_one_arm(runs: Sequence[Run], servos: bool = False) -> None:
     if "joint sensor" in signals:
         raise InputError(f"{first.arm.path}: torque_signal = \"joint sensor\": a sensor behind the gear does not measure "
                          "the gear's friction; log the motor current")
+
+
+def serial_of(runs: Sequence[Run]) -> str:
+    """Return the serial number that runs of one arm state; empty if none does."""
+    return next((run.arm.serial for run in runs if run.arm.serial), "")
+
+
+def notes_of(runs: Sequence[Run]) -> str:
+    """Return the different notes on runs, one after the other."""
+    return "; ".join(dict.fromkeys(run.note for run in runs if run.note))
 
 
 def _check_labels(runs: Sequence[Run]) -> None:

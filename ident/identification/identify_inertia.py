@@ -69,7 +69,8 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
     if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
-        moments = _by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)
+        even = wish == "fit" and len(reduced.points) > 0         # without round trips, the fit of friction says what is missing
+        moments = _by_round_trips(chosen, reduced) if even else (reduced, TRUSTED)
         return _motors_apart(*_passive_apart(chosen, *moments))
     log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}
@@ -178,7 +179,10 @@ def _said(fit: InertialFit, why: str) -> Finding:
         name, stated = next(iter(apart.items()))
         one = inertia.parameters[name]
         text += f" (most clearly: {name} is {one.value:.4g} ± {one.half_width:.2g} {one.unit}, the model states {stated:.4g})"
-    if not inertia.constants:
+    if factor := inertia.other_unit(apart):
+        text += (f". The model's values are {factor:.3g} times as large in the median: check the units of the model (kg, m, "
+                 "kg·m²) and of the torques")
+    elif not inertia.constants:
         text += ", if torque constants are right"
     else:
         text += f". Torque constants are assumed to be wrong by about {100.0 * inertia.constants:.0f} %, too"

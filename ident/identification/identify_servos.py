@@ -11,7 +11,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import FitError, InputError, unknown_name
-from stribeck.ident.identification.choose_runs import check_one_arm
+from stribeck.ident.identification.choose_runs import check_one_arm, notes_of, serial_of
 from stribeck.ident.laws.law_table import law_named, unit
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.laws.parameter import Parameter, verdict
@@ -108,12 +108,15 @@ def _calibration(runs: Sequence[Run], mechanisms: Sequence[Mechanism], fits: dic
     masses = len({run.arm.tool.mass for run in runs})
     joints = {name: _joint(fit, windows[name], m, name, masses > 1) for name, fit in fits.items()}
     date = created or datetime.fromisoformat(runs[-1].record["start"])
+    stated = dict(zip(m.names, np.diag(runs[0].rotor_inertia()).tolist(), strict=True))
+    rotors = {name: stated[name] for name in joints if stated[name]}
     return Calibration(
         arm.name, date.replace(microsecond=0), "set-points and positions of servos", "drive",
         tuple({"path": run.label, "sha256": run.sha256} for run in runs),
         Model(arm.model.name, file_sha256(arm.model), arm.gravity, arm.tool),
         {"law": law, "load": load, "motion": "model", "signal": "commands",
-         "versions": versions_of("stribeck", "numpy", "scipy", "mujoco")}, joints, arm.model.parent)
+         **({"stated_rotors": rotors} if rotors else {}), "versions": versions_of("stribeck", "numpy", "scipy", "mujoco")},
+        joints, arm.model.parent, serial=serial_of(runs), note=notes_of(runs))
 
 
 def _joint(fit: ServoFit, windows: ServoWindows, m: Mechanism, name: str, masses: bool) -> JointCalibration:

@@ -16,7 +16,7 @@ from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, stated_friction
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.fit.joint.options import Options
-from stribeck.ident.identification.choose_runs import ChosenRuns
+from stribeck.ident.identification.choose_runs import ChosenRuns, notes_of, serial_of
 from stribeck.ident.identification.find_backlash import NO_BACKLASH, FoundBacklash
 from stribeck.ident.identification.fit_memories import NO_MEMORIES, FittedMemories
 from stribeck.ident.identification.fit_temperatures import NO_TEMPERATURES, FittedTemperatures
@@ -79,7 +79,8 @@ def _calibration(arm: ArmFile, runs: Sequence[Run], mechanism: Mechanism, joints
               {} if mechanism.transmission is None else mechanism.transmission.pairs,
               () if mechanism.chain is None or arm.model.suffix.lower() == ".toml" else mechanism.names, arm.loops,
               PassiveFriction({**stated_friction(mechanism).classes, **passive.classes})), fit,
-        {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent)
+        {name: _joint_calibration(joint, mechanism, name) for name, joint in joints.items()}, arm.model.parent,
+        serial=serial_of(runs), note=notes_of(runs))
 
 
 def _joint_calibration(joint: JointFit, mechanism: Mechanism, name: str) -> JointCalibration:

@@ -1,7 +1,7 @@
 """Recorded runs (read-only): measured signals, with the arm file and model of the recording."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,15 @@ class Run:
         """Purpose of the recording."""
         return purpose_of(self.record)
 
+    @property
+    def note(self) -> str:
+        """The operator's note; empty without one."""
+        return str(self.record.get("note", ""))
+
+    def about(self, serial: str = "", note: str = "") -> "Run":
+        """Return the run with a serial number of its arm and another note, where given; errors as in `ArmFile.numbered`."""
+        return replace(self, arm=self.arm.numbered(serial), record={**self.record, "note": note or self.note})
+
     def rotor_inertia(self) -> Array:
         """Inertia of the rotors at the joints, shape (n, n) [kg·m² or kg]; rotors without a stated inertia count as 0."""
         return self.arm.rotor_inertia(self.names)
@@ -149,6 +158,7 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
         raise InputError(f"{path / ARM}: the arm file or model was changed after the recording: their digest is not arm_sha256 "
                          f"= {record['arm_sha256']!r} of {RECORD}; restore both (only the [simulation] table may differ)")
     names = tuple(record["names"])
+    arm = arm.numbered(record.get("serial", ""))
     t, segment, columns, sha256 = read_samples(path / SAMPLES, names, signals)
     run = Run(path, record, arm, read_events(path / EVENTS), names, t, segment, columns, sha256)
     if run.closed is not None and run.closed.get("rows") not in (None, len(t)):

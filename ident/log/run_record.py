@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeFloat, PositiveFloat, model_validator
 
+from stribeck.ident.arm.arm_file import Serial
 from stribeck.ident.errors import InputError
 
 
@@ -52,6 +53,8 @@ class RecordTable(BaseModel):
     plan: _RecordedPlan | None = None
     imported: _RecordedImport | None = Field(None, alias="import")
     seed: int | None = None
+    serial: Serial = ""
+    note: str = ""
 
     @model_validator(mode="after")
     def _places_of_all_joints(self) -> Self:

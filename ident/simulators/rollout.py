@@ -272,9 +272,11 @@ class _World:
                     if rubbing is not None:
                         rubbing.update()
                     step(model, data)
-        if not np.isfinite(out).all() or data.warning[self._mujoco.mjtWarning.mjWARN_BADQACC].number:
-            raise FitError(f"the simulation of {self._mechanism.name} diverges; its drives or friction need shorter steps than "
-                           f"{1e3 * model.opt.timestep:.2g} ms, or the stated gains are too high")
+        kinds = self._mujoco.mjtWarning
+        if bad := [one.lastinfo for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
+                   if (one := data.warning[kind]).number]:
+            raise FitError(f"{model.joint(int(model.dof_jntid[bad[0]])).name}: its simulated motion diverges; its drive "
+                           f"or friction needs shorter steps than {1e3 * model.opt.timestep:.2g} ms, or its gains are too high")
         return out
 
     def _windows(self, samples: int, horizon: float) -> Iterator[slice]:

@@ -1,5 +1,6 @@
 """Options and console output of `plan` and `run` that belong to the excitation experiment."""
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,8 +75,9 @@ def show_told(text: "Console", plan: "Plan", arm: "ArmFile", known: "Sequence[Ru
     inside = ", ".join(f"{kind} {100.0 * part:.1f} % ({joint})" for kind, (joint, part) in room.items())
     text.print(f"room      free share of each limit after its margin, for the tightest joint: {inside}")
     beyond = f" in addition to the {told.earlier:.0f} nat of {len(known)} earlier runs" if known else ""
+    condition = f"{told.condition:.3g}" if math.isfinite(told.condition) else "infinite, some parameters have no effect"
     text.print(f"gain      {told.gain:.0f} nat of information about base parameters and friction{beyond}, "
-               f"{told.gain / plan.robot_time:.2f} nat/s; condition number of the base regressor {told.condition:.3g}; "
+               f"{told.gain / plan.robot_time:.2f} nat/s; condition number of the base regressor {condition}; "
                f"{told.count} of {len(told.base)} base parameters become identifiable")
     text.print(fitted(friction_table(told), text.width))
     best = sorted(told.base.items(), key=lambda one: one[1][1])

@@ -20,9 +20,11 @@ from stribeck.experiments.cli.common import (
     LossOption,
     MemoryOption,
     MotionOption,
+    NoteOption,
     OutOption,
     QuietOption,
     RippleOption,
+    SerialOption,
     SignalOption,
     TemperatureOption,
     VerboseOption,
@@ -57,7 +59,7 @@ def fit(
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
         temperature: TemperatureOption = "auto", backlash: BacklashOption = "auto", bandwidth: BandwidthOption = None,
-        constant: ConstantOption = "fit", signal: SignalOption = "torque",
+        constant: ConstantOption = "fit", signal: SignalOption = "torque", serial: SerialOption = "", note: NoteOption = "",
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.servo_fit import servos_fitted
@@ -80,7 +82,7 @@ def fit(
     folders = [folder for path in runs or [] for folder in find_runs(path, FITTED)]
     folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
     refuse_used(folder)
-    recorded = [load_run(path) for path in folders]
+    recorded = [load_run(path).about(serial, note) for path in folders]
     if signal != "torque":
         servos_fitted(text, recorded, folder, signal, options, as_json)
         return
@@ -158,7 +160,7 @@ def import_(
             metavar="JOINT=GAIN", help="Position gain of a joint's servo, as its register states it; repeatable. For servos that "
             "report no torque: the log needs set-points (q_cmd) instead, and on.JOINT where the servo was off at times.")] = None,
         out: OutOption = None,
-        note: Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with the run.")] = "",
+        serial: SerialOption = "", note: NoteOption = "",
         yes: Annotated[bool, flag(
             "--yes", help="Use guessed columns without asking. Without a terminal, guesses need this option.")] = False,
         as_json: JsonOption = False) -> None:
@@ -182,7 +184,7 @@ def import_(
     from stribeck.ident.servo.servo_commands import POSITION_ERROR
 
     text = console(as_json)
-    arm_file = load_arm(arm)
+    arm_file = load_arm(arm).numbered(serial)
     mechanism = load_mechanism(arm_file)
     folder = out or Path(f"campaign-{arm_file.name}")
     refuse_used(folder)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from stribeck.experiments.cli.common import by_joint
+
 if TYPE_CHECKING:
     from stribeck.experiments.cli.screen.console import Console
     from stribeck.experiments.importers.columns import ColumnMap
@@ -144,16 +146,11 @@ def _at_terminal() -> bool:
 
 def read_servo_gains(texts: Sequence[str]) -> dict[str, float] | None:
     """Return the gains of options ``JOINT=GAIN``; None without options."""
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise typer.BadParameter(f"{text!r}: needed is JOINT=GAIN with a number, for example j1=400", param_hint="--servo")
-    return found or None
+    needed = "JOINT=GAIN with a number, for example j1=400"
+    found = by_joint(texts, "--servo", needed)
+    if found and (several := [name for name, values in found.items() if len(values) > 1]):
+        raise typer.BadParameter(f"{several[0]} has {len(found[several[0]])} numbers: needed is {needed}", param_hint="--servo")
+    return {name: value for name, (value,) in found.items()} if found else None
 
 
 def servo_prospects(run: Path, folder: Path, text: "Console") -> str:

@@ -22,11 +22,13 @@ from stribeck.experiments.cli.common import (
     LiveOption,
     LoadOption,
     MethodOption,
+    NoteOption,
     OutOption,
     QuietOption,
     RerunOption,
     RippleOption,
     SeedOption,
+    SerialOption,
     TargetOption,
     VerboseOption,
     YesOption,
@@ -68,7 +70,8 @@ def calibrate(
             metavar="", help="First find the lowest speed that each velocity loop holds. Default: only on hardware.")] = None,
         breakaway: Annotated[bool, flag(
             "--breakaway", help="Measure the breakaway torque of each joint last. Needs drives with a torque mode.")] = False,
-        target: TargetOption = None, budget: BudgetOption = None, live: LiveOption = False, rerun: RerunOption = None,
+        target: TargetOption = None, budget: BudgetOption = None, serial: SerialOption = "", note: NoteOption = "",
+        live: LiveOption = False, rerun: RerunOption = None,
         yes: YesOption = False, verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Plan, move, record, fit, export and report: the main job."""
     from dataclasses import fields
@@ -95,7 +98,8 @@ def calibrate(
     asked: dict[str, Any] = {
         "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
         "warm_up": 60.0 * warm_up, "target": fraction(target), "budget": seconds(budget), "law": law, "load": load,
-        "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia, "ripple": ripple}
+        "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia, "ripple": ripple,
+        "serial": serial, "note": note}
     if resume:
         stated, begun = _stated(context), begun_with(folder)
         if not begun and not stated & asked.keys():
@@ -232,7 +236,7 @@ def run(
         out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
         experiment: ExperimentOption = "round-trips", budget: BudgetOption = None, after: AfterOption = None,
         amplitudes: AmplitudesOption = None, places: PlacesOption = None,
-        note: Annotated[str, typer.Option(metavar="TEXT", help="Text that is stored with the run.")] = "",
+        serial: SerialOption = "", note: NoteOption = "",
         live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False, verbose: VerboseOption = False,
         quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Move and record, without fitting."""
@@ -257,7 +261,7 @@ def run(
     check_view(text, live, rerun)
     if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
         raise InputError(f"--plan {plan} states the motion; leave out --joints, --method and --experiment")
-    arm_file = load_arm(arm)
+    arm_file = load_arm(arm).numbered(serial)
     mechanism = load_mechanism(arm_file)
     excites, known = experiment == EXCITATION and not plan, runs_before(after, arm_file, experiment)
     small = small_trips(amplitudes, places, experiment)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.common import DIFFERS, GAINS, JsonOption, console, flag, out_option, print_json
+from stribeck.experiments.cli.common import DIFFERS, GAINS, JsonOption, console, flag, out_option, print_json, read_gains
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,7 +44,7 @@ def validate(
         as_json: JsonOption = False) -> None:
     """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
     from stribeck.experiments.cli.commands.external import validate_external
-    from stribeck.experiments.cli.screen.rollout_text import read_gains, rollout_lines, rollout_numbers, rollout_table
+    from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import Validation

@@ -1,11 +1,10 @@
 """What `validate --rollout` prints: errors of simulated positions with each friction."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -13,21 +12,6 @@ if TYPE_CHECKING:
     from stribeck.ident.simulators.rollout import Rollout
 
 _MILLI = 1e3
-
-
-def read_gains(texts: Sequence[str]) -> dict[str, tuple[float, ...]] | None:
-    """Return the numbers of options ``joint=kp,kd`` by joint; None without options."""
-    found = {}
-    for text in texts:
-        name, equals, values = text.partition("=")
-        try:
-            found[name.strip()] = tuple(float(value) for value in values.split(","))
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise typer.BadParameter(f"{text!r}: needed is JOINT=KP,KD or JOINT=KP,KD,KR with numbers, for example j1=80,2.5",
-                                     param_hint="--gains")
-    return found or None
 
 
 def rollout_lines(found: Mapping[str, "Rollout"]) -> list[str]:

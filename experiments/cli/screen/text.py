@@ -261,7 +261,8 @@ def notes(calibration: "Calibration") -> list[str]:
 
 def arm_line(arm: "ArmFile", mechanism: "Mechanism") -> str:
     """Return name, joints, driver and rate of the arm."""
-    return f"arm {arm.name} ({mechanism.n} joint{'s' if mechanism.n > 1 else ''}, {arm.driver.kind}, {arm.driver.rate:g} Hz)"
+    joints = f"{mechanism.n} joint{'s' if mechanism.n > 1 else ''}"
+    return f"arm {' '.join(filter(None, (arm.name, arm.serial)))} ({joints}, {arm.driver.kind}, {arm.driver.rate:g} Hz)"
 
 
 def joint_page(page: "dict[str, dict[str, str]]") -> Table:

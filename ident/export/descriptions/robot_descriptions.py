@@ -13,6 +13,7 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, no_file, no_text, unknown_name
 from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses
+from stribeck.ident.export.descriptions.mjcf_inertia import rotor_inertia, with_links
 from stribeck.ident.export.descriptions.mujoco_elements import stated_attributes, with_elements
 from stribeck.ident.export.descriptions.mujoco_joint import FIRST_VERSION, HARD
 from stribeck.ident.export.descriptions.urdf_inertia import bare_arm, with_inertia
@@ -48,8 +49,8 @@ _BARE = "MJCF converted from URDF has no geometry and no meshes; --into FILE wri
 _SOFT = ("equality constraints close the loops, and are soft with MuJoCo's default solref and solimp; for stiff loops, set "
          "solimp \"0.9999 0.9999\" and a solref of two time steps")
 _STARTS = "friction of passive joints is not written: none was identified (name the joints in [passive] of the arm file)"
-_ROTORS = ("armature is left at zero: a calibration does not hold the inertia of the rotors (times the gear ratio squared), "
-           "which is not friction")
+_ROTORS = ("armature of {} is left at zero: the calibration does not hold the inertia of these rotors (times the gear ratio "
+           "squared), which is not friction")
 
 
 def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -126,24 +127,31 @@ def _coulomb_viscous(calibration: Calibration, into: Path | None, losses: tuple[
     if into is None and path.suffix.lower() == ".urdf" and not calibration.model.loops:
         converted = _converted(calibration, path)
         stated = {one.attributes.get("name", ""): one.attributes for one in elements(converted) if one.tag == "joint"}
-        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration.joints, stated), _ROTORS, _BARE))
-    losses = (*losses, *_masses("MJCF", calibration, written=False))
+        return Export(converted, ".xml", (*losses, *_kept("URDF", calibration.joints, stated), *_no_rotors(calibration), _BARE))
     if into is None and path.suffix.lower() in (".toml", ".urdf"):
         arm = bare_arm(calibration)
         of_passive = (passive_losses(calibration, "MJCF", passive_friction(calibration))
                       if calibration.model.passive.classes else (_STARTS,))
         of_loops = () if arm.chain is None else (_SOFT, *of_passive)
-        return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml", (*losses, _ROTORS, *of_loops))
-    text = _text(path, ("mujoco", "mujocoinclude"))
+        return Export(_rubbing(closed_spec(_whole(arm)), calibration), ".xml",
+                      (*losses, *_no_rotors(calibration), *of_loops))
+    text, rotors = _text(path, ("mujoco", "mujocoinclude")), rotor_inertia(calibration)
+    corrected = None
+    if into is None and calibration.model.inertia is not None:
+        corrected = with_links(text, path, calibration)
+        text = corrected or text
     joints = _joints(text, calibration, into, lambda path: path[-1:] != ("default",) and "worldbody" in path)
     changes = [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))] if calibration.motors.motors else []
     rubbing = _rubbing_joints(calibration, joints)
-    changes += [attributes_set(text, joints[name], {"frictionloss": number(friction), "damping": number(damping),
-                                                    "solimpfriction": _HARD}) for name, (friction, damping) in rubbing.items()]
     stated = stated_attributes(elements(text), joints)
-    return Export(spliced(text, changes), ".xml", (*losses, *passive_losses(calibration, "MJCF", rubbing),
-                                                   *_kept("MJCF", rubbing, stated),
-                                                   *(() if "armature" in text else (_ROTORS,))))
+    own = {name for name, attributes in stated.items() if "armature" in attributes}
+    rotors = {name: value for name, value in rotors.items() if into is None or name not in own}
+    changes += [attributes_set(text, joints[name], {
+        "frictionloss": number(friction), "damping": number(damping), "solimpfriction": _HARD,
+        **({"armature": number(rotors[name])} if name in rotors else {})}) for name, (friction, damping) in rubbing.items()]
+    return Export(spliced(text, changes), ".xml", (*losses, *_masses("MJCF", calibration, corrected is not None),
+                                                   *passive_losses(calibration, "MJCF", rubbing),
+                                                   *_kept("MJCF", rubbing, stated), *_no_rotors(calibration, own)))
 
 
 def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
@@ -210,8 +218,10 @@ def _converted(calibration: Calibration, path: Path) -> str:
 
 def _rubbing(spec: "mujoco.MjSpec", calibration: Calibration) -> str:
     """Return the MJCF text of a specification, with the friction of the calibrated joints and of passive joints."""
+    rotors = rotor_inertia(calibration)
     for name, (friction, damping) in _rubbing_joints(calibration, [one.name for one in spec.joints]).items():
         there, viscous = spec.joint(name), float(number(damping))
+        there.armature += float(number(rotors.get(name, 0.0)))
         there.frictionloss, there.solimp_friction = float(number(friction)), HARD
         there.damping = [viscous, 0.0, 0.0] if np.ndim(there.damping) else viscous      # a polynomial since MuJoCo 3.7
     spec.compile()
@@ -219,6 +229,12 @@ def _rubbing(spec: "mujoco.MjSpec", calibration: Calibration) -> str:
     if not calibration.motors.motors:
         return str(text)
     return spliced(text, [child_added(text, elements(text)[0], as_tendons(calibration, _HARD))])
+
+
+def _no_rotors(calibration: Calibration, stated: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the loss of rotors that the calibration does not hold; the file has its own armature for the joints `stated`."""
+    lacking = [name for name in calibration.joints if name not in (*rotor_inertia(calibration), *stated)]
+    return (_ROTORS.format(", ".join(lacking)),) if lacking else ()
 
 
 def _rubbing_joints(calibration: Calibration, there: Collection[str]) -> dict[str, tuple[float, float]]:
@@ -339,8 +355,10 @@ def _masses(target: str, calibration: Calibration, written: bool) -> tuple[str, 
     """Return the loss of a file that keeps its own masses instead of the identified masses."""
     if calibration.model.inertia is None or written:
         return ()
+    kind = {".urdf": ", and in its URDF export", ".toml": ", and in its MJCF export"}.get(
+        Path(calibration.model.file).suffix.lower(), "")
     return (f"the {target} keeps its own masses; the masses that were fitted together with this friction are in the calibration "
-            "(model.inertia), and in its URDF export",)
+            f"(model.inertia){kind}",)
 
 
 def _is_some(text: str) -> bool:

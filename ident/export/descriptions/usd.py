@@ -56,7 +56,8 @@ def to_usd(calibration: Calibration, into: Path | None = None) -> Export:
 def to_isaac_lab(calibration: Calibration) -> Export:
     """Return Python text with arguments of Isaac Lab's actuators (``ActuatorBaseCfg``), by joint."""
     values = {name: _values(joint) for name, joint in calibration.joints.items()}
-    lines = [f'"""Joint friction of {calibration.arm}, {calibration.created.isoformat()}, for actuators of Isaac Lab.',
+    origin = calibration.origin.replace("\\", "/").replace('"', "'")
+    lines = [f'"""Joint friction of {origin}, for actuators of Isaac Lab.',
              "",
              "    from isaaclab.actuators import ImplicitActuatorCfg",
              '    actuator = ImplicitActuatorCfg(joint_names_expr=[".*"], stiffness=..., damping=..., **FRICTION)',
@@ -129,7 +130,7 @@ def _joints_of(stage: Path, calibration: Calibration) -> Places:
 
 def _layer(calibration: Calibration, places: Places, stage: str | None) -> Iterator[str]:
     """Text of the layer."""
-    said = json.dumps(f"Joint friction of {calibration.arm}, {calibration.created.isoformat()}; for PhysX", ensure_ascii=False)
+    said = json.dumps(f"Joint friction of {calibration.origin}; for PhysX", ensure_ascii=False)
     yield f"#usda 1.0\n(\n    doc = {said}\n"
     if stage is not None:
         yield f"    subLayers = [@./{stage}@]\n"

@@ -115,6 +115,18 @@ def child_added(text: str, element: Element, child: str) -> Change:
     return at, at, indent.decode() + child
 
 
+def with_comment(text: str, begin: str, comment: str) -> str:
+    """Return the XML with a comment before its root element; an older comment with the same begin is replaced."""
+    ending = "\r\n" if "\r\n" in text else "\n"
+    line = f"<!-- {begin}{re.sub('-(?=-)', '- ', comment)} -->{ending}"
+    old = re.search(rf"<!-- {re.escape(begin)}.*? -->\r?\n", text)
+    if old is not None:
+        return text[:old.start()] + line + text[old.end():]
+    root = elements(text)[0].begin
+    data = text.encode()
+    return (data[:root] + line.encode() + data[root:]).decode()
+
+
 def spliced(text: str, changes: list[Change]) -> str:
     """Return the text with byte ranges replaced; ranges must not overlap."""
     data = text.encode()

@@ -43,6 +43,7 @@ _TURN = 0.02            # of a joint's velocity scale: speed at which a sample h
 _ROUND = 0.1            # of Coulomb friction: loads up to this size are smoothed around zero
 _STEP = 1e-5            # step of finite differences
 _NORMAL = 1.96
+_UNSEEN = 1e-9          # of the longest column of the base regressor: the motion does not show parameters of shorter columns
 TorqueCost = Callable[[Array], tuple[float, Array]]     # from torques (N, n) to a cost and its gradient
 
 
@@ -192,10 +193,14 @@ class MotionInformation:
         return base, base / np.linalg.norm(root, axis=1), of_friction * [one.deviations for one in self.guesses]
 
     def condition(self, course: Course) -> float:
-        """Condition number of the base regressor in its usual form: columns of unit length, rows weighted by the noise."""
+        """Condition number of the base regressor in its usual form: columns of unit length, rows weighted by the noise.
+
+        It is infinite if the motion does not show a base parameter at all.
+        """
         Y = self._torque_rows(course)[:, self.base.independent]
         W = np.hstack([Y[j] / one.within for j, one in enumerate(self.guesses)])
-        return float(np.linalg.cond((W / np.linalg.norm(W, axis=1)[:, None]).T))
+        length = np.linalg.norm(W, axis=1)
+        return float(np.linalg.cond((W / length[:, None]).T)) if (length > _UNSEEN * length.max()).all() else np.inf
 
     def band(self, information: Array, j: int, speed: Array, load: float) -> Array:
         """Return the half width of the 95 % band of a joint's friction over friction, at speeds and a load, shape (N,)."""

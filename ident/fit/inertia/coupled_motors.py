@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.inertia.link_prior import is_told
 from stribeck.ident.fit.inertia.motor_friction import INERTIA, MotorFriction, RubbingMotor
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named, unit
@@ -26,7 +27,6 @@ from stribeck.ident.model.transmission import Transmission
 
 LAWS = ("coulomb-viscous", "stribeck", "power")     # candidate friction laws of a motor, the simplest first
 _NORMAL = 1.96
-_NEWS = 0.7             # posterior over prior standard deviation above which the data count as uninformative
 _OPPOSITE = 0.1         # least part of the samples with both joints moving in which they turn the motor in opposite directions
 _MOVES = 0.01           # of its greatest speed, above which a joint counts as moving
 _KNEES = 6              # number of Stribeck velocities that are tried,
@@ -112,7 +112,7 @@ class CoupledMotor:
                 low, high = max(0.0, value - _NORMAL * error), value + _NORMAL * error
             parameters[name] = Parameter(float(value), float(error), float(low), float(high), unit(name, prismatic),
                                          verdict(value, low, high))
-        if covariance[-1, -1] > _NEWS**2:
+        if not is_told(float(errors[-1]), float(self.units[-1])):
             parameters[INERTIA] = Parameter(None, None, None, None, unit(INERTIA, prismatic), "unidentifiable",
                                             "constant speeds do not show inertia; the motion needs acceleration")
         return RubbingMotor(self.law.name, parameters, speeds)

@@ -16,6 +16,7 @@ from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_paramete
 
 _UNITS = dict(zip(INERTIAL, ("kg", *("kg·m",) * 3, *("kg·m²",) * 6), strict=True))
 _NORMAL = 1.96
+_SEVERAL, _OTHER_UNIT = 3, 30.0         # fewest parameters, and least factor between model and log, that show a wrong unit
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,16 @@ class IdentifiedInertia:
         apart = {name: abs(one.value - values[name]) / one.std_error for name, one in self.parameters.items()
                  if one.value is not None and one.std_error and one.verdict != "unidentifiable"}
         return {name: values[name] for name in sorted(apart, key=lambda name: -apart[name]) if apart[name] > _NORMAL}
+
+    def other_unit(self, stated: Mapping[str, float]) -> float:
+        """Return the median ratio of stated to identified sizes, if it is far from 1 as with a wrong unit; else 0.
+
+        `stated` are values of the model by name of the combination; only identified ones count.
+        """
+        ratios = [abs(value / one.value) for name, value in stated.items()
+                  if (one := self.parameters[name]).verdict == "identified" and one.value]
+        factor = float(np.median(ratios)) if len(ratios) >= _SEVERAL else 1.0
+        return factor if abs(np.log(max(factor, 1e-300))) > np.log(_OTHER_UNIT) else 0.0
 
     def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str],
                 tested: Collection[str] = ()) -> "IdentifiedInertia":

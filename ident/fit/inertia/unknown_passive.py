@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stribeck.ident.arrays import Array
+from stribeck.ident.fit.inertia.link_prior import is_told
 from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, RubbingJoints
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.model.driven.passive_joints import parameters_of, unit_of
@@ -22,7 +23,6 @@ from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 
 _STEP = 1e-3            # step of y for finite differences
 _NORMAL = 1.96
-_NEWS = 0.7             # posterior over prior standard deviation above which the data count as uninformative
 _SMALL = 0.05           # of the friction of its joints: a parameter with a smaller half width is identified, whatever its value
 _NOTHING = 1e-9         # of a unit: smaller values count as zero
 _TINY = 1e-12           # of a unit of torque: a parameter with a smaller effect moves no drive
@@ -100,7 +100,7 @@ class UnknownPassive:
                 key, value, half = self.names[k][1], float(y[k]) if y[k] > _NOTHING else 0.0, _NORMAL * float(errors[k])
                 low, high = max(0.0, value - half), value + half
                 word, note = verdict(value, low, high), ""
-                if errors[k] > _NEWS:
+                if not is_told(float(errors[k]), 1.0):
                     word, note = "unidentifiable", "the motion hardly constrains this parameter"
                 elif half < _SMALL * level:
                     word, note = "identified", "known to be small compared with the friction of these joints"

@@ -88,7 +88,8 @@ class Branch:
                                f"number {condition:.1e}): {cause}; these joints are {self._names(self.solved)}", condition)
         if rank_all > rank:
             raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "
-                             f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given")
+                             f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given; as many joints "
+                             "as degrees of freedom must have drives")
         if not self.close(home).all():
             raise PostureError(f"{m.name}: the loops do not close at q = 0; correct the joint origins, axes or cut points",
                                np.inf)
@@ -303,7 +304,7 @@ class Linearised:
 
 def _condition(singular: Array) -> Array:
     """Return condition numbers from singular values (N, k), the greatest first."""
-    return np.asarray(singular[:, 0] / np.maximum(singular[:, -1], 1e-300))
+    return np.asarray(np.where(singular[:, 0] > 0.0, singular[:, 0] / np.maximum(singular[:, -1], 1e-300), np.inf))
 
 
 def pseudoinverse(G: Array) -> Array:

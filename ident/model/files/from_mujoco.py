@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,28 @@ NOTHING = StatedChain()
 _TURN, _DEGREES = 2.0 * np.pi, 360.0       # one turn in rad and in degrees
 _SAID = 2e-6            # rad; a larger correction of an axis is logged
 _TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly")
+
+
+@dataclass(frozen=True)
+class LinkFrame:
+    """Where a link of a mechanism is in the MuJoCo model that it was read from.
+
+    Attributes
+    ----------
+    body : int
+        Body that the joint moves, by its number in the model; the world is 0.
+    fixed : tuple of int
+        Bodies fixed to it, whose mass the link includes.
+    origin : ndarray, shape (3,)
+        Joint origin in axes of the body [m].
+    turn : ndarray, shape (3, 3)
+        Axes of the body at q = 0, in base axes.
+    """
+
+    body: int
+    fixed: tuple[int, ...]
+    origin: Array
+    turn: Array
 
 
 def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, impossible: Mapping[str, Array],
@@ -61,16 +83,12 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
     import mujoco
 
     model = unfused(spec)
-    data = mujoco.MjData(model)
     leaders = leaders_of(model, name)
     of_file, drives = loop_constraints(model), list(range(model.njnt))
     if of_file or stated.loops:
         _refuse_followers(model, leaders, name)
         drives = driven(model, name, stated)
-    data.qpos[:] = 0.0
-    if of_file:
-        close_at_zero(model, data, drives, name)
-    mujoco.mj_kinematics(model, data)
+    data = _at_zero(model, drives, name)
     owner, parent = _carriers(model)
     closures = (*closures_of(model, data, owner, name), *closures_of_tables(stated, model, data, owner, root))
     mass, com, inertia = _links(model, data, owner, impossible)
@@ -98,6 +116,35 @@ def natural_coordinates(spec: "mujoco.MjSpec", name: str, gravity: ArrayLike, im
                      origin[own], mass[own], com[own], inertia[own], np.asarray(gravity, dtype=float), position[own],
                      (None,) * len(own), closures, tuple(j for j in own if j not in drives),
                      springs, _friction(model, own, leaders, springs), _rotors(model, own, leaders), followers=followers)
+
+
+def link_frames(spec: "mujoco.MjSpec", name: str, stated: StatedChain = NOTHING) -> dict[str, LinkFrame]:
+    """Return where the links of an MJCF are in its bodies, by the joint that carries each link.
+
+    Of several joints between two bodies, the last carries the link. Parameters and errors as in `natural_coordinates`.
+    """
+    model = unfused(spec)
+    closed = bool(loop_constraints(model) or stated.loops)
+    data = _at_zero(model, driven(model, name, stated) if closed else range(model.njnt), name)
+    owner, _ = _carriers(model)
+    frames = {}
+    for body in np.flatnonzero(model.body_jntnum > 0).tolist():
+        j, turn = int(owner[body]), data.xmat[body].reshape(3, 3).copy()
+        fixed = tuple(int(one) for one in np.flatnonzero(owner == j) if one != body)
+        frames[str(model.joint(j).name)] = LinkFrame(body, fixed, turn.T @ (data.xanchor[j] - data.xpos[body]), turn)
+    return frames
+
+
+def _at_zero(model: "mujoco.MjModel", drives: Sequence[int], name: str) -> "mujoco.MjData":
+    """Return the kinematics with all drives at zero, in which the loops are closed and all other joints are at zero."""
+    import mujoco
+
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.0
+    if loop_constraints(model):
+        close_at_zero(model, data, drives, name)
+    mujoco.mj_kinematics(model, data)
+    return data
 
 
 def _without_rounding(axis: Array, slides: NDArray[np.bool_], closures: Sequence[Closure],

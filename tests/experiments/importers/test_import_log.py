@@ -457,6 +457,13 @@ class TestRefusals:
         path = csv(tmp_path / "log.csv", ("t", "q1", "position_2", "tau1", "tau2"))
         assert_refused(bring, path, tmp_path, "unknown column 'q2'", "t, q1, position_2, tau1, tau2")
 
+    def test_a_whole_number_that_may_be_a_factor_gets_a_hint(self, bring, tmp_path):
+        """A whole number in brackets is an index: q[0] is a name."""
+        path = csv(tmp_path / "log.csv", ("t", "q_1", "q_2", "tau_1", "tau_2"))
+        columns = ("t=t", "q.turn=q_1", "q.lift=q_2", "tau.turn=tau_1 [32]", "tau.lift=tau_2[3]")
+        assert_refused(lambda path: bring(path, columns), path, tmp_path, "unknown column 'tau_1 [32]'",
+                       "if 32 is a factor, write tau_1[32.0]")
+
     def test_an_entry_without_the_unit_of_the_header_is_refused(self, bring, tmp_path):
         """A column in degrees must not be read as radians."""
         path = csv(tmp_path / "log.csv", ("t", "q1 [deg]", "q2", "tau1", "tau2"))

@@ -287,7 +287,7 @@ coulomb = 3.0
         model = folder / "lab6.urdf"
         model.write_text(model.read_text(encoding="utf-8").replace('name="j3" type="revolute"', 'name="j3" type="prismatic"'),
                          encoding="utf-8")
-        with pytest.raises(InputError, match=r"would be in rad for revolute joints and in m for the prismatic joint j3"):
+        with pytest.raises(InputError, match=r"has one unit for revolute joints and another for the prismatic joint j3"):
             load_mechanism(load_arm(written(folder, HEAD + f"[joints.default]\n{key}\n")))
         both = load_arm(written(folder, HEAD + "[joints.default]\ntemperature = 70.0\n"))
         np.testing.assert_array_equal(both.limits(load_mechanism(both)).temperature, 70.0)

@@ -1,5 +1,6 @@
 """Made-up calibrations of lab6 and of two public arms."""
 
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -32,6 +33,11 @@ _SCALE = {"stribeck_velocity": 0.05, "tanh_velocity": 0.002, "coulomb_coefficien
 def plainly(calibration: Calibration, target: str, into: Path | None = None) -> Export:
     """Export; an MJCF gets constant and viscous friction only (its other form has tests of its own)."""
     return export(calibration, target, into, plain=target == "mjcf")
+
+
+def without_comment(text: str) -> str:
+    """The text of an export without its comment about the calibration."""
+    return re.sub(r"<!-- Joint friction of .*? -->\r?\n", "", text, count=1)
 
 
 def model_of(arm: str) -> Path:

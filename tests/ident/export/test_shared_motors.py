@@ -49,6 +49,7 @@ def test_mujoco_feels_the_motor_at_every_joint_that_it_moves(wrist: Calibration,
         text = plainly(made, "mjcf", tmp_path / "mine.xml").text
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
+    assert model.tendon_armature.tolist() == [0.01]
     for rates in ((0.7, 0.4), (0.7, -0.6)):
         data.qvel[:] = [0.0, 0.0, 0.0, 0.0, *rates]
         data.qacc[:] = 0.0

@@ -24,7 +24,8 @@ def bodies(mechanism: Mechanism, seed: int = 0) -> IdentifiedInertia:
     rng, links = np.random.default_rng(seed), {}
     tree = mechanism.tree
     for j, name in enumerate(tree.names):
-        inertia = tree.inertia[j] + 1e-3 * (tree.mass[j] + 0.1) * np.cov(rng.normal(size=(3, 8)))
+        spread = np.cov(rng.normal(size=(3, 8)))
+        inertia = tree.inertia[j] + 1e-3 * (tree.mass[j] + 0.1) * (np.trace(spread) * np.eye(3) - spread)
         xx, yy, zz, xy, xz, yz = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]].tolist()
         links[name] = LinkBody(float(tree.mass[j] + 0.1) * 1.2, tuple((tree.com[j] + 0.02).tolist()), (xx, yy, zz, xy, xz, yz))
     return IdentifiedInertia(0.2, 0.0, links, {})

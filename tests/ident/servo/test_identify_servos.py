@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from benchmarks.servos import mean_error, xl330_runs
 from stribeck.ident.arm.arm_file import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.export.formats import export
 from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.identification.identify_servos import identify_servos
 from stribeck.ident.log.run import Run
@@ -60,6 +62,10 @@ class TestOnePendulum:
         assert found.by == "references"
         assert found.simulated[CALIBRATED].error[0] < 0.012
         assert found.simulated[WITHOUT].error[0] > 10.0 * found.simulated[CALIBRATED].error[0]
+
+    def test_the_rotor_of_the_fit_is_the_armature_of_the_mjcf(self, fitted):
+        made = mujoco.MjModel.from_xml_string(export(fitted[0], "mjcf").text)
+        assert made.joint("hinge").armature == pytest.approx(TRUTH["inertia"], rel=0.05)
 
     def test_one_mass_leaves_the_coefficient_weak_and_a_second_does_not(self, fitted, tmp_path):
         entry = fitted[0].joints["hinge"].parameters["coulomb_coefficient"]

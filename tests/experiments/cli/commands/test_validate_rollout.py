@@ -33,6 +33,7 @@ def test_json_and_plot(cli, other, tmp_path):
 @pytest.mark.parametrize(("options", "words"), [
     (("--gains", "hinge=1,1"), "add it, or leave them out"),
     (("--rollout", "--gains", "hinge=one"), "JOINT=KP,KD"),
+    (("--rollout", "--gains", "hinge=1,1", "--gains", "hinge=2,1"), "hinge is stated more than once"),
     (("--rollout", "--gains", "elbow=1,1"), "unknown joint"),
     (("--rollout", "--horizon", "0"), "above 0"),
     (("--rollout", "--out", "nowhere/motion.svg"), "does not exist"),

@@ -120,3 +120,11 @@ def test_standard_errors_equal_those_of_least_squares(arm):
     for j, guess in enumerate(arm.guesses):
         own = np.sqrt(np.diag(covariance)[60 + 14 * j:65 + 14 * j]) * guess.deviations
         np.testing.assert_allclose(of_friction[j], own, rtol=1e-3)
+
+
+def test_condition_is_infinite_if_the_motion_hides_a_parameter(arm):
+    """Only the last joint moves: the first joints' inertia has no effect."""
+    amplitudes, t = series(2)
+    only = np.arange(6) == 5
+    assert np.isfinite(arm.condition(course(amplitudes, t)))
+    assert arm.condition(course((amplitudes[0] * only[:, None], amplitudes[1] * only[:, None]), t)) == np.inf

@@ -236,7 +236,8 @@ class TestOverconstrained:
 
 def test_more_known_joints_than_degrees_of_freedom_are_refused(tmp_path):
     m = four_bar(tmp_path, 1.5)
-    with pytest.raises(InputError, match=r"crank, rocker cannot move independently: .* leave 1 degree\(s\) of freedom, 2"):
+    with pytest.raises(InputError, match=r"crank, rocker cannot move independently: .* leave 1 degree\(s\) of freedom, 2.*"
+                                         "as many joints as degrees of freedom must have drives"):
         close_loops(m, [[0.1, 0.1]], known=[0, 2])
     for known in ([0, 0], [7], [-1]):
         with pytest.raises(InputError, match="each at most once"):
@@ -251,3 +252,13 @@ def test_a_posture_beyond_the_range_of_a_search_is_refused(tmp_path):
 def test_a_tree_has_no_loops_to_close():
     with pytest.raises(InputError, match="joint_loads"):
         close_loops(load_mechanism("five-axis-tree"), np.zeros((1, 5)))
+
+
+def test_a_closure_at_the_axis_of_a_joint_does_not_hold_the_joint(tmp_path):
+    (tmp_path / "idle.xml").write_text("""<mujoco><default><geom size="0.1"/></default><worldbody>
+        <body name="a"><joint name="drive" axis="0 1 0"/><geom/>
+        <body name="b" pos="0 0 0.2"><joint name="pin" axis="0 1 0"/><geom/></body></body></worldbody>
+        <equality><connect body1="a" body2="b" anchor="0 0 0.2"/></equality>
+        <actuator><motor joint="drive"/></actuator></mujoco>""")
+    with pytest.raises(PostureError, match=r"determine only 0 of 1 joints \(condition number inf\)"):
+        close_loops(load_mechanism(tmp_path / "idle.xml"), [[0.1]], known=[0])
