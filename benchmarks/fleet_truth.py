@@ -43,7 +43,9 @@ class Truth:
     changed : float
         Share of joints of arms that are changed.
     size : float
-        Relative change of their friction: on the newest day.
+        Relative change of their friction on the newest days.
+    after : int
+        Number of changed days.
     drift : float
         Relative change of their friction per year, from the first day on.
     interval : float
@@ -61,30 +63,58 @@ class Truth:
     laws: tuple[str, ...] = ("coulomb-viscous",)
     changed: float = 0.0
     size: float = 0.0
+    after: int = 1
     drift: float = 0.0
     interval: float = 30.0
 
 
-def simulated(truth: Truth, rng: np.random.Generator) -> tuple[dict[str, Calibration], set[tuple[str, str]]]:
-    """Return calibrations by name, and the joints and arms whose friction was changed."""
-    shape = (truth.arms, truth.joints)
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated fleet.
+
+    Attributes
+    ----------
+    calibrations : dict of str to Calibration
+    changed : set of tuple of str
+        Joints and arms whose friction was changed.
+    parts : ndarray, shape (J, 3)
+        Mean friction of each joint: constant, per load, per speed.
+    """
+
+    calibrations: dict[str, Calibration]
+    changed: set[tuple[str, str]]
+    parts: np.ndarray
+
+    def friction(self, joint: int, speeds: tuple[float, float], loads: tuple[float, float]) -> float:
+        """Return the mean log friction of a joint of the mean arm, over the logarithm of speed and over load."""
+        w, load = np.meshgrid(np.geomspace(*speeds, 400), np.linspace(*loads, 50))
+        return float(np.mean(np.log(self.parts[joint] @ [np.ones(w.size), load.ravel(), w.ravel()])))
+
+
+def scatter(truth: Truth, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Draw the deviations of arms from the population."""
     own = rng.normal(size=shape)
     if truth.tails:
         own = rng.standard_t(truth.tails, shape) / np.sqrt(truth.tails / (truth.tails - 2.0))
-    arm = truth.between_arms * own
+    return truth.between_arms * own
+
+
+def simulated(truth: Truth, rng: np.random.Generator) -> Simulated:
+    """Simulate a fleet."""
+    arm = scatter(truth, (truth.arms, truth.joints), rng)
     day = truth.between_days * rng.normal(size=(truth.arms, truth.days, truth.joints))
-    moved = rng.random(shape) < truth.changed
-    parts = rng.uniform([2.0, 0.02, 1.0], [8.0, 0.1, 6.0], (truth.joints, 3))       # constant, per load, per speed
+    moved = rng.random(arm.shape) < truth.changed
+    parts = rng.uniform([2.0, 0.02, 1.0], [8.0, 0.1, 6.0], (truth.joints, 3))
     made = {}
     for a in range(truth.arms):
         for d in range(truth.days):
             level = arm[a] + day[a, d] + moved[a] * np.log1p(truth.drift) * d * truth.interval / 365.25
-            level = level + (moved[a] * np.log1p(truth.size) if d == truth.days - 1 else 0.0)
+            level = level + (moved[a] * np.log1p(truth.size) if d >= truth.days - truth.after else 0.0)
             noise = truth.noise * np.exp(truth.uneven * rng.normal())
             joints = {f"j{j + 1}": _estimated(truth.laws[(a + j) % len(truth.laws)], np.exp(level[j]) * parts[j], noise, rng)
                       for j in range(truth.joints)}
-            made[f"A{a:03d}-{d}"] = _calibration(f"A{a:03d}", FIRST + timedelta(days=d * truth.interval + a % 7), joints)
-    return made, {(f"j{j + 1}", f"A{a:03d}") for a, j in zip(*np.nonzero(moved), strict=True)}
+            made[f"A{a:03d}-{d:02d}"] = _calibration(f"A{a:03d}", FIRST + timedelta(days=d * truth.interval + a % 7), joints)
+    return Simulated(made, {(f"j{j + 1}", f"A{a:03d}") for a, j in zip(*np.nonzero(moved), strict=True)}, parts)
 
 
 def _calibration(serial: str, created: datetime, joints: dict[str, JointCalibration]) -> Calibration:

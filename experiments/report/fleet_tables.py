@@ -25,8 +25,8 @@ def population_rows(fleet: Fleet) -> Iterator[tuple[str, ...]]:
 def heading(fleet: Fleet) -> str:
     """One line: arms, calibrations, dates, and where friction is compared."""
     arms, dates = len(set(fleet.arms.values())), sorted(one.created.date() for one in fleet.calibrations.values())
-    return (f"{fleet.arm}: {arms} arm{'s' * (arms != 1)}, {len(fleet.calibrations)} calibrations on {fleet.days} days of arms, "
-            f"{dates[0]} to {dates[-1]}")
+    return (f"{fleet.arm}: {arms} arm{'s' * (arms != 1)}, {len(fleet.calibrations)} calibrations, {fleet.days / arms:.3g} days an "
+            f"arm on average, {dates[0]} to {dates[-1]}")
 
 
 def verdicts(fleet: Fleet) -> Iterator[str]:

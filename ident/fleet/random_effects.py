@@ -10,6 +10,7 @@ both deviations, and everything else is a mean over the grid with half-t priors,
 approximation. The estimates of the deviations are its maximum without priors (REML).
 
 Arms and days that the model itself finds improbable (`TRIM`) do not take part in it, so changed arms do not widen the population.
+Squares are divided by the variance that this cut leaves of a normal distribution.
 
 References
 ----------
@@ -20,14 +21,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from stribeck.ident.arrays import Array, Groups
 
 Mask = NDArray[np.bool_]
 
 ARMS_SCALE, DAYS_SCALE, FREEDOM = 0.2, 0.1, 3.0         # of the half-t priors of both deviations
-TRIM = 0.0027           # probability below which an arm or a day takes no part: three standard deviations
+TRIM = 0.01             # probability below which an arm or a day takes no part
+_CUT = -float(ndtri(TRIM / 2.0))
+_LOST = TRIM + 2.0 * _CUT * float(np.exp(-(_CUT**2) / 2.0)) / np.sqrt(2.0 * np.pi)      # of the squares of one in the cut
+_KEPT = (1.0 - _LOST) / (1.0 - TRIM)                                                     # variance left by the cut
 _ARM_ENDS, _DAY_ENDS = (1e-3, 1.5), (5e-4, 0.5)         # of the deviations
 _COARSE, _FINE = 60, 32                                 # points of the grid along each deviation, before and after zooming
 _DEEP = 25.0            # logarithm of the likelihood ratio below which a point of the grid has no weight
@@ -220,12 +224,18 @@ def _on_grid(levels: Levels, arms_in: Mask, days_in: Mask, between: Array, day: 
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = 1.0 / total
         centre = np.add.reduceat(w * levels.y, first, axis=1) * inverse
-        rest = np.where(days_in, w * (levels.y - centre[:, levels.arm]) ** 2 - np.log(w), 0.0)
+        rest = np.where(days_in, w * (levels.y - centre[:, levels.arm]) ** 2 / _kept(levels) - np.log(w), 0.0)
         within = np.where(own > 0, -0.5 * (np.add.reduceat(rest, first, axis=1) + np.log(total)), 0.0)
     prior = _half_t(between, ARMS_SCALE)[None] + (_half_t(day, DAYS_SCALE) if len(day) > 1 else np.zeros(1))[:, None]
     likelihood = np.array([_between(centre[d, arms_in], between[:, None] ** 2 + inverse[d, arms_in])[0]
                            for d in range(len(day))]) + within.sum(axis=1)[:, None]
     return likelihood, likelihood + prior, prior, centre, inverse, within
+
+
+def _kept(levels: Levels) -> Array:
+    """Return the variance within an arm left by the cut of its days, shape (n,): each of n days is cut, and n - 1 are free."""
+    days = np.bincount(levels.arm)[levels.arm]
+    return np.where(days > 2, (days - 1 - days * _LOST) / np.maximum(days - 1 - days * TRIM, 1.0), _KEPT)
 
 
 def _zoomed(grid: Array, used: Groups) -> Array:
@@ -257,7 +267,7 @@ def _between(centre: Array, variance: Array, arms_in: Mask | None = None) -> tup
         known = left > 0
         mean = np.where(known, sums[1] / sums[0], 0.0)
         spread = np.where(known, 1.0 / sums[0], np.inf)
-        log = np.where(known, -0.5 * (sums[3] + sums[2] - sums[1] * mean + np.log(sums[0])), 0.0)
+        log = np.where(known, -0.5 * (sums[3] + (sums[2] - sums[1] * mean) / _KEPT + np.log(sums[0])), 0.0)
     return log[..., -1], log, mean, spread
 
 
