@@ -1,7 +1,7 @@
 """Findings of a fleet: the tests of every joint of every arm, with the false discovery rate of all joints together.
 
-A joint of an arm has up to four tests. Its probability is the least of theirs times their number (Bonferroni), so a joint counts once,
-and the share of false ones among the joints that are found is held (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289).
+A joint of an arm has up to four tests. Its probability is the least of theirs times their number (Bonferroni), so a joint counts
+once, and the share of false ones among the joints that are found is held (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289).
 """
 
 from collections.abc import Iterator
@@ -38,8 +38,8 @@ class Finding:
         The ranking statistic: standard deviations of a normal distribution with the same probability, with the sign of the
         effect.
     probability, adjusted : float
-        Two-sided probability without a difference; and the least false discovery rate with which it is a finding, among all joints
-        of all arms.
+        Two-sided probability without a difference; and the least false discovery rate with which it is a finding, among all
+        joints of all arms.
     day : date
         Date of the calibration.
     """

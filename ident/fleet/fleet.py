@@ -13,7 +13,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_file import calibration_path
 from stribeck.ident.errors import InputError
-from stribeck.ident.fleet.findings import Finding, adjusted, tests
+from stribeck.ident.fleet.findings import FALSE, Finding, adjusted, tests
 from stribeck.ident.fleet.fleet_picture import draw_fleet
 from stribeck.ident.fleet.joint_levels import JointLevels, independent, joint_levels
 from stribeck.ident.fleet.random_effects import RandomEffects, random_effects
@@ -72,7 +72,8 @@ class Membership:
     friction : float
         At the reference states [N·m or N].
     normal : tuple of float
-        95 % prediction interval by the arms of the fleet, without its own [N·m or N].
+        Prediction interval by the arms of the fleet, without its own [N·m or N]. All joints of a calibration together are within
+        theirs with 95 %.
     probability : float
         Two-sided probability of friction so far from the mean, in the fleet.
     unit : str
@@ -142,8 +143,8 @@ class Fleet:
         _check_alike(calibrations)
         kept, dropped = independent(calibrations)
         if len(kept) < LEAST:
-            raise InputError(f"{', '.join(calibrations) or 'the fleet'}: {len(kept)} calibrations of different runs; a fleet needs "
-                             f"at least {LEAST}")
+            raise InputError(f"the fleet has {len(kept)} calibrations of different runs ({', '.join(kept)}); at least {LEAST} "
+                             "are needed")
         notes = [f"{', '.join(dropped)}: shares runs with a newer calibration; left out"] if dropped else []
         if unnamed := [name for name, one in kept.items() if not one.serial]:
             notes.append(f"{len(unnamed)} calibrations state no serial number; each counts as an arm of its own")
@@ -201,26 +202,27 @@ class Fleet:
         """
         own = calibration.serial or "this calibration"
         name = f"{own} {calibration.created.isoformat()}"
-        others = {key: one for key, one in self.calibrations.items() if self.arms[key] != own}
+        runs = {run["sha256"] for run in calibration.runs}
+        others = {key: one for key, one in self.calibrations.items()
+                  if self.arms[key] != own and not runs & {run["sha256"] for run in one.runs}}
         joined = Fleet.of({name: calibration, **others})
+        rows = {joint: place for joint, population in joined.populations.items()
+                if (place := _newest_of(population, joined.arms[name])) is not None}
         found = {}
-        for joint, population in joined.populations.items():
-            levels, model = population.levels.levels, population.model
-            arm = population.levels.arms.index(joined.arms[name]) if joined.arms[name] in population.levels.arms else None
-            if joint not in calibration.joints or arm is None or not model.testable[arm]:
-                continue
-            row = levels.newest[[arm]]
-            low, high = np.exp(model.interval(float(levels.error[row[0]]), arm))
-            found[joint] = Membership(float(np.exp(levels.y[row[0]])), (float(low), float(high)),
-                                      float(model.outside(levels.y[row], levels.error[row], np.array([arm]))[0]), population.unit)
+        for joint, (row, arm) in rows.items():
+            levels, model = joined.populations[joint].levels.levels, joined.populations[joint].model
+            y, error = levels.y[[row]], levels.error[[row]]
+            low, high = np.exp(model.interval(float(error[0]), arm, 1.0 - FALSE / len(rows)))
+            found[joint] = Membership(float(np.exp(y[0])), (float(low), float(high)),
+                                      float(model.outside(y, error, np.array([arm]))[0]), joined.populations[joint].unit)
         return found
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each joint of each calibration.
 
         Columns: joint, arm, calibration, created, friction and its standard error at the reference states, their unit, the
-        ratio of friction to the population mean, the predicted ratio of the arm (best linear unbiased prediction), and the adjusted
-        probability of its tests if it is the newest of the arm.
+        ratio of friction to the population mean, the predicted ratio of the arm (best linear unbiased prediction), and the
+        adjusted probability of its tests if it is the newest of the arm.
         """
         lowest = {}
         for one in reversed(self.findings):
@@ -301,8 +303,16 @@ def _population(own: JointLevels) -> JointPopulation:
     model, states = random_effects(own.levels), own.states
     error = float(np.median(own.levels.error))
     low, high = (float(np.exp(end)) for end in model.interval(error))
-    return JointPopulation(float(np.exp(model.population())), model.between_arms, model.between_days, error, (low, high), own.unit,
-                           _span(states.speeds), _span(states.loads[0]), states.temperature, own, model)
+    return JointPopulation(float(np.exp(model.population())), model.between_arms, model.between_days, error, (low, high),
+                           own.unit, _span(states.speeds), _span(states.loads[0]), states.temperature, own, model)
+
+
+def _newest_of(population: JointPopulation, arm: str) -> tuple[int, int] | None:
+    """Return row and number of an arm's newest calibration; None if it or the arms beside it do not suffice for a verdict."""
+    if arm not in population.levels.arms:
+        return None
+    number = population.levels.arms.index(arm)
+    return (int(population.levels.levels.newest[number]), number) if population.model.testable[number] else None
 
 
 def _span(values: Array) -> tuple[float, float]:

@@ -29,7 +29,8 @@ def draw_fleet(rows: pd.DataFrame, normal: Mapping[str, tuple[float, float]], ma
     Returns
     -------
     Figure
-        The newest calibration of an arm is a dot, earlier ones are small; arms that differ have another colour, shape and a label.
+        The newest calibration of an arm is a dot, earlier ones are small; arms that differ have another colour, shape and a
+        label.
     """
     from matplotlib.figure import Figure
 

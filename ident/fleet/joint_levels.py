@@ -85,7 +85,7 @@ def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapp
 
 
 def _within(y: Array, error: Array, day: Groups) -> float:
-    """Return the deviation within a day beyond the standard errors, where the weighted squares equal their number (Paule, Mandel)."""
+    """Return the deviation within a day beyond the standard errors: weighted squares equal their number (Paule and Mandel)."""
     count = np.bincount(day)
     freedom = int(np.sum(count - 1))
     several = count[day] > 1

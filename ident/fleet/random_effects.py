@@ -3,10 +3,10 @@ r"""Random-effects model of one joint in a fleet: scatter between arms and betwe
 .. math:: y_{ad} = \mu + u_a + v_{ad} + e_{ad}, \quad u_a \sim N(0, \tau^2), \; v_{ad} \sim N(0, \delta^2), \;
           e_{ad} \sim N(0, s_{ad}^2)
 
-y is the mean log friction of arm a on day d, s its known standard error. Given :math:`\tau` and :math:`\delta` all is linear: the
-days of an arm have weights :math:`w = 1/(\delta^2 + s^2)` with sum W and mean m, arms the weights
-:math:`P = 1/(\tau^2 + 1/W)`. So the restricted likelihood is in closed form, also without any one arm. It is computed on a grid of
-both deviations, and everything else is a mean over the grid with half-t priors, so few arms and deviations of zero need no
+y is the mean log friction of arm a on day d, s its known standard error. Given :math:`\tau` and :math:`\delta` all is linear:
+the days of an arm have weights :math:`w = 1/(\delta^2 + s^2)` with sum W and mean m, arms the weights
+:math:`P = 1/(\tau^2 + 1/W)`. So the restricted likelihood is in closed form, also without any one arm. It is computed on a grid
+of both deviations, and everything else is a mean over the grid with half-t priors, so few arms and deviations of zero need no
 approximation. The estimates of the deviations are its maximum without priors (REML).
 
 Arms and days that the model itself finds improbable (`TRIM`) do not take part in it, so changed arms do not widen the population.
@@ -131,11 +131,11 @@ class RandomEffects:
         spread = np.sqrt((self.between**2 + self.day[self.at] ** 2)[:, None] + error**2 + self.mean_variance[:, arm])
         return _two_sided(self.log_weight[:, arm], (y - self.mean[:, arm]) / spread)
 
-    def interval(self, error: float, arm: int = -1) -> tuple[float, float]:
-        """Return the ends of the 95 % prediction interval of one day of a new arm, by all arms or without an arm of the fleet."""
+    def interval(self, error: float, arm: int = -1, level: float = 0.95) -> tuple[float, float]:
+        """Return the ends of the prediction interval of one day of a new arm, by all arms or without an arm of the fleet."""
         weight, mean = np.exp(self.log_weight[:, arm]), self.mean[:, arm]
         spread = np.sqrt(self.between**2 + self.day[self.at] ** 2 + error**2 + self.mean_variance[:, arm])
-        return _quantile(weight, mean, spread, 0.025), _quantile(weight, mean, spread, 0.975)
+        return _quantile(weight, mean, spread, (1.0 - level) / 2.0), _quantile(weight, mean, spread, (1.0 + level) / 2.0)
 
     def population(self, arm: int = -1) -> float:
         """Return the population mean of the log friction, by all arms or without an arm."""

@@ -73,7 +73,7 @@ def _compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
     from rich.table import Table
 
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.report.fleet_tables import fleet_table, heading, population_rows, verdicts, write_fleet
+    from stribeck.experiments.report.fleets.fleet_tables import fleet_table, heading, population_rows, verdicts, write_fleet
 
     text = console(as_json)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

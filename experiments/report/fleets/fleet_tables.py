@@ -25,8 +25,8 @@ def population_rows(fleet: Fleet) -> Iterator[tuple[str, ...]]:
 def heading(fleet: Fleet) -> str:
     """One line: arms, calibrations, dates, and where friction is compared."""
     arms, dates = len(set(fleet.arms.values())), sorted(one.created.date() for one in fleet.calibrations.values())
-    return (f"{fleet.arm}: {arms} arm{'s' * (arms != 1)}, {len(fleet.calibrations)} calibrations, {fleet.days / arms:.3g} days an "
-            f"arm on average, {dates[0]} to {dates[-1]}")
+    return (f"{fleet.arm}: {arms} arm{'s' * (arms != 1)}, {len(fleet.calibrations)} calibrations, {fleet.days / arms:.3g} days "
+            f"an arm on average, {dates[0]} to {dates[-1]}")
 
 
 def verdicts(fleet: Fleet) -> Iterator[str]:
@@ -34,6 +34,7 @@ def verdicts(fleet: Fleet) -> Iterator[str]:
     found = [one for one in fleet.findings if one.found]
     tested = {(one.arm, one.joint) for one in fleet.findings}
     firsts = _firsts(found)
+    newest = {one.calibration for one in fleet.findings if one.test == "history"}
     yield (f"differs   {len(firsts)} of {len(tested)} joints of arms; of those that are found at most {100.0 * FALSE:g} % are "
            "chance, on average")
     for rank, one in enumerate(firsts[:_RANKED], start=1):
@@ -41,7 +42,7 @@ def verdicts(fleet: Fleet) -> Iterator[str]:
     if len(firsts) > _RANKED:
         yield f"more      {len(firsts) - _RANKED} joints in --json and --out"
     for test, label in (("step", "steps"), ("trend", "trends")):
-        moving = [one for one in found if one.test == test]
+        moving = [one for one in found if one.test == test and (test == "trend" or one.calibration not in newest)]
         if moving:
             more = f", and {len(moving) - 3} more" if len(moving) > 3 else ""
             yield f"{label:<9} " + "; ".join(_moving_words(one) for one in moving[:3]) + more
@@ -86,6 +87,17 @@ def fleet_table(fleet: Fleet) -> dict[str, Any]:
 def _population(one: JointPopulation) -> dict[str, Any]:
     names = ("friction", "between_arms", "between_days", "within", "normal", "unit", "speeds", "loads", "temperature")
     return {name: getattr(one, name) for name in names}
+
+
+def membership_lines(path: str, found: dict[str, Membership]) -> Iterator[str]:
+    """Yield a labelled line for each joint and the verdict of the fleet on a calibration."""
+    for joint, one in found.items():
+        yield (f"fleet     {path}: {joint} {number(one.friction)} {one.unit}, normal {number(one.normal[0])} … "
+               f"{number(one.normal[1])}: {'in family' if one.inside else 'out of family'}")
+    outside = [joint for joint, one in found.items() if not one.inside]
+    said = ("no joint can be judged" if not found else f"out of family: {', '.join(outside)}" if outside else
+            "all joints in family")
+    yield f"family    {path}: {said}"
 
 
 def membership_table(found: dict[str, Membership]) -> dict[str, Any]:
