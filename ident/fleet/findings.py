@@ -1,7 +1,8 @@
 """Findings of a fleet: the tests of every joint of every arm, with the false discovery rate of all joints together.
 
 A joint of an arm has up to four tests. Its probability is the least of theirs times their number (Bonferroni), so a joint counts
-once, and the share of false ones among the joints that are found is held (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995) 289).
+once, and the share of false ones among the joints that are found is held (Benjamini and Hochberg, J. R. Stat. Soc. B 57 (1995)
+289).
 """
 
 from collections.abc import Iterator

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST = 3               # independent calibrations of a fleet
+COLUMNS = ["joint", "arm", "calibration", "created", "friction", "std_error", "unit", "ratio", "arm_ratio", "adjusted"]
 
 
 @dataclass(frozen=True)
@@ -236,8 +237,7 @@ class Fleet:
                 rows += [(joint, arm, name, self.calibrations[name].created, friction, friction * levels.error[row], own.unit,
                           friction / own.friction, float(np.exp(predicted[levels.arm[row]])),
                           lowest.get((joint, arm), np.nan) if row in last else np.nan) for name in names]
-        return pd.DataFrame(rows, columns=["joint", "arm", "calibration", "created", "friction", "std_error", "unit", "ratio",
-                                           "arm_ratio", "adjusted"])
+        return pd.DataFrame(rows, columns=COLUMNS)
 
     def plot(self) -> "Figure":
         """Draw friction of every joint relative to the population, arm by arm, with the prediction interval."""

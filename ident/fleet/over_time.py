@@ -2,8 +2,8 @@ r"""Friction of one joint of one arm over its days: steps and trends, in units o
 
 A step between two days compares the weighted means before and after it; a trend is the weighted slope. Both have variances that
 follow from the deviation between days :math:`\delta` and the standard errors. The deviation is averaged over the grid of the
-fleet's model, weighted by the other arms and by the scatter of this arm about the step or the line itself, so a change is not taken
-for scatter. The greatest of k steps has k times its probability (Bonferroni).
+fleet's model, weighted by the other arms and by the scatter of this arm about the step or the line itself, so a change is not
+taken for scatter. The greatest of k steps has k times its probability (Bonferroni).
 """
 
 from dataclasses import dataclass
