@@ -28,7 +28,7 @@ BENCHMARKS = {
     "elastic": "errors of a rigid model that identifies an elastic joint or a flexible link, compared with the reference "
                "experiment",
     "feedforward": "computing time of one sample of friction feed-forward for six joints, with every kind of load",
-    "simulators": "calibrated friction in MuJoCo: errors while sliding, creep at rest, and time of a step",
+    "simulators": "calibrated friction in simulators: errors while sliding, creep at rest, and time of a step",
     "compensation": "tracking error of slow motion under a torque controller, for three kinds of friction feed-forward",
     "external": "pushes on the simulated arm: thresholds at equal false alarms, detected pushes and delays, against "
                 "Coulomb-viscous friction",

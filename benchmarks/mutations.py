@@ -35,6 +35,7 @@ _RAM = Path("/dev/shm")     # memory file system, if there is one: cases do not 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 JOINT, ROWS = "hinge", 300
 SLOWER, OFTEN = "fit and report:", 6    # slow kinds begin with these words; other kinds run this many times as often
+BEARINGS = ("motionsolve", "adams")        # formats that refuse the golden joint, whose friction is not that of a bearing
 SLOW = 20.0             # s; a longer case counts as a hang; cases should take less than a tenth
 BLOWN = 500.0           # MB; largest allowed increase of memory in a case
 _CODES = (0, 1, 2, 3)
@@ -67,7 +68,7 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
              "model: init joints": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "--joints", JOINT,
                                                             "-o", "{out}/arm.toml"]),
              **{f"calibration: {form}": (calibrated, ["export", str(calibrated), "--to", form, "-o", "{out}"])
-                for form in export_formats()},
+                for form in export_formats() if form not in BEARINGS},
              "calibration: compare": (calibrated, ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)]),
              "calibration: validate": (calibrated, validate),
              f"{SLOWER} calibration: report": (calibrated, ["report", str(campaign), "-o", "{out}"]),

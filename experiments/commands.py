@@ -270,9 +270,10 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     calibration : path or Calibration
         File, folder, or a loaded calibration.
     to : str
-        Format: urdf, mjcf, sdf, json, csv, ros2, c, vendor, or the format of a plug-in.
+        Format: urdf, mjcf, sdf, usd, isaac-lab, json, csv, ros2, c, ros2-controller, matlab, motionsolve, adams, trossen,
+        vendor, or the format of a plug-in.
     out : str or path, optional
-        New file; default beside the calibration, named after the arm.
+        New file, or folder for ros2-controller; default beside the calibration, named after the arm.
     into : str or path, optional
         Robot description that is copied with the friction added; default the calibration's model.
     plain : bool
@@ -281,7 +282,7 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     Returns
     -------
     ExportedFile
-        Path of the file, and what the format cannot express.
+        Path of the file or folder, and what the format cannot express.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Types of arrays, and labels of groups of rows."""
+"""Types of arrays, the library that computes with an array, and labels of groups of rows."""
+
+import sys
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +9,36 @@ from numpy.typing import NDArray
 Groups = NDArray[np.int_]
 
 Array = NDArray[np.float64]
+Numbers = Any       # what NumPy takes as an array, or an array of another library
+
+
+def library_of(value: Any) -> Any:
+    """Return the module whose functions take an array: that of its own library (JAX, torch, CuPy), else NumPy.
+
+    Functions that compute by this module have derivatives, devices and types of that library. They use names that the array API
+    standard and torch share, and numbers beside arrays only where torch takes them.
+    """
+    if isinstance(value, np.ndarray | float | int | list | tuple):
+        return np
+    if type(value).__module__.partition(".")[0] == "torch":         # tensors do not follow the standard's protocol
+        return sys.modules["torch"]
+    return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
+
+
+def floats(value: Any) -> Any:
+    """Return an array of floats: NumPy's in double precision, arrays of other libraries as they are."""
+    return np.asarray(value, dtype=float) if library_of(value) is np else value
+
+
+def like(example: Any, value: Any) -> Any:
+    """Return numbers as an array of the library, type and device of another array."""
+    library = library_of(example)
+    if library is np:
+        return np.asarray(value, dtype=float)
+    if library_of(value) is library:
+        return value
+    place = {"device": example.device} if library.__name__ == "torch" else {}       # JAX places constants itself
+    return library.asarray(np.asarray(value, dtype=float), dtype=example.dtype, **place)
 
 
 def group_index(group: NDArray[np.generic]) -> Groups:

@@ -2,7 +2,8 @@
 
 - ``sh``: `stribeck` commands, run in this process; ``# exit code N`` behind one that does not end with 0. Below a comment
   ``<!-- ... -->`` they are only parsed, as where an arm is needed.
-- ``python``: run, one namespace a page.
+- ``python``: run, one namespace a page. Below ``<!-- needs MODULE, MODULE -->`` the block, and the output below it, is left out
+  where a module is not installed.
 - ``toml``: pasted at the end of the file that its first line names (made where there is none), as it stands. Below
   ``<!-- replaces ... -->`` its tables replace those of the same names.
 - ``text``: lines that the block before it printed, digit by digit: simulated arms, seeds and estimates repeat. Below
@@ -16,6 +17,7 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,12 @@ class Block:
     body: str
     mark: str
 
+    @property
+    def needs(self) -> list[str]:
+        """Modules without which the block is left out."""
+        found = re.fullmatch(r"<!-- needs ([\w., ]+) -->\n", self.mark)
+        return found[1].split(", ") if found else []
+
 
 def blocks(page: Path) -> list[Block]:
     """Blocks of a page, in order."""
@@ -47,13 +55,20 @@ def blocks(page: Path) -> list[Block]:
     return [Block(kind, body, mark) for mark, kind, body in _BLOCK.findall(text)]
 
 
-def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> None:
-    """Run a page in a folder, except commands that are `done`, with their output."""
+def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Run a page in a folder, except commands that are `done`, with their output; return modules that blocks need and lack."""
     earlier = done or {}
     namespace: dict[str, Any] = {}
-    printed = ""
+    printed, missing = "", dict[str, None]()
+    lacks = False
     with chdir(folder):
         for block in blocks(MANUAL / f"{page}.md"):
+            if block.kind != "text":
+                absent = [name for name in block.needs if find_spec(name) is None]
+                missing |= dict.fromkeys(absent)
+                lacks = bool(absent)
+            if lacks:
+                continue
             if block.kind == "text":
                 assert_printed(block.body, printed, exact=ALIKE not in block.mark)
             elif block.kind == "sh":
@@ -66,6 +81,7 @@ def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> 
                 paste(block.body, Path(block.body.splitlines()[0].removeprefix("# ")), "replaces" in block.mark)
             else:
                 raise AssertionError(f"{page}.md: a block of kind {block.kind!r} is not checked")
+    return tuple(missing)
 
 
 def _command(line: str, parsed: bool) -> str:

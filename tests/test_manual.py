@@ -101,7 +101,12 @@ def test_external_torque(folder: Path) -> None:
 
 
 def test_other_simulators(folder: Path) -> None:
-    run_page("other-simulators", folder)
+    if missing := run_page("other-simulators", folder):
+        pytest.skip(f"all blocks passed but those that need {', '.join(missing)}, which are not installed")
+
+
+def test_controllers(folder: Path) -> None:
+    run_page("controllers", folder)
 
 
 def test_judging(folder: Path) -> None:

@@ -23,9 +23,9 @@ def bent(w, coulomb, bend, load=None):
 
 BENT = Law("bent", bent, (COULOMB, Quantity("bend", "{tau}", "bent friction", heading="bend")))
 
-def to_matlab(calibration):
+def to_modelica(calibration):
     lines = [f"{name}.coulomb = {joint.values['coulomb']:.6g};" for name, joint in calibration.joints.items()]
-    return Export("\\n".join(lines), ".m", ())
+    return Export("\\n".join(lines), ".mo", ())
 
 def open_jsonl(path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -42,7 +42,7 @@ version = "1.0"
 bent = "somebodys_friction:BENT"
 gone = "somebodys_friction:GONE"
 [project.entry-points."stribeck.exporters"]
-matlab = "somebodys_friction:to_matlab"
+modelica = "somebodys_friction:to_modelica"
 [project.entry-points."stribeck.importers"]
 jsonl = "somebodys_friction:open_jsonl"
 '''
@@ -73,9 +73,9 @@ def test_law_exporter_and_importer_of_another_package(shell, tmp_path):
     done = shell("fit", str(GOLDEN / "runs" / "constant-speed"), "--law", "bent", "--out", "fitted")
     assert done.returncode == 0, done.stderr
     assert {"bent", "bend"} <= set(done.stdout.split())
-    done = shell("export", "fitted", "--to", "matlab", "--out", "friction.m")
+    done = shell("export", "fitted", "--to", "modelica", "--out", "friction.mo")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "friction.m").read_text(encoding="utf-8").startswith("hinge.coulomb = ")
+    assert (tmp_path / "friction.mo").read_text(encoding="utf-8").startswith("hinge.coulomb = ")
     rows = [f'{{"time": {0.01 * k}, "position": {0.1 * k % 3 - 1}, "force": 1.0}}' for k in range(300)]
     (tmp_path / "log.jsonl").write_text("\n".join(rows), encoding="utf-8")
     done = shell("import", "log.jsonl", "--arm", "emps", "--yes", "--out", "campaign")

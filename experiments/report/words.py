@@ -17,7 +17,9 @@ from stribeck.ident.laws.law_table import law_named, quantity_named
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import COULOMB, STATIC, STRIBECK_VELOCITY, VISCOUS, Quantity
 from stribeck.ident.log.breakaway import Breakaway
+from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import INERTIAL
+from stribeck.ident.model.told_loads import told_loads
 from stribeck.ident.ripple.wave import KINDS
 
 MISSING = "–"
@@ -169,7 +171,7 @@ def moment(when: datetime) -> str:
 def gravity_sentence(calibration: Calibration) -> str:
     """Sentences that compare measured torque with the model's gravity torque for all joints, and name the unknown tool."""
     if calibration.model.inertia is not None:
-        return inertia_sentence(calibration.model.inertia)
+        return inertia_sentence(calibration.model.inertia, calibration.mechanism)
     agree, differ, loose, astray, blind = gravity_groups(calibration)
     said = [tool_sentence(calibration)] if calibration.model.unknown_tool.parameters else []
     if agree:
@@ -188,11 +190,22 @@ def gravity_sentence(calibration: Calibration) -> str:
     return " ".join(said)
 
 
-def inertia_sentence(inertia: IdentifiedInertia) -> str:
-    """Sentence that counts the inertial parameters identified from general motion."""
+def inertia_sentence(inertia: IdentifiedInertia, mechanism: Mechanism) -> str:
+    """Sentences that count the inertial parameters identified from general motion, and say which loads they determine."""
     return (f"Link inertia was fitted together with friction. Torque depends on {len(inertia.parameters)} combinations of "
             f"masses, first moments and inertias; the motion identifies {inertia.told} of them. The others stay near the "
-            "model's values.")
+            f"model's values. {told_sentence(mechanism)}").rstrip()
+
+
+def told_sentence(mechanism: Mechanism) -> str:
+    """Sentence that says which loads of a tree are functions of the base parameters; empty for closed chains."""
+    if mechanism.chain is not None:
+        return ""
+    told = told_loads(mechanism)
+    whole = [kind for kind, names in told.items() if len(names) == mechanism.n]
+    some = [f"{kind} of {listed(names)}" for kind, names in told.items() if names and kind not in whole]
+    known = "; ".join([*([f"{listed(whole)} of all joints"] if whole else []), *some])
+    return f"These combinations determine the loads {known}. Coefficients of other loads contain the uncertainty of the model."
 
 
 class GravityGroups(NamedTuple):

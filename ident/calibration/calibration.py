@@ -335,15 +335,13 @@ class Calibration(CalibrationContent):
     def friction_under(self, loads: JointLoads, mechanism: Mechanism, q: ArrayLike, dq: ArrayLike,
                        temperature: ArrayLike | None = None) -> Array:
         """Friction torque along a motion, shape (N, n), with known loads of a model."""
-        dq, coupled = np.asarray(dq, dtype=float), mechanism.transmission
+        q, dq, coupled = np.asarray(q, dtype=float), np.asarray(dq, dtype=float), mechanism.transmission
         warm = None if temperature is None else each_temperature(temperature, dq.shape)
         out = np.where([self.motors.moves(coupled, name) for name in self.names], np.zeros(dq.shape), np.nan)
         for column, name in enumerate(self.names):
             if name in self.joints:
                 joint = self.joints[name]
                 load = joint.load_of(lambda kind: loads.get(kind)[:, column])       # noqa: B023  # called at once
-                sliding = joint.torque(dq[:, column], load, None if warm is None else warm[:, column])
-                out[:, column] = sliding + joint.directional_torque(dq[:, column], load, loads.tau[:, column])
-                if joint.ripple:
-                    out[:, column] += joint.ripple_torque(np.asarray(q, dtype=float)[:, column], dq[:, column])
+                out[:, column] = joint.friction(q[:, column], dq[:, column], load, loads.tau[:, column],
+                                                None if warm is None else warm[:, column])
         return out if coupled is None else out + self.motors.torque(coupled, dq)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.backlash.joint_backlash import JointBacklash
 from stribeck.ident.fit.fit_result import Candidate, further_band, needed_load, prediction_band
 from stribeck.ident.fit.joint.directions import DIFFERENCES
@@ -114,7 +113,7 @@ class JointCalibration:
     @property
     def values(self) -> dict[str, float]:
         """Parameter values of the law."""
-        return {name: p.value for name, p in self.parameters.items() if p.value is not None}
+        return {name: float(p.value) for name, p in self.parameters.items() if p.value is not None}
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -135,10 +134,11 @@ class JointCalibration:
     def load_of(self, values: Callable[[str], Array]) -> Array | None:
         """Return the load with which friction grows: (N,), (N, m) with a column for each of `components`, or None."""
         if self.components:
-            return np.column_stack([values(part) for part in self.components])
+            parts = [values(part) for part in self.components]
+            return library_of(parts[0]).stack(parts, axis=-1)
         return None if self.load == "none" else values(self.load)
 
-    def torque(self, velocity: ArrayLike, load: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
+    def torque(self, velocity: Numbers, load: Numbers | None = None, temperature: Numbers | None = None) -> Array:
         """Return the friction torque at velocities and loads, shape (N,) [N·m], as the mean of both directions.
 
         If `load` is "components", loads have a column for each of `components`. Temperatures [°C] have shape () or (N,); None and
@@ -152,13 +152,13 @@ class JointCalibration:
         own = needed_load(self.load, load)
         if self.temperature is None or temperature is None:
             return law_named(self.law).torque(velocity, self.values, own)
-        return self.temperature.friction(law_named(self.law), self.values, np.asarray(velocity, dtype=float),
-                                         None if own is None else np.asarray(own, dtype=float), temperature)
+        return self.temperature.friction(law_named(self.law), self.values, floats(velocity), None if own is None else floats(own),
+                                         temperature)
 
-    def dry_level(self, velocity: ArrayLike, load: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
+    def dry_level(self, velocity: Numbers, load: Numbers | None = None, temperature: Numbers | None = None) -> Array:
         """Return the dry part of the friction in steady sliding, shape (N,), positive [N·m]; arguments as for `torque`."""
-        level = dry_level(law_named(self.law), self.values, np.asarray(velocity, dtype=float),
-                          None if (own := needed_load(self.load, load)) is None else np.asarray(own, dtype=float))
+        own = needed_load(self.load, load)
+        level = dry_level(law_named(self.law), self.values, floats(velocity), None if own is None else floats(own))
         return level if self.temperature is None or temperature is None else level * self.temperature.factors(temperature)[0]
 
     def at_temperature(self, temperature: float) -> "JointCalibration":
@@ -171,15 +171,15 @@ class JointCalibration:
     def with_offset(self) -> "JointCalibration":
         """Return the joint with the torque offset of the fit, if there is one, added to the friction."""
         found = self.gravity.get("offset")
-        return replace(self, offset=0.0 if found is None or found.value is None else found.value)
+        return replace(self, offset=0.0 if found is None or found.value is None else float(found.value))
 
     @property
     def difference(self) -> float:
         """Half the difference of viscous friction between the directions, or of the load coefficient between driving and
         back-driving; 0 without a difference."""
-        return (self.gravity[DIFFERENCES[self.directional]].value or 0.0) if self.directional != "none" else 0.0
+        return float(self.gravity[DIFFERENCES[self.directional]].value or 0.0) if self.directional != "none" else 0.0
 
-    def directional_torque(self, velocity: ArrayLike, load: ArrayLike | None, rigid: ArrayLike) -> Array:
+    def directional_torque(self, velocity: Numbers, load: Numbers | None, rigid: Numbers) -> Array:
         """Return the friction in addition to `torque` due to different directions, plus the offset, shape (N,) [N·m].
 
         Parameters
@@ -190,16 +190,30 @@ class JointCalibration:
             Signed rigid-body torque of the drive: with motion in its direction the joint drives, against it the joint is
             back-driven.
         """
-        w = np.asarray(velocity, dtype=float)
+        w, xp = floats(velocity), library_of(velocity)
         if self.directional == "driving" and load is not None:
-            return np.asarray(self.offset + self.difference * np.asarray(load) * np.sign(rigid) * (w != 0.0))
-        return self.offset + self.difference * np.abs(w)
+            return self.offset + self.difference * floats(load) * xp.sign(floats(rigid)) * xp.abs(xp.sign(w))
+        return self.offset + self.difference * xp.abs(w)
 
-    def ripple_torque(self, q: ArrayLike, velocity: ArrayLike) -> Array:
+    def ripple_torque(self, q: Numbers, velocity: Numbers) -> Array:
         """Return the torque in addition to `torque` that ripples with the position, shape (N,) [N·m]."""
         return ripple_torque(self.ripple, q, velocity)
 
-    def band(self, velocity: ArrayLike, load: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
+    def friction(self, q: Numbers | None, velocity: Numbers, load: Numbers | None, rigid: Numbers | None,
+                 temperature: Numbers | None = None) -> Array:
+        """Return the friction torque of steady sliding, shape (N,) [N·m]: the law, directions, offset and ripple.
+
+        Parameters
+        ----------
+        q : array_like, shape (N,)
+            Position, at which friction ripples.
+        velocity, load, rigid, temperature : array_like, shape (N,)
+            As for `torque` and `directional_torque`.
+        """
+        sliding = self.torque(velocity, load, temperature) + self.directional_torque(velocity, load, rigid)
+        return sliding + self.ripple_torque(q, velocity) if self.ripple else sliding
+
+    def band(self, velocity: Numbers, load: Numbers | None = None, temperature: Numbers | None = None) -> Array:
         """Return the half width of the simultaneous 95 % band of `torque`, over speeds and loads of the data, (N,) [N·m].
 
         At other temperatures than the reference, the band covers all temperature laws that the data do not tell apart.

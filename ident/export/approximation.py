@@ -93,10 +93,15 @@ def calibrated_range(joint: JointCalibration) -> Range:
     return Range(w, load, joint.torque(w, load), joint.directional_torque(w, load, np.ones_like(w)))
 
 
+def slowest_speed(joint: JointCalibration) -> float:
+    """Return the slowest calibrated speed; where the calibration begins at rest, a small part of the fastest [rad/s or m/s]."""
+    low, high = joint.velocity_range
+    return max(low, _SLOWEST * high)
+
+
 def _grid(joint: JointCalibration) -> tuple[Array, Array]:
     """Speeds and loads over the calibrated range."""
-    low, high = joint.velocity_range
-    w = np.geomspace(max(low, _SLOWEST * high), high, _SPEEDS)
+    w = np.geomspace(slowest_speed(joint), joint.velocity_range[1], _SPEEDS)
     loads = np.zeros(1)
     if joint.load != "none" and joint.load_range is not None:
         least, greatest = joint.load_ends

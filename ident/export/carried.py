@@ -14,7 +14,10 @@ CARRIED: Mapping[str, Mapping[str, str]] = {         # effects that are not list
     "json": dict.fromkeys(EFFECTS, _YES), "csv": dict.fromkeys(EFFECTS, _YES),
     "ros2": {**dict.fromkeys(("law", "load", "directions"), "values"), "offset": _YES},
     "c": {**dict.fromkeys(EFFECTS[:-1], _YES), "offset": "--offset"},
-    "vendor": {"law": "Coulomb, viscous", "load": "torque"}}
+    "vendor": {"law": "Coulomb, viscous", "load": "torque"}, "trossen": {"law": "Coulomb, viscous", "load": "torque"},
+    "ros2-controller": {**dict.fromkeys(EFFECTS[:-2], _YES), "offset": "--offset"},
+    "matlab": {**dict.fromkeys(("law", "load", "directions", "ripple"), _YES), "offset": "--offset"},
+    "motionsolve": {"law": "static, dynamic", "load": "normal"}, "adams": {"law": "static, dynamic", "load": "normal"}}
 MEANINGS = {
     "law": "friction of one load over speed", "load": "growth with load", "directions": "difference between the directions",
     "offset": "torque offset", "memory": "presliding after reversals", "ripple": "torque that ripples with position",

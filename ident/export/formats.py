@@ -6,18 +6,23 @@ from pathlib import Path
 
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
+from stribeck.ident.export.bearing_friction import to_adams, to_motionsolve
 from stribeck.ident.export.c.c_header import to_c
 from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf, to_urdf
 from stribeck.ident.export.descriptions.usd import to_isaac_lab, to_usd
 from stribeck.ident.export.descriptions.xml_markup import with_comment
-from stribeck.ident.export.numbers import to_csv, to_json, to_ros2, to_vendor
+from stribeck.ident.export.matlab_function import to_matlab
+from stribeck.ident.export.numbers import to_csv, to_json, to_ros2, to_trossen, to_vendor
 from stribeck.ident.export.result import Export
+from stribeck.ident.export.ros2.ros2_controller import to_ros2_controller
 from stribeck.ident.plugins import installed, load
 
 DESCRIPTIONS: dict[str, Callable[[Calibration, Path | None], Export]] = {
     "urdf": to_urdf, "mjcf": to_mjcf, "sdf": to_sdf, "usd": to_usd}
 NUMBERS: dict[str, Callable[[Calibration], Export]] = {
-    "json": to_json, "csv": to_csv, "ros2": to_ros2, "c": to_c, "isaac-lab": to_isaac_lab, "vendor": to_vendor}
+    "json": to_json, "csv": to_csv, "ros2": to_ros2, "c": to_c, "isaac-lab": to_isaac_lab, "vendor": to_vendor,
+    "ros2-controller": to_ros2_controller, "matlab": to_matlab,
+    "motionsolve": to_motionsolve, "adams": to_adams, "trossen": to_trossen}
 GROUP = "stribeck.exporters"    # entry points of formats from plug-in packages: functions like those of `NUMBERS`
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from stribeck.ident.backlash.joint_backlash import FIGURES
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses
+from stribeck.ident.calibration.joint_calibration import JointCalibration
+from stribeck.ident.export.approximation import approximate, coulomb_viscous_losses, other_losses, slowest_speed
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, motor_table, passive_law, passive_losses
 from stribeck.ident.laws.parameter import Parameter
@@ -161,15 +162,59 @@ def to_vendor(calibration: Calibration) -> Export:
     ``(constant + coulomb_per_effort |tau|) sat(dq / transition_velocity) + viscous dq``, with tau the torque that the
     joint transmits. The transition velocity is the slowest calibrated speed: below it, friction is unknown.
     """
-    joints = {}
-    for name, joint in calibration.joints.items():
-        near = approximate(joint, with_effort=True)
-        joints[name] = {"constant": float(number(near.friction)), "coulomb_per_effort": float(number(near.per_effort)),
-                        "viscous": float(number(near.damping)), "transition_velocity": float(number(joint.velocity_range[0]))}
+    keys = ("constant", "coulomb_per_effort", "viscous", "transition_velocity")
+    joints = {name: dict(zip(keys, _compensation(joint), strict=True)) for name, joint in calibration.joints.items()}
     table = {"arm": calibration.arm, "origin": calibration.origin, "torque_basis": calibration.torque_basis, "joints": joints}
     return Export(json.dumps(table, indent=1, ensure_ascii=False) + "\n", ".vendor.json",
-                  (*coulomb_viscous_losses(calibration, "the vendor format", with_effort=True),
-                   *motor_losses(calibration, "the vendor format"), *passive_losses(calibration, "the vendor format")))
+                  _compensation_losses(calibration, "the vendor format"))
+
+
+_TROSSEN = """\
+\"\"\"Joint friction for the characteristics of a Trossen arm.
+
+Keys of FRICTION are indices of joints of the model, which must be those of the driver. On a configured driver:
+
+    characteristics = driver.get_joint_characteristics()
+    for joint, fields in FRICTION.items():
+        for field, value in fields.items():
+            setattr(characteristics[joint], field, value)
+    driver.set_joint_characteristics(characteristics)       # in force after the next boot of the controller
+\"\"\"
+
+# {origin}
+FRICTION = {{
+{joints}
+}}
+"""
+
+
+def to_trossen(calibration: Calibration) -> Export:
+    """Return a Python file with joint characteristics of a Trossen arm, whose compensation is that of `to_vendor`.
+
+    References
+    ----------
+    Trossen Robotics, Trossen Arm documentation, configuration, joint characteristics.
+    """
+    keys = ("friction_constant_term", "friction_coulomb_coef", "friction_viscous_coef", "friction_transition_velocity")
+    joints = []
+    for name, joint in calibration.joints.items():
+        fields = ",\n        ".join(f'"{key}": {value!r}' for key, value in zip(keys, _compensation(joint), strict=True))
+        joints.append(f"    {calibration.mechanism.names.index(name)}: {{       # {name}\n        {fields}}},")
+    text = _TROSSEN.format(origin=calibration.origin, joints="\n".join(joints))
+    return Export(text, ".trossen.py", _compensation_losses(calibration, "the Trossen driver"))
+
+
+def _compensation(joint: JointCalibration) -> tuple[float, float, float, float]:
+    """Return constant friction, friction per effort, viscous coefficient and transition velocity, see `to_vendor`."""
+    near = approximate(joint, with_effort=True)
+    constant, per_effort, viscous, transition = (
+        float(number(value)) for value in (near.friction, near.per_effort, near.damping, slowest_speed(joint)))
+    return constant, per_effort, viscous, transition
+
+
+def _compensation_losses(calibration: Calibration, target: str) -> tuple[str, ...]:
+    return (*coulomb_viscous_losses(calibration, target, with_effort=True), *motor_losses(calibration, target),
+            *passive_losses(calibration, target))
 
 
 def _yaml(value: Any) -> str:

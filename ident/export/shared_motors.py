@@ -1,7 +1,7 @@
 """Friction of shared motors and passive joints in export formats: C code, MJCF tendons, plain data, and losses elsewhere."""
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -93,9 +93,14 @@ def as_tendons(calibration: Calibration, solimp: str) -> str:
     return "\n".join(["<tendon>", *lines, "  </tendon>"]) if lines else ""
 
 
-def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
-    """Return lines of C that add the friction of shared motors to ``tau``, from the joint velocities ``dq``."""
-    lines = []
+def motor_laws(calibration: Calibration, transmission: Transmission | None) -> Iterator[tuple[list[float], str, list[float]]]:
+    """Yield each shared motor's ratios to the joints, and the name and the parameters of its law's function.
+
+    Raises
+    ------
+    InputError
+        If the law has no C code.
+    """
     for name, motor in calibration.motors.motors.items():
         assert transmission is not None
         law, row = law_named(motor.law), transmission.ratios[transmission.names.index(name)].tolist()
@@ -103,10 +108,17 @@ def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
             raise InputError(f"motors.{name}: the law {law.name} has no C code: {law.no_c}; export to json")
         bound = inspect.signature(law.function).bind(0.0, **motor.values)
         bound.apply_defaults()
-        values = ", ".join(repr(float(value)) for value in list(bound.arguments.values())[1:-1])
+        yield row, law.function.__name__, [float(value) for value in list(bound.arguments.values())[1:-1]]
+
+
+def in_c(calibration: Calibration, transmission: Transmission | None) -> str:
+    """Return lines of C that add the friction of shared motors to ``tau``, from the joint velocities ``dq``."""
+    lines = []
+    for row, function, values in motor_laws(calibration, transmission):
         moved = np.flatnonzero(row)
         rate = " + ".join(f"{row[j]!r} * dq[{j}]" for j in moved.tolist())
-        lines += ["    {", f"        const double rate = {rate}, torque = @_{law.function.__name__}(rate, {values}, 0.0);",
+        taken = ", ".join(map(repr, values))
+        lines += ["    {", f"        const double rate = {rate}, torque = @_{function}(rate, {taken}, 0.0);",
                   *(f"        tau[{j}] += {row[j]!r} * torque;" for j in moved.tolist()), "    }"]
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from stribeck.ident.calibration.calibration_file import calibration_path
 from stribeck.ident.errors import InputError
 from stribeck.ident.fleet.findings import FALSE, Finding, adjusted, tests
 from stribeck.ident.fleet.fleet_picture import draw_fleet
-from stribeck.ident.fleet.joint_levels import JointLevels, independent, joint_levels
+from stribeck.ident.fleet.joint_levels import JointLevels, independent, joint_levels, moment
 from stribeck.ident.fleet.random_effects import RandomEffects, random_effects
 from stribeck.ident.views.frames import frame_html
 
@@ -164,7 +164,7 @@ class Fleet:
     @property
     def days(self) -> int:
         """Number of different days of all arms."""
-        return len({(self.arms[name], one.created.date()) for name, one in self.calibrations.items()})
+        return len({(self.arms[name], moment(one).date()) for name, one in self.calibrations.items()})
 
     @cached_property
     def _levels(self) -> dict[str, JointLevels | str]:
@@ -234,13 +234,21 @@ class Fleet:
             for row, names in enumerate(own.levels.calibrations):
                 arm = own.levels.arms[levels.arm[row]]
                 friction = float(np.exp(levels.y[row]))
-                rows += [(joint, arm, name, self.calibrations[name].created, friction, friction * levels.error[row], own.unit,
+                rows += [(joint, arm, name, moment(self.calibrations[name]), friction, friction * levels.error[row], own.unit,
                           friction / own.friction, float(np.exp(predicted[levels.arm[row]])),
                           lowest.get((joint, arm), np.nan) if row in last else np.nan) for name in names]
         return pd.DataFrame(rows, columns=COLUMNS)
 
     def plot(self) -> "Figure":
-        """Draw friction of every joint relative to the population, arm by arm, with the prediction interval."""
+        """Draw friction of every joint relative to the population, arm by arm, with the prediction interval.
+
+        Raises
+        ------
+        InputError
+            If no joint can be compared.
+        """
+        if not self.populations:
+            raise InputError("; ".join(self.apart) or f"{self.arm}: no calibration has a joint; nothing can be drawn")
         return draw_fleet(self.to_dataframe(), {joint: (one.normal[0] / one.friction, one.normal[1] / one.friction)
                                                 for joint, one in self.populations.items()}, self._marked)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapp
                 f"{high:.3g}" if not low < high else f"{joint}: not compared, because the load ranges of all do not overlap")
     found = [log_friction(curve, states.speeds, load, states.temperature, one.pass_count)
              for curve, load, one in zip(curves, states.loads, having.values(), strict=True)]
-    known = [(arms[name], one.created, name, level) for (name, one), level in zip(having.items(), found, strict=True)
+    known = [(arms[name], moment(one), name, level) for (name, one), level in zip(having.items(), found, strict=True)
              if level is not None]
     if not known:
         return f"{joint}: not compared, because its friction is not positive at the common speeds and loads"
@@ -104,11 +105,17 @@ def _within(y: Array, error: Array, day: Groups) -> float:
     return (low + high) / 2.0
 
 
+def moment(calibration: Calibration) -> datetime:
+    """Return date and time of a calibration; without a time zone, UTC."""
+    created = calibration.created
+    return created if created.tzinfo is not None else created.replace(tzinfo=UTC)
+
+
 def independent(calibrations: Mapping[str, Calibration]) -> tuple[dict[str, Calibration], Sequence[str]]:
     """Return the calibrations without those that share runs with a newer one, and the names of these."""
     kept: dict[str, Calibration] = {}
     seen: set[str] = set()
-    for name, one in sorted(calibrations.items(), key=lambda item: item[1].created, reverse=True):
+    for name, one in sorted(calibrations.items(), key=lambda item: moment(item[1]), reverse=True):
         runs = {run["sha256"] for run in one.runs}
         if not runs & seen:
             kept[name] = one

@@ -69,7 +69,8 @@ def _identified(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ReducedRuns, 
     if trusts or reduced.options.motion == "joint":
         return reduced, TRUSTED
     if reduced.options.motion == "none":
-        moments = _by_round_trips(chosen, reduced) if wish == "fit" else (reduced, TRUSTED)
+        even = wish == "fit" and len(reduced.points) > 0         # without round trips, the fit of friction says what is missing
+        moments = _by_round_trips(chosen, reduced) if even else (reduced, TRUSTED)
         return _motors_apart(*_passive_apart(chosen, *moments))
     log = reduced.log(chosen.runs, reduced.mechanisms)
     dead = {name for run in chosen.runs for name in (*dead_torques(run), *unrecorded_torques(run))}

@@ -1,16 +1,13 @@
 r"""Coulomb and viscous friction, without and with a quadratic part."""
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import COULOMB, COULOMB_PER_LOAD, VISCOUS, VISCOUS_QUADRATIC
 
 
-def coulomb_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
-                    load: ArrayLike | None = None) -> Array:
+def coulomb_viscous(w: Numbers, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
+                    load: Numbers | None = None) -> Array:
     r"""Sliding friction of one joint without Stribeck effect.
 
     .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega
@@ -43,21 +40,21 @@ def coulomb_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coeffi
     >>> coulomb_viscous([-0.5, 0.0, 0.5], coulomb=2.0, viscous=3.0)
     array([-3.5,  0. ,  3.5])
     """
-    w = np.asarray(w, dtype=float)
-    return np.asarray((coulomb + coulomb_coefficient * load_level(load)) * np.sign(w) + viscous * w)
+    w, xp = floats(w), library_of(w)
+    return (coulomb + coulomb_coefficient * load_level(load)) * xp.sign(w) + viscous * w
 
 
-def quadratic_viscous(w: ArrayLike, coulomb: float, viscous: float, viscous_quadratic: float, coulomb_coefficient: float = 0.0,
-                      load: ArrayLike | None = None) -> Array:
+def quadratic_viscous(w: Numbers, coulomb: float, viscous: float, viscous_quadratic: float, coulomb_coefficient: float = 0.0,
+                      load: Numbers | None = None) -> Array:
     r"""Coulomb and viscous friction with a part that grows with the square of velocity, as in churned lubricant.
 
     .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega + k_2 \omega |\omega|
 
     Parameters as in `coulomb_viscous`; `viscous_quadratic` is k_2 [N·m·s²/rad²].
     """
-    w = np.asarray(w, dtype=float)
+    w, xp = floats(w), library_of(w)
     sliding = coulomb + coulomb_coefficient * load_level(load)
-    return np.asarray(sliding * np.sign(w) + viscous * w + viscous_quadratic * w * np.abs(w))
+    return sliding * xp.sign(w) + viscous * w + viscous_quadratic * w * xp.abs(w)
 
 
 COULOMB_VISCOUS = Law(

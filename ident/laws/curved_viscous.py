@@ -1,9 +1,8 @@
 r"""Friction whose viscous part is not a straight line: it grows with a power of speed, saturates, or begins at a speed."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import (
@@ -24,8 +23,8 @@ from stribeck.ident.laws.quantity import (
 from stribeck.ident.laws.stribeck import stribeck
 
 
-def power_viscous(w: ArrayLike, coulomb: float, viscous_power: float, viscous_exponent: float,
-                  coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def power_viscous(w: Numbers, coulomb: float, viscous_power: float, viscous_exponent: float,
+                  coulomb_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     r"""Coulomb friction and a viscous part that grows with a power of speed, as in grease.
 
     .. math:: \tau_f = [c_0 + c_1 L + k_p |\omega / (1\,\mathrm{rad/s})|^p] \operatorname{sgn}(\omega)
@@ -36,13 +35,12 @@ def power_viscous(w: ArrayLike, coulomb: float, viscous_power: float, viscous_ex
     ----------
     Herschel and Bulkley, Kolloid-Zeitschrift 39 (1926) 291, for the flow of grease.
     """
-    w = np.asarray(w, dtype=float)
-    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_power * np.abs(w) ** viscous_exponent)
-                      * np.sign(w))
+    w, xp = floats(w), library_of(w)
+    return (coulomb + coulomb_coefficient * load_level(load) + viscous_power * xp.abs(w) ** viscous_exponent) * xp.sign(w)
 
 
-def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, saturation_velocity: float,
-                       coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def saturating_viscous(w: Numbers, coulomb: float, viscous_level: float, saturation_velocity: float,
+                       coulomb_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     r"""Coulomb friction and a viscous part that saturates, as in a lubricant that warms or thins with speed.
 
     .. math:: \tau_f = [c_0 + c_1 L + k_l (1 - e^{-|\omega|/\omega_l})] \operatorname{sgn}(\omega)
@@ -50,13 +48,13 @@ def saturating_viscous(w: ArrayLike, coulomb: float, viscous_level: float, satur
     Parameters as in `power_viscous`; `viscous_level` is k_l [N·m], and `saturation_velocity` is the speed w_l at which the
     viscous part reaches 63 % of k_l [rad/s].
     """
-    w = np.asarray(w, dtype=float)
-    rising = 1.0 - np.exp(-np.abs(w) / saturation_velocity)
-    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_level * rising) * np.sign(w))
+    w, xp = floats(w), library_of(w)
+    rising = 1.0 - xp.exp(-xp.abs(w) / saturation_velocity)
+    return (coulomb + coulomb_coefficient * load_level(load) + viscous_level * rising) * xp.sign(w)
 
 
-def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_velocity: float, coulomb_coefficient: float = 0.0,
-                   load: ArrayLike | None = None) -> Array:
+def kinked_viscous(w: Numbers, coulomb: float, viscous_beyond: float, kink_velocity: float, coulomb_coefficient: float = 0.0,
+                   load: Numbers | None = None) -> Array:
     r"""Coulomb friction, and a viscous part that begins at a speed, at which a film of lubricant begins to carry the load.
 
     .. math:: \tau_f = [c_0 + c_1 L + k_b \max(0, |\omega| - \omega_k)] \operatorname{sgn}(\omega)
@@ -64,13 +62,13 @@ def kinked_viscous(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_vel
     Parameters as in `coulomb_viscous`; `viscous_beyond` is k_b [N·m·s/rad], `kink_velocity` the speed w_k at which friction
     begins to grow [rad/s].
     """
-    w = np.asarray(w, dtype=float)
-    rising = np.maximum(0.0, np.abs(w) - kink_velocity)
-    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * rising) * np.sign(w))
+    w, xp = floats(w), library_of(w)
+    rising = xp.clip(xp.abs(w) - kink_velocity, 0.0, None)
+    return (coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * rising) * xp.sign(w)
 
 
-def rounded_kink(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_velocity: float, kink_width: float,
-                 coulomb_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def rounded_kink(w: Numbers, coulomb: float, viscous_beyond: float, kink_velocity: float, kink_width: float,
+                 coulomb_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     r"""Friction that is constant at low speed and begins to rise gradually around a speed, as a lubricant film builds up.
 
     .. math:: \tau_f = \{c_0 + c_1 L + k_b \omega_r [s((|\omega| - \omega_k) / \omega_r) - s(-\omega_k / \omega_r)]\}
@@ -78,14 +76,20 @@ def rounded_kink(w: ArrayLike, coulomb: float, viscous_beyond: float, kink_veloc
 
     Parameters as in `kinked_viscous`; `kink_width` is the range w_r of speeds about w_k over which the slope grows [rad/s].
     """
-    w = np.asarray(w, dtype=float)
-    rising = np.logaddexp(0.0, (np.abs(w) - kink_velocity) / kink_width) - np.logaddexp(0.0, -kink_velocity / kink_width)
-    return np.asarray((coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * kink_width * rising) * np.sign(w))
+    w, xp = floats(w), library_of(w)
+    speed = xp.abs(w)
+    rising = _softplus((speed - kink_velocity) / kink_width) - _softplus((0.0 * speed - kink_velocity) / kink_width)
+    return (coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * kink_width * rising) * xp.sign(w)
 
 
-def stribeck_power(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous_power: float,
+def _softplus(x: Any) -> Any:
+    xp = library_of(x)
+    return xp.logaddexp(xp.zeros_like(x), x)
+
+
+def stribeck_power(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous_power: float,
                    viscous_exponent: float, coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0,
-                   stribeck_exponent: float = 2.0, load: ArrayLike | None = None) -> Array:
+                   stribeck_exponent: float = 2.0, load: Numbers | None = None) -> Array:
     r"""`stribeck` with a viscous part that grows with a power of speed.
 
     .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^\delta} + k_p |\omega / (1\,\mathrm{rad/s})|^p]
@@ -93,10 +97,10 @@ def stribeck_power(w: ArrayLike, coulomb: float, static: float, stribeck_velocit
 
     Parameters as in `stribeck` and `power_viscous`.
     """
-    w = np.asarray(w, dtype=float)
+    w, xp = floats(w), library_of(w)
     falling = stribeck(w, coulomb, static, stribeck_velocity, 0.0, coulomb_coefficient, static_coefficient, stribeck_exponent,
                        load)
-    return np.asarray(falling + viscous_power * np.abs(w) ** viscous_exponent * np.sign(w))
+    return falling + viscous_power * xp.abs(w) ** viscous_exponent * xp.sign(w)
 
 
 POWER = Law(

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.quantity import COULOMB, VISCOUS, Quantity
@@ -135,7 +134,7 @@ class Law:
         """Names of all free parameters, linear ones first."""
         return self.linear + (self.coefficients(components) if load else ()) + self.nonlinear
 
-    def torque(self, w: ArrayLike, values: Mapping[str, Any], load: ArrayLike | None = None) -> Array:
+    def torque(self, w: Numbers, values: Mapping[str, Any], load: Numbers | None = None) -> Array:
         """Return the friction torque for parameter values, shape (N,) [N·m].
 
         Parameters
@@ -150,22 +149,30 @@ class Law:
         Raises
         ------
         InputError
-            If the load does not have one column for each component.
+            If the load does not have one column for each component, or the function of a plug-in computes with NumPy only.
         """
         components = components_of(values)
         if not components:
-            return self.function(w, **values, load=load)
-        loads = np.asarray(load, dtype=float)
-        if loads.ndim != 2 or loads.shape[1] != len(components):
+            return self._of_library(w, self.function(w, **values, load=load))
+        loads: Any = floats(load)
+        if loads.ndim < 2 or loads.shape[-1] != len(components):
             raise InputError(f"the load has shape {loads.shape}; this friction needs one column for each of "
                              f"{', '.join(components)}, shape (N, {len(components)})")
         own = dict(values)
         for name in self.with_load:
             level = name.removesuffix("_coefficient")
-            own[level] = own[level] + sum(own.pop(f"{name}_{part}") * on for part, on in zip(components, loads.T, strict=True))
-        return self.function(w, **own)
+            own[level] = own[level] + sum(own.pop(f"{name}_{part}") * loads[..., k] for k, part in enumerate(components))
+        return self._of_library(w, self.function(w, **own))
 
-    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, ArrayLike],
+    def _of_library(self, w: Numbers, torque: Numbers) -> Array:
+        """Refuse torques that the function computed with another library than that of the velocities."""
+        own, wanted = library_of(torque), library_of(w)
+        if own is not wanted:
+            raise InputError(f"the law {self.name} computes with {own.__name__}, but the velocities are of {wanted.__name__}; "
+                             "its function needs library_of(w) of stribeck.ident.arrays")
+        return torque
+
+    def columns(self, w: Array, load: Array | None, nonlinear: Mapping[str, Numbers],
                 components: tuple[str, ...] = ()) -> Array:
         """Return the columns of the linear parameters: the torque with one parameter at 1 and the others at 0.
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats
 from stribeck.ident.laws.quantity import COMPONENTS
 
 if TYPE_CHECKING:
@@ -39,6 +38,6 @@ def load_part(values: Mapping[str, float], load: Array) -> Array:
     return np.asarray(load @ [values[f"coulomb_coefficient_{part}"] for part in components])
 
 
-def load_level(load: ArrayLike | None) -> Array | float:
+def load_level(load: Numbers | None) -> Array | float:
     """Return the load for the function of a law, shape (N,) [N·m]; zero without load."""
-    return 0.0 if load is None else np.asarray(load, dtype=float)
+    return 0.0 if load is None else floats(load)

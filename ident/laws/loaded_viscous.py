@@ -1,9 +1,6 @@
 r"""Friction whose viscous part grows with the load, too: pressure makes a lubricant more viscous."""
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import (
@@ -18,30 +15,30 @@ from stribeck.ident.laws.quantity import (
 from stribeck.ident.laws.stribeck import stribeck
 
 
-def loaded_viscous(w: ArrayLike, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
-                   viscous_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def loaded_viscous(w: Numbers, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
+                   viscous_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     r"""Coulomb and viscous friction, both of which grow with the load.
 
     .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + (k_v + k_1 L) \omega
 
     Parameters as in `coulomb_viscous`; `viscous_coefficient` is k_1, the viscous coefficient per load [s/rad].
     """
-    w, load = np.asarray(w, dtype=float), load_level(load)
-    return np.asarray((coulomb + coulomb_coefficient * load) * np.sign(w) + (viscous + viscous_coefficient * load) * w)
+    w, xp, load = floats(w), library_of(w), load_level(load)
+    return (coulomb + coulomb_coefficient * load) * xp.sign(w) + (viscous + viscous_coefficient * load) * w
 
 
-def stribeck_loaded_viscous(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+def stribeck_loaded_viscous(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
                             coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, viscous_coefficient: float = 0.0,
-                            load: ArrayLike | None = None) -> Array:
+                            load: Numbers | None = None) -> Array:
     r"""`stribeck` with a viscous part that grows with the load.
 
     .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^2}] \operatorname{sgn}(\omega) + (k_v + k_1 L) \omega
 
     Parameters as in `stribeck` and `loaded_viscous`.
     """
-    w = np.asarray(w, dtype=float)
+    w = floats(w)
     falling = stribeck(w, coulomb, static, stribeck_velocity, viscous, coulomb_coefficient, static_coefficient, load=load)
-    return np.asarray(falling + viscous_coefficient * load_level(load) * w)
+    return falling + viscous_coefficient * load_level(load) * w
 
 
 _LOSES = "the growth of viscous friction with the load"

@@ -1,9 +1,6 @@
 r"""Stribeck friction that is smooth through zero velocity, for simulation."""
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import (
@@ -17,8 +14,8 @@ from stribeck.ident.laws.quantity import (
 )
 
 
-def brown_mcphee(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
-                 coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def brown_mcphee(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+                 coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     r"""Friction that is smooth through zero velocity and greatest at the Stribeck velocity.
 
     .. math:: \tau_f = C \tanh(4 u) + (S - C) \frac{u}{(u^2/4 + 3/4)^2} + k_v \omega, \quad u = \omega / \omega_s
@@ -30,15 +27,15 @@ def brown_mcphee(w: ArrayLike, coulomb: float, static: float, stribeck_velocity:
     ----------
     Brown and McPhee, J. Computational and Nonlinear Dynamics 11 (2016) 054502, Eq. 7.
     """
-    w, load = np.asarray(w, dtype=float), load_level(load)
+    w, xp, load = floats(w), library_of(w), load_level(load)
     sliding = coulomb + coulomb_coefficient * load
     excess = static + static_coefficient * load - sliding
     u = w / stribeck_velocity
-    return np.asarray(sliding * np.tanh(4.0 * u) + excess * u / (0.25 * u**2 + 0.75) ** 2 + viscous * w)
+    return sliding * xp.tanh(4.0 * u) + excess * u / (0.25 * u**2 + 0.75) ** 2 + viscous * w
 
 
-def andersson(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, tanh_velocity: float, viscous: float,
-              coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def andersson(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, tanh_velocity: float, viscous: float,
+              coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     r"""`stribeck` with the jump at zero velocity made smooth: sgn(w) becomes tanh(w / w_t).
 
     .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^2}] \tanh(\omega / \omega_t) + k_v \omega
@@ -49,11 +46,11 @@ def andersson(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: fl
     ----------
     Andersson, Söderberg and Björklund, Tribology International 40 (2007) 580, Eq. 6.
     """
-    w, load = np.asarray(w, dtype=float), load_level(load)
+    w, xp, load = floats(w), library_of(w), load_level(load)
     sliding = coulomb + coulomb_coefficient * load
     excess = static + static_coefficient * load - sliding
-    fading = np.exp(-((w / stribeck_velocity) ** 2))
-    return np.asarray((sliding + excess * fading) * np.tanh(w / tanh_velocity) + viscous * w)
+    fading = xp.exp(-((w / stribeck_velocity) ** 2))
+    return (sliding + excess * fading) * xp.tanh(w / tanh_velocity) + viscous * w
 
 
 _QUANTITIES = (COULOMB, STATIC, VISCOUS, COULOMB_PER_LOAD, STATIC_PER_LOAD, STRIBECK_VELOCITY)

@@ -1,9 +1,6 @@
 r"""Friction that falls from a static level to Coulomb friction as speed grows (Stribeck effect)."""
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import (
@@ -17,9 +14,9 @@ from stribeck.ident.laws.quantity import (
 )
 
 
-def stribeck(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+def stribeck(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
              coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, stribeck_exponent: float = 2.0,
-             load: ArrayLike | None = None) -> Array:
+             load: Numbers | None = None) -> Array:
     r"""Sliding friction of one joint with Stribeck effect.
 
     .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^\delta}] \operatorname{sgn}(\omega) + k_v \omega,
@@ -57,15 +54,15 @@ def stribeck(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: flo
     >>> stribeck([0.001, 0.05, 1.0], coulomb=6.0, static=8.0, stribeck_velocity=0.05, viscous=11.0).round(2)
     array([ 8.01,  7.29, 17.  ])
     """
-    w, load = np.asarray(w, dtype=float), load_level(load)
+    w, xp, load = floats(w), library_of(w), load_level(load)
     sliding = coulomb + coulomb_coefficient * load
     excess = static + static_coefficient * load - sliding
-    fading = np.exp(-np.abs(w / stribeck_velocity) ** stribeck_exponent)
-    return np.asarray((sliding + excess * fading) * np.sign(w) + viscous * w)
+    fading = xp.exp(-xp.abs(w / stribeck_velocity) ** stribeck_exponent)
+    return (sliding + excess * fading) * xp.sign(w) + viscous * w
 
 
-def tustin(w: ArrayLike, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
-           coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: ArrayLike | None = None) -> Array:
+def tustin(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
+           coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
     """Sliding friction whose low-speed excess fades exponentially: `stribeck` with exponent 1 and the same parameters.
 
     References

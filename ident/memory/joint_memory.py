@@ -7,7 +7,7 @@ from math import copysign
 
 import numpy as np
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.memory_data import STILL
@@ -117,4 +117,5 @@ class MemoryState:
 def dry_level(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None) -> Array:
     """Return the dry level of a law in steady sliding at velocities and loads, shape (N,), positive [N·m or N]."""
     without = {name: 0.0 if name.startswith("viscous") else value for name, value in values.items()}
-    return law.torque(np.maximum(np.abs(velocity), STILL), without, load)
+    xp = library_of(velocity)
+    return law.torque(xp.clip(xp.abs(velocity), STILL, None), without, load)

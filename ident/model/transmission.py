@@ -17,6 +17,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 
 _STANDS = 0.05          # a motor stands still if its travel is below this fraction of the largest contribution of a joint
+_TIED = 0.01            # of a combination of rows that is zero: parts that are smaller do not count
 _SINGULAR = 1e8         # condition number of R from which motor positions do not determine joint positions
 
 
@@ -77,10 +78,12 @@ class Transmission:
         InputError
             If motor positions do not determine joint positions.
         """
-        values = np.linalg.svd(self.ratios, compute_uv=False)
+        left, values, _ = np.linalg.svd(self.ratios)
         if not values[-1] * _SINGULAR > values[0]:
-            raise InputError("the motor positions do not determine the joint positions: the rows of the ratios are linearly "
-                             "dependent; state for each motor how far it turns when each joint turns by 1")
+            tied = [self.names[k] for k in np.flatnonzero(np.abs(left[:, -1]) > _TIED)]
+            fault = "are linearly dependent" if len(tied) > 1 else "are zero or tiny beside the others"
+            raise InputError("the motor positions do not determine the joint positions: the ratios of the motor of "
+                             f"{' and of '.join(tied)} {fault}; state for each motor how far it turns when each joint turns by 1")
         return self
 
     @property

@@ -10,10 +10,7 @@ ripple changes its sign with the direction.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.parameter import Parameter
 
 COGGING, FRICTION = "cogging", "friction"
@@ -71,12 +68,13 @@ class Wave:
         """Whether another wave has the same kind and, within the resolution of a search, the same order."""
         return self.kind == other.kind and abs(self.order - other.order) < _ALIKE * self.order
 
-    def torque(self, q: ArrayLike, dq: ArrayLike) -> Array:
+    def torque(self, q: Numbers, dq: Numbers) -> Array:
         """Return the torque of the wave at positions and velocities, shape (N,) [N·m or N]."""
-        sine = self.amplitude * np.sin(self.order * np.asarray(q, dtype=float) + self.phase)
-        return np.asarray(sine if self.kind == COGGING else sine * np.sign(dq))
+        q, xp = floats(q), library_of(q)
+        sine = float(self.amplitude) * xp.sin(float(self.order) * q + float(self.phase))
+        return sine if self.kind == COGGING else sine * xp.sign(floats(dq))
 
 
-def ripple_torque(waves: Sequence[Wave], q: ArrayLike, dq: ArrayLike) -> Array:
+def ripple_torque(waves: Sequence[Wave], q: Numbers, dq: Numbers) -> Array:
     """Return the torque of all waves of a joint at positions and velocities, shape (N,) [N·m or N]."""
-    return sum((wave.torque(q, dq) for wave in waves), np.zeros(np.shape(q)))
+    return sum((wave.torque(q, dq) for wave in waves), 0.0 * floats(q))

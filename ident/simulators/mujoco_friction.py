@@ -21,13 +21,13 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.calibration.laws_at_once import LawsAtOnce, Waves
 from stribeck.ident.calibration.reactions import Reactions
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.export.descriptions.mujoco_joint import HARD, holds_friction
 from stribeck.ident.memory.joint_memory import MemoryState
 from stribeck.ident.ripple.wave import COGGING, FRICTION
+from stribeck.ident.simulators.batched_friction import STILL, damping_of
 from stribeck.ident.temperature.joint_temperature import each_temperature
 
 if TYPE_CHECKING:
@@ -38,10 +38,8 @@ _OF_DOF = ("dof_frictionloss", "dof_damping", "dof_solimp", "dof_solref",       
 _NEEDED = {"mjDSBL_SPRING": "spring", "mjDSBL_DAMPER": "damper", "mjDSBL_FRICTIONLOSS": "frictionloss",
            "mjDSBL_CONSTRAINT": "constraint"}           # must not be disabled
 _SOFT = 1e-3            # N·m/rad or N/m; spring of a joint without a spring of its own, by which torques are applied
-_STILL = 1e-9           # rad/s or m/s; friction at rest is that at this speed
 _HELD = 1e-4            # rad/s or m/s; slower joints whose friction is below its limit are held
 _BELOW = 1.0 - 1e-6     # of the limit: friction above this part is at the limit
-_SPEEDS = np.geomspace(1e-3, 1.0, 40)       # of the greatest calibrated speed, where the split of friction is computed
 
 
 def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibration, prefix: str = "") -> "MujocoFriction":
@@ -155,7 +153,7 @@ class MujocoFriction:
             own = [joint.at_temperature(float(value)) for joint, value in zip(own, self._temperature, strict=True)]
         self._laws = LawsAtOnce(own, self._slides)
         self._cogging, self._ripple = Waves.of(own, (COGGING,)), Waves.of(own, (FRICTION,))
-        self._damping = np.array([_damping(joint) for joint in own])
+        self._damping = np.array([damping_of(joint) for joint in own])
 
     def __enter__(self) -> "MujocoFriction":
         return self
@@ -209,8 +207,8 @@ class MujocoFriction:
         self._time = data.time
         parts, drive = self._reactions.update()
         q, w = data.qpos[self._place], data.qvel[self._dof]
-        self._way = np.where(np.abs(w) > _STILL, np.sign(w), self._way)
-        speed = np.maximum(np.abs(w), _STILL)
+        self._way = np.where(np.abs(w) > STILL, np.sign(w), self._way)
+        speed = np.maximum(np.abs(w), STILL)
         friction = self._laws.torque(self._way * speed, parts, drive)
         if self._ripple is not None:
             friction += self._ripple(q, self._way)
@@ -258,14 +256,3 @@ def _joint(model: "mujoco.MjModel", calibration: Calibration, name: str, prefix:
     if own.load == "normal" and own.bearing is None:
         raise InputError(f"{name}: its friction grows with the normal load, but the calibration states no bearing")
     return number
-
-
-def _damping(joint: JointCalibration) -> float:
-    """Return the damping that leaves at least the dry part of friction at all calibrated speeds and at the least load."""
-    speed = joint.velocity_range[1] * _SPEEDS
-    load = None
-    if joint.load != "none":
-        least = np.zeros(len(joint.components)) if joint.components else np.zeros(())
-        load = np.broadcast_to(least, (len(speed), *least.shape))
-    rising = (joint.torque(speed, load) - joint.dry_level(speed, load)) / speed
-    return max(0.0, float(np.min(rising)) - (abs(joint.difference) if joint.directional == "viscous" else 0.0))

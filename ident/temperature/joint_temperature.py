@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, floats, library_of
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.parameter import Parameter, verdict
@@ -66,15 +66,16 @@ class JointTemperature:
     @cached_property
     def values(self) -> dict[str, float]:
         """Values of the parameters."""
-        return {name: entry.value for name, entry in self.parameters.items() if entry.value is not None}
+        return {name: float(entry.value) for name, entry in self.parameters.items() if entry.value is not None}
 
     def factors(self, temperature: ArrayLike | None) -> tuple[Array, Array]:
         """Return the factors of the Coulomb and the viscous part at temperatures [°C], shape (N,) each.
 
         None and nan stand for the reference temperature.
         """
-        given = np.asarray(np.nan if temperature is None else temperature, dtype=float)
-        theta = np.where(np.isnan(given), 0.0, given - self.reference)
+        given = floats(np.nan if temperature is None else temperature)
+        xp = library_of(given)
+        theta = xp.where(xp.isnan(given), 0.0, given - self.reference)
         return (TEMPERATURE_LAWS[self.coulomb].factor(theta, self.values, "coulomb"),
                 TEMPERATURE_LAWS[self.viscous].factor(theta, self.values, "viscous"))
 

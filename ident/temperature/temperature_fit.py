@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.special import stdtrit
 
-from stribeck.ident.arrays import Array, Groups
+from stribeck.ident.arrays import Array, Groups, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.memory.joint_memory import dry_level
 from stribeck.ident.temperature.temperature_laws import TemperatureLaw
@@ -238,5 +238,5 @@ def _friction(law: Law, coulomb: TemperatureLaw, viscous: TemperatureLaw, values
 
 def scaled(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None, coulomb: Array, viscous: Array) -> Array:
     """Return the friction of a law with its Coulomb and viscous parts multiplied by factors, shape (N,) [N·m or N]."""
-    dry = dry_level(law, values, velocity, load) * np.sign(velocity)
-    return np.asarray(dry * coulomb + (law.torque(velocity, values, load) - dry) * viscous)
+    dry = dry_level(law, values, velocity, load) * library_of(velocity).sign(velocity)
+    return dry * coulomb + (law.torque(velocity, values, load) - dry) * viscous

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Numbers, floats, library_of
 from stribeck.ident.laws.law_table import unit
 
 PARTS = ("coulomb", "viscous")
@@ -50,7 +49,7 @@ class TemperatureLaw:
         """Names of the parameters for a part of friction, such as ``coulomb_temperature_slope``."""
         return tuple(f"{part}_{name}" for name in self.quantities)
 
-    def factor(self, theta: ArrayLike, values: Mapping[str, float], part: str) -> Array:
+    def factor(self, theta: Numbers, values: Mapping[str, float], part: str) -> Array:
         """Return the factor of a part of friction, shape (N,).
 
         Parameters
@@ -62,17 +61,18 @@ class TemperatureLaw:
         part : str
             "coulomb" or "viscous".
         """
-        theta = np.asarray(theta, dtype=float)
-        return np.maximum(0.0, self.function(theta, *(values[name] for name in self.parameters(part))))
+        theta = floats(theta)
+        return library_of(theta).clip(self.function(theta, *(values[name] for name in self.parameters(part))), 0.0, None)
 
 
 def _floored(theta: Array, decay: float, floor: float) -> Array:
     with np.errstate(over="ignore"):
-        return np.asarray(floor + (1.0 - floor) * np.exp(np.minimum(-theta / decay, 50.0)))
+        xp = library_of(theta)
+        return floor + (1.0 - floor) * xp.exp(xp.clip(-theta / decay, None, 50.0))
 
 
 _FREE = (-np.inf, np.inf)
-NONE = TemperatureLaw("none", (), np.ones_like, lambda _: [()], lambda _: [])
+NONE = TemperatureLaw("none", (), lambda theta: 1.0 + 0.0 * theta, lambda _: [()], lambda _: [])
 LINEAR = TemperatureLaw("linear", (SLOPE,), lambda theta, a: 1.0 + a * theta, lambda _: [(0.0,)], lambda _: [_FREE])
 QUADRATIC = TemperatureLaw("quadratic", (SLOPE, CURVATURE), lambda theta, a, b: 1.0 + a * theta + b * theta**2,
                            lambda _: [(0.0, 0.0)], lambda _: [_FREE, _FREE])

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from stribeck.ident.memory.fit_memory import fit_memory
     from stribeck.ident.model.loads import joint_loads
     from stribeck.ident.model.mechanism import Mechanism
+    from stribeck.ident.simulators.batched_friction import BatchedFriction
+    from stribeck.ident.simulators.stopping_torque import stopping_torque
     from stribeck.ident.temperature.fit_self_heating import fit_self_heating
     from stribeck.ident.temperature.fit_temperature import fit_temperature
 
-__all__ = ["Calibration", "ExternalTorque", "Feedforward", "FitResult", "Fleet", "Mechanism", "calibrate", "compare",
-           "coulomb_viscous", "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating",
-           "fit_temperature", "identify", "joint_loads", "load_mechanism", "load_run", "rollout", "stribeck",
-           "validate", "validate_external"]
+__all__ = ["BatchedFriction", "Calibration", "ExternalTorque", "Feedforward", "FitResult", "Fleet", "Mechanism", "calibrate",
+           "compare", "coulomb_viscous", "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating",
+           "fit_temperature", "identify", "joint_loads", "load_mechanism", "load_run", "rollout", "stopping_torque",
+           "stribeck", "validate", "validate_external"]
 
-_HOMES = {"Calibration": "ident.calibration.calibration", "ExternalTorque": "ident.external.external_torque",
+_HOMES = {"BatchedFriction": "ident.simulators.batched_friction",
+          "Calibration": "ident.calibration.calibration", "ExternalTorque": "ident.external.external_torque",
           "Feedforward": "ident.calibration.feedforward",
           "FitResult": "ident.fit.fit_result", "Fleet": "ident.fleet.fleet", "Mechanism": "ident.model.mechanism",
           **dict.fromkeys(("calibrate", "compare", "export", "fit", "rollout", "validate", "validate_external"),
@@ -43,7 +46,7 @@ _HOMES = {"Calibration": "ident.calibration.calibration", "ExternalTorque": "ide
           "fit_temperature": "ident.temperature.fit_temperature",
           "identify": "ident.identify", "joint_loads": "ident.model.loads",
           "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
-          "stribeck": "ident.laws.stribeck"}
+          "stopping_torque": "ident.simulators.stopping_torque", "stribeck": "ident.laws.stribeck"}
 
 _MODULES = ("mujoco",)          # with public names of their own
 

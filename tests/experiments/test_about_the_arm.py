@@ -44,10 +44,13 @@ def test_the_calibration_file_holds_both(fitted):
 
 @pytest.mark.parametrize("target", export_formats())
 def test_every_export_names_arm_and_date(fitted, target):
+    if target in ("motionsolve", "adams"):              # friction of bearings only
+        joint = fitted.joints["hinge"]
+        fitted = replace(fitted, joints={"hinge": replace(joint, load="none", load_range=None, load_part=None)})
     text = export(fitted, target).text
     assert "A-7" in text
     assert fitted.created.isoformat() in text
-    if target == "isaac-lab":
+    if target in ("isaac-lab", "trossen"):
         exec(compile(text, "isaac", "exec"), {})
     if target == "json":
         assert '"note": "line one' in text

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import GAINS, JsonOption, console, flag, out_option, print_json, read_gains
+from stribeck.experiments.cli.common import GAINS, JsonOption, console, files_in, flag, out_option, print_json, read_gains
 
 
 def _carried(asked: bool) -> None:
@@ -31,14 +31,17 @@ def export(
         source: Annotated[Path, typer.Argument(metavar="CALIBRATION|RUN", help="Calibration (file or folder) or run folder.")],
         to: Annotated[str, typer.Option(
             "--to", metavar="FORMAT", help="Calibration: urdf, mjcf, sdf, usd (layer for PhysX), isaac-lab (actuator "
-            "arguments), json, csv, ros2 (parameters), c (header), vendor (fields of a drive), or the format of a plug-in. Run: "
-            "csv, parquet, mcap.")],
-        out: Annotated[Path | None, out_option("File to write. Default: beside the source.")] = None,
+            "arguments), json, csv, ros2 (parameters), c (header), ros2-controller (package with a controller), matlab (function "
+            "for Simulink), motionsolve, adams (friction of bearings), trossen, vendor (fields of a drive), or the format of a "
+            "plug-in. Run: csv, parquet, mcap.")],
+        out: Annotated[Path | None, out_option(
+            "File to write; folder with ros2-controller. Default: beside the source.")] = None,
         into: Annotated[Path | None, typer.Option(
             metavar="MODEL", help="URDF, MJCF or SDF to copy with the friction added (default: the calibration's model), or "
             "the USD stage that the layer is for.")] = None,
         offset: Annotated[bool, flag(
-            "--offset", help="Calibration to c: include the torque offset of each joint in its friction.")] = False,
+            "--offset", help="Calibration to c, ros2-controller or matlab: include the torque offset of each joint in its "
+            "friction.")] = False,
         carried: Annotated[bool, typer.Option(
             "--list", metavar="", is_eager=True, callback=_carried, help="Print what each format carries, and exit.")] = False,
         plain: Annotated[bool, flag(
@@ -69,7 +72,7 @@ def export(
         text.print(f"export    {line}")
     text.print(f"wrote     {target}")
     if as_json:
-        print_json({"losses": losses}, [target])
+        print_json({"losses": losses}, files_in(target) if target.is_dir() else [target])
 
 
 def _only_run(source: Path, to: str) -> Path:

@@ -9,6 +9,7 @@ from stribeck.experiments.report.words import number
 from stribeck.ident.errors import InputError
 from stribeck.ident.fleet.findings import FALSE, Finding
 from stribeck.ident.fleet.fleet import Fleet, JointPopulation, Membership
+from stribeck.ident.fleet.joint_levels import moment
 from stribeck.ident.whole_files import whole, write_whole
 
 _RANKED = 5             # joints in the ranking of the terminal
@@ -24,7 +25,7 @@ def population_rows(fleet: Fleet) -> Iterator[tuple[str, ...]]:
 
 def heading(fleet: Fleet) -> str:
     """One line: arms, calibrations, dates, and where friction is compared."""
-    arms, dates = len(set(fleet.arms.values())), sorted(one.created.date() for one in fleet.calibrations.values())
+    arms, dates = len(set(fleet.arms.values())), sorted(moment(one).date() for one in fleet.calibrations.values())
     return (f"{fleet.arm}: {arms} arm{'s' * (arms != 1)}, {len(fleet.calibrations)} calibrations, {fleet.days / arms:.3g} days "
             f"an arm on average, {dates[0]} to {dates[-1]}")
 

@@ -1,6 +1,5 @@
 """Export to a C header: friction laws and the rigid-body loads that they need, with the arm's constants."""
 
-import inspect
 import json
 import re
 
@@ -11,15 +10,14 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.approximation import other_losses
 from stribeck.ident.export.c.backlash_in_c import backlash_in_c
+from stribeck.ident.export.c.law_in_c import checked_law, law_in_c, loads_at, weights
 from stribeck.ident.export.c.memory_in_c import memory_in_c
 from stribeck.ident.export.c.observer_in_c import observer_in_c
 from stribeck.ident.export.c.temperature_in_c import temperature_in_c
 from stribeck.ident.export.result import Export, exact
 from stribeck.ident.export.shared_motors import gears_in_c, in_c, passive_losses
-from stribeck.ident.laws.law import Law
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.memory.memory_data import STILL
-from stribeck.ident.model.loads import LOAD_PARTS, load_weights
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.ripple.wave import FRICTION
 
@@ -219,31 +217,31 @@ def to_c(calibration: Calibration) -> Export:
     with_offset = any(joint.offset for joint in calibration.joints.values())
     joints = [calibration.joints.get(name) for name in mechanism.names]
     closed = mechanism.chain is not None
-    parts = [j for j, joint in enumerate(joints) if joint is not None and joint.components and "static" in joint.values]
-    at = [*range(mechanism.n), *parts]
-    laws = dict.fromkeys((*(_law(joint).c for joint in joints if joint is not None),
+    at = loads_at(joints)
+    laws = dict.fromkeys((*(checked_law(joint).c for joint in joints if joint is not None),
                           *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
     constants = (f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
                  f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
     if closed:
-        if parts or any(joint is not None and joint.components for joint in joints):
+        if any(joint is not None and joint.components for joint in joints):
             raise InputError(f"{calibration.arm} is a closed chain, for which the C header computes no loads, and so no friction "
                              "with load components; fit with a single load, or export to json, csv or ros2")
         body = "".join((constants, _SIGN, *laws, _FRICTION.replace(_AS_GIVEN, _BY_CALLER)))
     else:
         body = "".join((constants, _SIGN, *laws, _VECTORS, _LINKS, _LOADS, _FRICTION))
-        body = body.replace("@LINKS", _links(mechanism)).replace("@WEIGHTS", _weights(mechanism, joints, parts))
+        body = body.replace("@LINKS", _links(mechanism)).replace(
+            "@WEIGHTS", "\n".join(f"        {_row(row)}," for row in weights(mechanism, joints)))
         body = body.replace("@GEARS", gears_in_c(mechanism.transmission, mechanism.n))
     own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
            for j, joint in enumerate(joints)]
     body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
-    body += memory_in_c(joints, lambda j: _level(joints[j], j, at))
-    body += _ripple(joints) + backlash_in_c(joints)
-    warm = temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
+    body += temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
+    body += memory_in_c(joints, lambda j: _level(joints[j], j, at)) + _ripple(joints) + backlash_in_c(joints)
     known = {j: joint for j, joint in enumerate(joints) if joint is not None}
-    observer, refused = observer_in_c(calibration, lambda j, velocity, viscous: _law_in_c(known[j], j, at, velocity, viscous))
-    body += warm + observer
-    body = body.replace("@EXTRA", "\n   Loads after those of the joints raise static friction only." if parts else "")
+    observer, refused = observer_in_c(calibration, lambda j, velocity, viscous: law_in_c(known[j], j, at, velocity, viscous))
+    body += observer
+    extra = "\n   Loads after those of the joints raise static friction only." if len(at) > mechanism.n else ""
+    body = body.replace("@EXTRA", extra)
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
         body = body.replace(mark, str(count))
@@ -274,25 +272,14 @@ def identifier(name: str) -> str:
     return plain if plain[:1].isalpha() else f"arm_{plain}"
 
 
-def _law(joint: JointCalibration) -> Law:
-    """Return the law of a joint, after checking that the law has C code."""
-    law = law_named(joint.law)
-    if not law.c:
-        raise InputError(f"the law {joint.law} has no C code: {law.no_c}; export to json, csv or ros2")
-    return law
-
-
-_WEIGHED = {"coulomb_coefficient", "static_coefficient"}        # coefficients that C code knows for each load component
-
-
 def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool) -> str:
-    """Return the call of the law in C; load components, which `_weights` sums up, raise the levels directly.
+    """Return the call of the law in C; load components, which `weights` sums up, raise the levels directly.
 
     A joint that was not calibrated has only the friction of the shared motors that move it, if any (`by_motor`).
     """
     if joint is None:
         return "0.0" if by_motor else "NAN"
-    law = _law_in_c(joint, j, at, f"dq[{j}]")
+    law = law_in_c(joint, j, at, f"dq[{j}]")
     if joint.offset != 0.0:
         law = f"{exact(joint.offset)} + {law}"
     if joint.directional == "viscous":
@@ -306,75 +293,58 @@ def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool)
 def _level(joint: JointCalibration | None, j: int, at: list[int]) -> str:
     """Return the dry level of a joint's law at its speed: the law without viscous friction, and not zero at rest."""
     assert joint is not None
-    return _law_in_c(joint, j, at, f"fmax(fabs(dq[{j}]), {exact(STILL)})", viscous=False)
+    return law_in_c(joint, j, at, f"fmax(fabs(dq[{j}]), {exact(STILL)})", viscous=False)
 
 
 def _whole(joint: JointCalibration | None, j: int, at: list[int], viscous: bool) -> str:
     """Return the call of a joint's law at its velocity, with or without its viscous part."""
     assert joint is not None
-    return _law_in_c(joint, j, at, f"dq[{j}]", viscous)
+    return law_in_c(joint, j, at, f"dq[{j}]", viscous)
 
 
-def _law_in_c(joint: JointCalibration, j: int, at: list[int], velocity: str, viscous: bool = True) -> str:
-    """Return the call of a law at a velocity, with or without its viscous part."""
-    function = _law(joint).function
-    if joint.components and set(_law(joint).with_load) - _WEIGHED:
-        raise InputError(f"the law {joint.law} has no C code with a coefficient for each load component; fit with a single load, "
-                         "or export to json, csv or ros2")
-    known = {name: value for name, value in joint.values.items() if name in inspect.signature(function).parameters}
-    bound = inspect.signature(function).bind(0.0, **known, **({"coulomb_coefficient": 1.0} if joint.components else {}))
-    bound.apply_defaults()
-    figures = {name: exact(value if viscous or not name.startswith("viscous") else 0.0)
-               for name, value in list(bound.arguments.items())[1:-1]}
-    if joint.components and "static" in figures:
-        figures["static"] += f" + load[{at.index(j, at.index(j) + 1)}]"
-    values = ", ".join(figures.values())
-    return f"@_{function.__name__}({velocity}, {values}, {'0.0' if joint.load == 'none' else f'load[{j}]'})"
+def link_rows(mechanism: Mechanism) -> list[tuple[int, int, int, float, float]]:
+    """Return parent, whether it slides, leader, ratio and shift of every joint; who does not follow leads itself."""
+    rows = []
+    for j in range(mechanism.tree.n):
+        one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
+        leader, ratio, shift = (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)     # of -1 nothing
+        rows.append((int(mechanism.tree.parent[j]), int(mechanism.tree.prismatic[j]), leader, float(ratio), float(shift)))
+    return rows
 
 
 def _links(mechanism: Mechanism) -> str:
-    tree = mechanism.tree
-    lines = []
-    for j in range(tree.n):
-        one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
-        leader, ratio, shift = (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)     # of -1 nothing
+    tree, lines = mechanism.tree, []
+    for j, (parent, slides, leader, ratio, shift) in enumerate(link_rows(mechanism)):
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
-        lines.append(f"        {{{tree.parent[j]}, {int(tree.prismatic[j])}, {leader}, {exact(ratio)}, {exact(shift)}, "
+        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, "
                      f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
                      f"{exact(tree.mass[j])}}},")
     return "\n".join(lines)
 
 
-def _weights(mechanism: Mechanism, joints: list[JointCalibration | None], parts: list[int]) -> str:
-    rows = [np.zeros(len(LOAD_PARTS)) if joint is None else _raising(joint, "coulomb") if joint.components
-            else load_weights(joint.load, joint.bearing, bool(prismatic))
-            for joint, prismatic in zip(joints, mechanism.prismatic, strict=True)]
-    rows += [_raising(joint, "static") for j in parts if (joint := joints[j]) is not None]
-    return "\n".join(f"        {_row(row)}," for row in rows)
-
-
-def _raising(joint: JointCalibration, level: str) -> np.ndarray:
-    """Return the coefficient with which each of `LOAD_PARTS` raises a level of friction, for load components."""
-    return np.array([joint.values.get(f"{level}_coefficient_{part}", 0.0) for part in LOAD_PARTS])
-
-
-def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
+def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> list[str]:
+    """Return lines that tell what was calibrated, for a comment; joints count from `first`."""
     lines = [f"Joint friction of {calibration.origin}.",
              f"Model {calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
              f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of all arrays:"]
     for j, name in enumerate(mechanism.names):
         joint = calibration.joints.get(name)
         if joint is None:
-            lines.append(f"{j}  {json.dumps(name)}: not calibrated")
+            lines.append(f"{first + j}  {json.dumps(name)}: not calibrated")
             continue
         low, high = joint.velocity_range
         known = joint.load != "none" and joint.load_range is not None
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
         range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
         offset = f", offset {joint.offset:.4g}" if joint.offset else ""
-        lines.append(f"{j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} to {high:.4g} "
-                     f"{mechanism.position_unit(j)}/s{range_}")
-    return "/* " + "\n   ".join(line.replace("*/", "* /").replace("/*", "/ *") for line in lines) + " */"
+        lines.append(f"{first + j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} "
+                     f"to {high:.4g} {mechanism.position_unit(j)}/s{range_}")
+    return lines
+
+
+def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
+    lines = (line.replace("*/", "* /").replace("/*", "/ *") for line in about(calibration, mechanism))
+    return "/* " + "\n   ".join(lines) + " */"
 
 
 def _row(values: np.ndarray) -> str:

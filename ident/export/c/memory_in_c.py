@@ -22,9 +22,10 @@ _CODE = """
 /* Memory of the friction of each joint: positions and levels at the last call, and states. The caller keeps it; {0} at first. */
 typedef struct { double q[@N], level[@N], z[@N][@STATES]; int known; } @_memory;
 
-/* Replace the dry friction in tau (from @_friction, at the same q, dq and load) by friction with memory, and advance the memory
-   to the positions q. Call it once per sample, in order. */
-static inline void @_remember(const double q[@N], const double dq[@N], const double load[@K], @_memory *memory, double tau[@N])
+/* Replace the dry friction in tau (from @_friction, at the same q, dq and load@SAME) by friction with memory, and advance the
+   memory to the positions q. Call it once per sample, in order. */
+static inline void @_remember@AT(const double q[@N], const double dq[@N], const double load[@K], @TAKEN@_memory *memory,
+                                 double tau[@N])
 {
     int j;
     (void)load;
@@ -34,9 +35,17 @@ static inline void @_remember(const double q[@N], const double dq[@N], const dou
 }
 """
 
+_COLD = """
+/* The same at the reference temperatures. */
+static inline void @_remember(const double q[@N], const double dq[@N], const double load[@K], @_memory *memory, double tau[@N])
+{
+    @_remember_at(q, dq, load, 0, memory, tau);
+}
+"""
+
 _JOINT = """    {{
         double *z = memory->z[{j}];
-        const double level = fmax({level}, 1e-12), step = memory->known ? q[{j}] - memory->q[{j}] : 0.0;
+{warm}        const double level = fmax({level}, 1e-12), step = memory->known ? q[{j}] - memory->q[{j}] : 0.0;
         const double along = memory->known ? 0.5 * (level + memory->level[{j}]) : level;
         const double s = @_sign(step), far = fabs(step);
         if (step != 0.0) {{
@@ -46,6 +55,11 @@ _JOINT = """    {{
         memory->level[{j}] = level;
         tau[{j}] += {dry} - level * @_sign(dq[{j}]);
     }}"""
+
+_FACTOR = """\
+        double factor[2] = {{1.0, 1.0}};
+        if (temperature) @_factors({j}, temperature[{j}], factor);
+"""
 
 
 def memory_in_c(joints: Sequence[JointCalibration | None], level: Callable[[int], str]) -> str:
@@ -61,10 +75,22 @@ def memory_in_c(joints: Sequence[JointCalibration | None], level: Callable[[int]
     found = {j: joint.memory for j, joint in enumerate(joints) if joint is not None and joint.memory is not None}
     if not found:
         return ""
-    lines = [_JOINT.format(j=j, level=level(j), advance="\n".join(f"            {line}" for line in _advance(memory)),
-                           dry=_dry(memory).replace("dq[]", f"dq[{j}]")) for j, memory in found.items()]
-    return (_CODE.replace("@STATES", str(max(state_count(memory.memory) for memory in found.values())))
-            .replace("@JOINTS", "\n".join(lines)))
+    warm = warm_memories(joints)
+    lines = [_JOINT.format(
+        j=j, level=f"({level(j)}) * factor[0]" if j in warm else level(j), warm=_FACTOR.format(j=j) if j in warm else "",
+        advance="\n".join(f"            {line}" for line in _advance(memory)),
+        dry=_dry(memory).replace("dq[]", f"dq[{j}]")) for j, memory in found.items()]
+    code = _CODE.replace("@STATES", str(max(state_count(memory.memory) for memory in found.values())))
+    for mark, text in (("@SAME", ", and @_temperature" if warm else ""), ("@AT", "_at" if warm else ""),
+                       ("@TAKEN", "const double *temperature, " if warm else ""), ("@JOINTS", "\n".join(lines))):
+        code = code.replace(mark, text)
+    return code + (_COLD if warm else "")
+
+
+def warm_memories(joints: Sequence[JointCalibration | None]) -> list[int]:
+    """Return the joints whose friction has a memory and depends on temperature; then there is ``ARM_remember_at``."""
+    return [j for j, joint in enumerate(joints)
+            if joint is not None and joint.memory is not None and joint.temperature is not None]
 
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.export.approximation import lost_of, other_losses
-from stribeck.ident.export.descriptions.mujoco_joint import FIRST_VERSION, MujocoJoint, keeps_memory, mujoco_joint
+from stribeck.ident.export.descriptions.mujoco_joint import FIRST_VERSION, STEP, MujocoJoint, keeps_memory, mujoco_joint
 from stribeck.ident.export.descriptions.xml_markup import (
     Change,
     Element,
@@ -24,11 +24,10 @@ from stribeck.ident.ripple.wave import COGGING
 
 _UNKNOWN = 0.1          # kg·m² or kg; inertia for the damping of bristles of a model that cannot be read
 _IMPLICIT = "implicit", "implicitfast"
-_LIGHT = 8.0            # stiffness over inertia, times the squared step, from which a held joint creeps
 _NONE = 1e-6            # of the friction: an error that is not worth a word
 _NEEDS = (f"MJCF has friction in elements that MuJoCo reads since version {FIRST_VERSION} (dcmotor, polynomial damping); --plain "
           "writes constant and viscous friction for older versions")
-_YIELDS = "friction that falls with speed is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint slides: {}"
+_YIELDS = "dry friction is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint slides: {}"
 
 
 def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, ...]]:
@@ -38,32 +37,32 @@ def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, 
               and "default" not in one.path and one.attributes.get("name") in calibration.joints}
     stated, inertia = stated_attributes(found, joints), _inertia(calibration)
     moved = {name: inertia.get(name, _UNKNOWN) + float(stated[name].get("armature", "0")) for name in calibration.joints}
-    made = {name: mujoco_joint(name, joint, moved[name]) for name, joint in calibration.joints.items()}
+    option = child_of(found, found[0], "option")
+    step = float((option.attributes if option else {}).get("timestep", STEP))
+    made = {name: mujoco_joint(name, joint, moved[name], step) for name, joint in calibration.joints.items()}
     changes = [attributes_set(text, joints[name], dict(one.attributes)) for name, one in made.items()]
     actuators = [element for one in made.values() for element in one.actuators]
     if actuators:
         inside = "".join(f"\n    {element}" for element in actuators)
         changes.append(child_added(text, found[0], f"<actuator>{inside}\n  </actuator>"))
     said = _losses(calibration, made)
-    if any(one.stiffness for one in made.values()):
-        change, about = _integrated(text, found, {name: one.stiffness / moved[name] for name, one in made.items()})
+    if any(np.isfinite(one.holds) for one in made.values()):
+        change, about = _integrated(text, found, step, {name: one.holds for name, one in made.items()})
         changes, said = [*changes, *change], (*said, *about)
     return spliced(text, changes), said
 
 
-def _integrated(text: str, found: list[Element], swings: Mapping[str, float]) -> tuple[list[Change], list[str]]:
+def _integrated(text: str, found: list[Element], step: float, holds: Mapping[str, float]) -> tuple[list[Change], list[str]]:
     """Return the change to an integrator with which bristles are stable, and what to know about time steps.
 
-    `swings` : stiffness of each joint's bristle over the inertia that it moves [1/s²].
+    `holds` : time step up to which each joint does not creep [s].
     """
-    option, said = child_of(found, found[0], "option"), []
+    option = child_of(found, found[0], "option")
     own = {} if option is None else option.attributes
-    step = float(own.get("timestep", "0.002"))
-    fast = {name: np.sqrt(_LIGHT / swing) for name, swing in swings.items() if swing * step**2 > _LIGHT}
-    if fast:
-        steps = ", ".join(f"{1e3 * one:.2g} ms ({name})" for name, one in fast.items())
-        said.append(f"with time steps of {1e3 * step:.3g} ms, joints that move little inertia creep under load; they hold with "
-                    f"armature, or with steps of at most {steps}")
+    said = [f"bristles are damped for time steps of {1e3 * step:.3g} ms; for longer ones, --into an MJCF with its timestep"]
+    if slow := {name: one for name, one in holds.items() if one < step}:
+        steps = ", ".join(f"{1e3 * one:.2g} ms ({name})" for name, one in slow.items())
+        said.append(f"with these time steps, joints with an identified bristle creep under load; they hold with at most {steps}")
     if own.get("integrator") in _IMPLICIT:
         return [], said
     said.append('the integrator of the MJCF is "implicitfast": bristles are unstable with "Euler" and "RK4"')
@@ -90,7 +89,7 @@ def _losses(calibration: Calibration, made: Mapping[str, MujocoJoint]) -> tuple[
            if one.rms > _NONE * joints[name].values["coulomb"]]
     if off:
         said.append(f"rms error of this friction over the calibrated range: {', '.join(off)}")
-    yielding = [name for name, one in made.items() if joints[name].memory is None and one.stiffness]
+    yielding = [name for name, one in made.items() if joints[name].memory is None and np.isfinite(one.holds)]
     if yielding:
         said.append(_YIELDS.format(", ".join(yielding)))
     left = replace(calibration, joints={name: replace(

@@ -3,9 +3,9 @@ r"""Friction of a joint as far as an MJCF can hold it, by MuJoCo's own elements.
 .. math:: \tau_f = \big[C + (S - C)\, e^{-(\omega/\omega_s)^2}\big] \operatorname{sgn}\omega
           + (d_0 + d_1 |\omega| + d_2 \omega^2)\, \omega + o + \sum A \sin(n q + \varphi)
 
-- Friction that falls with speed, or follows the path after a reversal, is a `dcmotor` without input, whose state is a LuGre
-  bristle. Its stiffness is that of an identified LuGre memory, or such that friction reverses within 0.4 mrad (or 0.4 mm).
-- Friction that does not fall is the joint's `frictionloss`, with a constraint as hard and fast as MuJoCo allows.
+- Dry friction is a `dcmotor` without input, whose state is a LuGre bristle. Its stiffness is that of an identified LuGre memory,
+  or such that friction reverses within 0.4 mrad (or 0.4 mm). The joint's `frictionloss`, even as hard as MuJoCo allows, lets a
+  joint at rest creep.
 - Growth with speed is the joint's `damping`, a polynomial that is nowhere negative.
 - Cogging is a `dcmotor` for each wave, and a torque offset o is a wave of order 0.
 
@@ -27,10 +27,11 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.ripple.wave import COGGING
 
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
-FAST = (1e-4, 1.0)              # solreffriction; MuJoCo raises it to two time steps, so that a joint stops in one step
 FIRST_VERSION = 4               # of MuJoCo that reads these elements
 _WITHIN = 4e-4                  # rad or m; distance of a bristle without an identified memory
-_DAMPED = 2.0           # of the critical damping: that of a bristle without an identified damping
+_DAMPED = 1.0           # of the critical damping: that of a bristle without an identified damping, but at least
+_STEPS = 2.5            # of the stiffness times the time step; with less than 2, a joint at rest creeps
+STEP = 0.002            # s; time step of MuJoCo if a file states none
 _SOFT = 1e-6                    # N·m/rad or N/m; spring that is an offset
 _FALLS = np.append(np.geomspace(0.1, 8.0, 32), 1.0)     # of the law's own velocity: velocities of the fall that are tried
 _TURNS = (0.0, 0.3, 0.6, 1.0, 1.5, 3.0)         # of the fastest speed: speeds of least damping that are tried
@@ -51,18 +52,18 @@ class MujocoJoint:
         `dcmotor` elements.
     rms, worst : float
         Root mean square and largest difference from the calibration over the calibrated range [N·m or N].
-    stiffness : float
-        Stiffness of its bristle; 0 without one [N·m/rad or N/m].
+    holds : float
+        Time step up to which its bristle holds the joint without creep [s].
     """
 
     attributes: Mapping[str, str]
     actuators: tuple[str, ...]
     rms: float
     worst: float
-    stiffness: float
+    holds: float
 
 
-def mujoco_joint(name: str, joint: JointCalibration, inertia: float) -> MujocoJoint:
+def mujoco_joint(name: str, joint: JointCalibration, inertia: float, step: float = STEP) -> MujocoJoint:
     """Return the elements for the friction of a joint.
 
     Parameters
@@ -71,23 +72,24 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float) -> MujocoJo
     joint : JointCalibration
     inertia : float
         Inertia that the joint moves, for the damping of its bristle [kg·m² or kg].
+    step : float
+        Time step of the simulation, for this damping [s].
     """
     range_ = calibrated_range(joint)
     shape = _closest(joint, range_)
     rms, worst = range_.errors(shape.torque(range_.speed))
-    attributes = {"frictionloss": "0", "damping": shape.damping_text, "solimpfriction": " ".join(map(str, HARD)),
-                  "solreffriction": " ".join(map(number, FAST))}
-    actuators, stiffness = [], 0.0
-    if shape.static > shape.dry or _bristle(joint) is not None:
+    actuators, holds = [], np.inf
+    if shape.static > 0.0 or _bristle(joint) is not None:
         stiffness, damping = _bristle(joint) or (shape.static / _WITHIN, None)
-        actuators.append(_bristles(name, shape, stiffness, damping, inertia))
-    else:
-        attributes["frictionloss"] = number(shape.dry)
+        if damping is None:                 # the bristle must not swing under the joint
+            damping = max(_DAMPED * 2.0 * float(np.sqrt(stiffness * inertia)), _STEPS * stiffness * step)
+        holds = damping / (2.0 * stiffness)
+        actuators.append(_bristles(name, shape, stiffness, damping))
     if (constant := offset(joint)) != 0.0:
         actuators.append(_wave(name, "offset", constant, 0.0, 0.5 * np.pi))
     actuators += [_wave(name, f"cogging{k + 1}", wave.amplitude, wave.order, wave.phase)
                   for k, wave in enumerate(one for one in joint.ripple if one.kind == COGGING)]
-    return MujocoJoint(attributes, tuple(actuators), rms, worst, stiffness)
+    return MujocoJoint({"frictionloss": "0", "damping": shape.damping_text}, tuple(actuators), rms, worst, holds)
 
 
 def holds_friction(actuator: str, joints: Iterable[str]) -> bool:
@@ -119,10 +121,8 @@ def _bristle(joint: JointCalibration) -> tuple[float, float | None] | None:
     return None
 
 
-def _bristles(name: str, shape: "_Shape", stiffness: float, damping: float | None, inertia: float) -> str:
+def _bristles(name: str, shape: "_Shape", stiffness: float, damping: float) -> str:
     """Return the `dcmotor` whose state is a bristle."""
-    if damping is None:                     # the bristle must not swing under the joint
-        damping = _DAMPED * 2.0 * float(np.sqrt(stiffness * inertia))
     values = " ".join(number(value) for value in (stiffness, damping, shape.dry, shape.static, shape.fall))
     return (f'<dcmotor name={quoteattr(f"{name}_friction")} joint={quoteattr(name)} input="none" motorconst="0 0" '
             f'resistance="1" lugre="{values}"/>')

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     import mujoco
 
 _HARD = " ".join(map(str, HARD))
+_DRAKE = ("Drake keeps the damping of {} and ignores the friction; BatchedFriction and stopping_torque supply it there (manual, "
+          "other simulators)")
 _FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = ("MJCF joints get solimpfriction=\"0.9999 ...\": with MuJoCo's default, dry friction yields at slow speeds and acts "
            "like damping")
@@ -85,7 +87,7 @@ def to_urdf(calibration: Calibration, into: Path | None = None) -> Export:
     losses = (*coulomb_viscous_losses(calibration, "URDF"), *_uncalibrated("URDF", calibration, into),
               *motor_losses(calibration, "URDF"),
               *passive_losses(calibration, "URDF", rubbing), *_kept("URDF", rubbing, stated),
-              *_masses("URDF", calibration, into is None))
+              *_masses("URDF", calibration, into is None), _DRAKE.format("a URDF"))
     return Export(spliced(text, list(changes())), ".urdf", losses)
 
 
@@ -199,7 +201,7 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
                    if one.path[-3:] == ("joint", "axis", "dynamics") and joint.begin < one.begin < joint.end}
             for name, joint in joints.items()}
     return Export(spliced(text, changes), ".sdf", (*losses, *passive_losses(calibration, "SDF", rubbing),
-                                                   *_kept("SDF", rubbing, kept)))
+                                                   *_kept("SDF", rubbing, kept), _DRAKE.format("an SDF")))
 
 
 def _converted(calibration: Calibration, path: Path) -> str:

@@ -12,10 +12,13 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.choice.mixture import Mixture, Normals
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.laws.parameter import Parameter, verdict
+from stribeck.ident.laws.quantity import COULOMB, STATIC
 
 AS_WELL = 0.05          # share from which another law is named in addition to the chosen law
 _LEVEL = 0.95
 _ENDS = (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
+_LEVELS = COULOMB.name, STATIC.name     # levels of friction, which the friction at a measured speed contains
+_FAR = 4.0              # standard deviations above the expected friction
 _LEAST = 0.02           # least widening, as a part of the interval
 
 
@@ -25,14 +28,17 @@ def widened(fit: FitResult, mixture: Mixture) -> FitResult:
                      if one.law.name != fit.law and share >= AS_WELL), reverse=True)
     named = ", ".join(f"{name} ({share:.0%} plausible)" for share, name in shares)
     note = f"the interval also covers other plausible laws: {named}" if named else ""
-    parameters = {}
+    expected, deviation = mixture.expected
+    parameters, greatest = {}, float((expected + _FAR * deviation).max())
     for name, mine in fit.parameters.items():
         every, own = mixture.parameter(name), mixture.parameter(name, fit.law)
-        parameters[name] = mine if every is None or own is None else _with_others(mine, every, own, note)
+        most = greatest if name in _LEVELS else np.inf
+        parameters[name] = mine if every is None or own is None else _with_others(mine, every, own, note, most)
     return replace(fit, parameters=parameters, stribeck_share=mixture.stribeck_share, further_error=_further(fit, mixture))
 
 
-def _with_others(mine: Parameter, every: Normals, own: Normals, note: str) -> Parameter:
+def _with_others(mine: Parameter, every: Normals, own: Normals, note: str, most: float) -> Parameter:
+    """Widen the interval of a parameter, whose values under other laws do not exceed `most`."""
     if mine.low is None or mine.high is None or mine.value is None:
         return mine
     (low, high), (own_low, own_high) = ([float(normals.quantile(end)) for end in _ENDS] for normals in (every, own))
@@ -40,7 +46,7 @@ def _with_others(mine: Parameter, every: Normals, own: Normals, note: str) -> Pa
     down, up = robust * max(0.0, own_low - low), robust * max(0.0, high - own_high)
     if max(down, up) <= _LEAST * (mine.high - mine.low):
         return mine
-    low, high = min(mine.low, max(0.0, mine.low - down)), mine.high + up
+    low, high = min(mine.low, max(0.0, mine.low - down)), max(mine.high, min(mine.high + up, most))
     return replace(mine, low=low, high=high, verdict=verdict(mine.value, low, high), note=mine.note or note)
 
 

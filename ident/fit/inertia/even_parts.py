@@ -45,8 +45,9 @@ def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mech
     information = {}
     for name, rows in points.groupby("joint", sort=False):
         at = points.index.get_indexer(rows.index)
-        slopes = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))] @ shared.prior.directions
-        information[str(name)] = _informed(rows, np.column_stack((slopes, rows["gravity"])))
+        Y = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))]
+        rows = rows.assign(gravity=rows["gravity"] + Y @ shared.prior.least)
+        information[str(name)] = _informed(rows, np.column_stack((Y @ shared.prior.directions, rows["gravity"])))
     return InertialFit(shared, information, *most_likely(information.values(), shared), still=True)
 
 

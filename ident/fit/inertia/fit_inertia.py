@@ -34,6 +34,7 @@ from stribeck.ident.fit.points import ANY, Growth
 from stribeck.ident.log.motion.commanded_motion import commanded
 from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import changed
 
 _WEIGHTY = 0.03         # of a joint's rms friction: a change of inertia matters if it changes the joint's torque by more
 _FIRST, _FURTHER = 3, 5 # iterations, and most further iterations with friction parameters that stay zero
@@ -49,7 +50,7 @@ def contradicted(log: Log, mechanism: Mechanism, joints: Sequence[str], law: str
     the torque of some joint by a relevant part of its friction.
     """
     shared = Shared(LinkPrior(mechanism), True, coupled_motors(log, mechanism, joints), unknown_passive(log, mechanism))
-    equations = Equations.of(log, mechanism, shared, joints, growth)
+    equations = Equations.of(*_at_prior(log, mechanism, shared), shared, joints, growth)
     information = equations.information(np.zeros(shared.count), {}, laws_meanwhile(law)[:1])
     if not information:
         return False
@@ -132,7 +133,7 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
     A constant friction parameter and the mean of an uncertain load can replace each other, but friction is not negative. A
     parameter that is zero about the identified model stays zero from then on, so that the load explains the torques.
     """
-    equations, y = Equations.of(log, mechanism, shared, joints, growth), np.zeros(shared.count)
+    equations, y = Equations.of(*_at_prior(log, mechanism, shared), shared, joints, growth), np.zeros(shared.count)
     frictions = _frictions(equations.information(y, {}, offered[:1]))           # the first pass needs load-dependent friction
     kept: dict[str, Friction] = {}
     for turn in range(_FIRST + _FURTHER):
@@ -149,6 +150,15 @@ def _converged(log: Log, mechanism: Mechanism, joints: Sequence[str], shared: Sh
                 break
             kept = {name: one for name, one in zero.items() if one.form[2]}
     return found, equations
+
+
+def _at_prior(log: Log, mechanism: Mechanism, shared: Shared) -> tuple[Log, Mechanism]:
+    """Log and model at y = 0, where links without mass have the least mass of the prior."""
+    if not shared.of_links or not shared.prior.least.any():
+        return log, mechanism
+    least = shared.prior.least
+    return (replace(log, stretches=tuple(part.with_model(changed(part.mechanism, least)) for part in log.stretches)),
+            changed(mechanism, least))
 
 
 def _about(found: InertialFit, log: Log, mechanism: Mechanism, joints: Sequence[str], growth: Growth) -> Equations:

@@ -72,7 +72,7 @@ class InertialFit:
     @cached_property
     def change(self) -> Array:
         """Change of the inertial parameters against the model, shape (10 n,)."""
-        return np.asarray(self.prior.directions @ self.y[:self.shared.links])
+        return np.asarray(self.prior.least + self.prior.directions @ self.y[:self.shared.links])
 
     @cached_property
     def covariance_of_y(self) -> Array:

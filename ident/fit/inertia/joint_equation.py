@@ -313,7 +313,7 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
     columns = own.columns(seen)
     offered = [name for name, values in own.loads.items()
                if name in _LOADS and np.isfinite(values).all() and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()]
-    load, best = _best(own, [load] if load in (*offered, "none") else offered, seen, laws, noise)
+    load, best = _best(own, [load] if load in (*offered, "none") else offered or ["none"], seen, laws, noise)
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
     beside = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance

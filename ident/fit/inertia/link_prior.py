@@ -32,6 +32,7 @@ from stribeck.ident.model.regressor import PER_LINK, inertial_parameters, of_bod
 _LIGHTEST = 1e-3        # of the arm's mass: least mass of a link in the prior
 _SMALLEST = 5e-3        # least extension of a link in the prior: root of second moment about the centre of mass over mass [m]
 _THINNEST = 1e-6        # of the model's pseudo-inertia in any direction: smaller bodies may become impossible by rounding
+_ROUNDING = 1e-9        # of a parameter: smaller differences are rounding
 _UPPER = np.triu_indices(3)
 _BASIS = np.array([np.where(np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][:, None] * np.eye(4)[i] > 0.0,
                             1.0 if i == k else np.sqrt(0.5), 0.0) for i in range(4) for k in range(i, 4)])
@@ -106,6 +107,12 @@ class LinkPrior:
         """Change of the parameters per unit of y, shape (10 n, 10 n); zero for links that are no physical bodies."""
         steps = block_diag(*(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots))
         return np.asarray(steps * of_bodies(self.mechanism))
+
+    @cached_property
+    def least(self) -> Array:
+        """Parameters at y = 0 beyond those of the model, shape (10 n,); zero unless links have no mass or no extension."""
+        more = (self.middle - inertial_parameters(self.mechanism)) * of_bodies(self.mechanism)
+        return np.asarray(np.where(np.abs(more) > _ROUNDING * np.abs(self.middle), more, 0.0))
 
     def theta(self, y: Array) -> Array:
         """Inertial parameters at y, shape (10 n,)."""

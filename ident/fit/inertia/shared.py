@@ -89,7 +89,7 @@ class Shared:
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
         """Return a mechanism of the same links and joints (its tool may differ) with the values y."""
         if self.of_links:
-            mechanism = changed(mechanism, self.prior.directions @ y[:self.links])
+            mechanism = changed(mechanism, self.prior.least + self.prior.directions @ y[:self.links])
         return mechanism if self.passive is None else self.passive.at(mechanism, y[self.links:self.modelled])
 
     def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]) -> Array:

@@ -14,6 +14,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
 from tests.ident.export.conftest import plainly
+from tests.ident.temperature.test_joint_temperature import WARM
 from tests.places import ROOT
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
@@ -88,6 +89,27 @@ def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     if CXX is not None:
         (tmp_path / "main.cc").write_text(MAIN.replace("{{0}, {0}, {{0}}, 0}", "{}"), encoding="utf-8")
         subprocess.run([CXX, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "main.cc"], check=True, cwd=tmp_path)
+
+
+@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_at_a_temperature(kind, tmp_path):
+    """The dry friction that memory follows is that of the temperature, not of the reference."""
+    made = remembering(kind)
+    made = replace(made, joints={"hinge": replace(made.joints["hinge"], temperature=WARM)})
+    warm = MAIN.replace("pendulum_remember(q, dq, load, &memory, tau);",
+                        "pendulum_temperature(dq, load, hot, tau);\n"
+                        "        pendulum_remember_at(q, dq, load, hot, &memory, tau);")
+    (tmp_path / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
+    (tmp_path / "main.c").write_text(warm.replace("tau[1];", "tau[1], hot[1] = {42.0};"), encoding="utf-8")
+    (tmp_path / "cold.c").write_text(MAIN, encoding="utf-8")
+    lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
+    for source, temperature in (("main.c", 42.0), ("cold.c", WARM.reference)):
+        subprocess.run([str(CC), "-std=c99", *STRICT, source, "-o", "main", "-lm"], check=True, cwd=tmp_path)
+        printed = subprocess.run([str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True).stdout
+        feedforward = Feedforward(made.mechanism, made)
+        expected = [feedforward.follow(*state, temperature)[0] for state in zip(Q, DQ, DDQ, strict=True)]
+        np.testing.assert_allclose(np.array(printed.split(), dtype=float), expected, atol=1e-8)
 
 
 def test_a_header_without_memory_has_no_memory():

@@ -96,6 +96,17 @@ def test_ranges_that_do_not_overlap_are_named(made):
     assert "A000-00 begins at 3" in fleet.apart[0]
 
 
+def test_a_fleet_without_common_speeds_is_no_picture(made):
+    some = {name: one.only(["j1"]) for name, one in list(made.calibrations.items())[:3]}
+    some["A000-00"] = replace(some["A000-00"], joints={"j1": replace(some["A000-00"].joints["j1"], velocity_range=(3.0, 5.0))})
+    fleet = Fleet.of(some)
+    assert fleet.populations == {}
+    assert not fleet.differs
+    assert fleet.to_dataframe().empty
+    with pytest.raises(InputError, match="the speeds of all do not overlap"):
+        fleet.plot()
+
+
 @pytest.mark.parametrize(("key", "value"), [("arm", "seven"), ("torque_basis", "gravity-corrected")])
 def test_other_arm_models_and_bases_are_refused_by_name(made, key, value):
     some = dict(list(made.calibrations.items())[:4])
@@ -171,3 +182,11 @@ def test_the_picture_has_a_panel_for_each_joint_and_names_what_differs(arms):
     labels = {(joint, text.get_text()) for joint, ax in zip(("j1", "j2"), figure.axes, strict=True) for text in ax.texts}
     assert labels == {(one.joint, one.arm) for one in fleet.findings if one.found}
     assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()][:3] == ["A000", "A001", "A002"] or arms > 40
+
+
+def test_dates_without_a_time_zone_are_utc(made):
+    some = dict(list(made.calibrations.items())[:9])
+    some["A000-01"] = replace(some["A000-01"], created=some["A000-01"].created.replace(tzinfo=None))
+    levels = [Fleet.of(one).populations["j1"].levels.levels for one in (some, dict(list(made.calibrations.items())[:9]))]
+    assert np.array_equal(levels[0].time, levels[1].time)
+    assert np.array_equal(levels[0].y, levels[1].y)

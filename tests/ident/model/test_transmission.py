@@ -42,7 +42,9 @@ def test_a_matrix_and_pairs_give_the_same_transmission() -> None:
 @pytest.mark.parametrize(("table", "said"), [
     ("j6 = { j7 = 1.0 }", "[transmission]: unknown joint 'j7'"), ("j9 = { j5 = 1.0 }", "[transmission]: unknown joint 'j9'"),
     ("matrix = [[1.0, 0.0], [0.0, 1.0]]", "2 rows with [2, 2] numbers; 6 rows with 6 numbers each are needed"),
-    ("j5 = { j6 = 1.0 }\nj6 = { j5 = 1.0 }", "the motor positions do not determine the joint positions"),
+    ("j5 = { j6 = 1.0 }\nj6 = { j5 = 1.0 }", "the motor positions do not determine the joint positions: the ratios of the motor "
+                                             "of j5 and of j6 are linearly dependent"),
+    ("j6 = { j6 = 0.0 }", "the ratios of the motor of j6 are zero or tiny beside the others"),
     ("j6 = [[1.0]]", "transmission.j6 = [[1.0]]: a table of finite numbers by joint is needed"),
     ("j6 = { j5 = nan }", "transmission.j6 = {'j5': nan}: a table of finite numbers by joint is needed"),
     ("matrix = 'eye'", "transmission.matrix = eye: rows of finite numbers are needed")])

@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import norm
 
 from stribeck.ident.fit.choice.contest import Contest
-from stribeck.ident.fit.choice.mixture import Normals
+from stribeck.ident.fit.choice.mixture import Mixture, Normals
 from stribeck.ident.fit.choice.plausibility import Judge
 from stribeck.ident.fit.choice.selection import select
+from stribeck.ident.fit.choice.widening import widened
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.search_range import search_grid
@@ -200,6 +201,16 @@ def test_shares_do_not_depend_on_units_or_order() -> None:
     other = Contest.of(replace(data, tau=1000.0 * data.tau), laws[::-1]).mixture
     np.testing.assert_allclose(one.shares, other.shares[::-1], atol=1e-6)
     assert one.stribeck_share == pytest.approx(other.stribeck_share, abs=1e-6)
+
+
+def test_a_law_that_tells_nothing_of_a_level_does_not_widen_it_beyond_the_measured_friction() -> None:
+    """Such a law adds two levels of opposite signs, whose sum is the friction."""
+    data = measured(friction(SPEEDS, coulomb=COULOMB, static=COULOMB, stribeck_velocity=0.05, viscous=3.0), 1, 0.02)
+    fit, mixture = select(data, {"none": None}), Contest.of(data, [law_named(name) for name in laws_on_offer()]).mixture
+    blind = Mixture([one if one.law.name == fit.law else replace(one, covariance=1e12 * one.covariance)
+                     for one in mixture.evidences])
+    entry = widened(fit, blind).parameters["coulomb"]
+    assert fit.parameters["coulomb"].high < entry.high <= 1.1 * np.abs(data.tau).max()
 
 
 def test_coulomb_friction_below_an_excess_that_fades_slowly_is_covered() -> None:

@@ -3,10 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks.real_logs import as_run
 from benchmarks.spoiled import record_base
+from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.errors import FitError
 from stribeck.ident.export.descriptions.urdf_inertia import with_inertia
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
@@ -52,3 +56,9 @@ def test_round_trips_fit_inertia_only_on_request(run: Run, found: dict[str, Iden
     inertia = found["fit"].calibration.model.inertia
     assert inertia is not None
     assert inertia.told >= 2
+
+
+def test_a_run_without_round_trips_is_refused_with_the_reason() -> None:
+    run = as_run(data_dir() / "arms" / "lab6" / "lab6.urdf", np.arange(0.0, 4.0, 0.004), np.zeros((1000, 6)), np.zeros((1000, 6)))
+    with pytest.raises(FitError, match="no joint can be calibrated"):
+        identify([run], Options(inertia="fit"))

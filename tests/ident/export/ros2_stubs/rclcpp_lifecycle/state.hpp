@@ -1,0 +1,8 @@
+#pragma once
+
+namespace rclcpp_lifecycle
+{
+class State
+{
+};
+}  // namespace rclcpp_lifecycle
