@@ -14,6 +14,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_file import calibration_path
 from stribeck.ident.errors import InputError
 from stribeck.ident.fleet.findings import FALSE, Finding, adjusted, tests
+from stribeck.ident.fleet.fleet_notes import fleet_notes
 from stribeck.ident.fleet.fleet_picture import draw_fleet
 from stribeck.ident.fleet.joint_levels import JointLevels, independent, joint_levels, moment
 from stribeck.ident.fleet.random_effects import RandomEffects, random_effects
@@ -103,7 +104,7 @@ class Fleet:
     calibrations : dict of str to Calibration
         Independent calibrations by name.
     notes : tuple of str
-        What was left out, and why.
+        What was left out, and why; and what may explain differences, other than the arms.
 
     Examples
     --------
@@ -147,9 +148,7 @@ class Fleet:
             raise InputError(f"the fleet has {len(kept)} calibrations of different runs ({', '.join(kept)}); at least {LEAST} "
                              "are needed")
         notes = [f"{', '.join(dropped)}: shares runs with a newer calibration; left out"] if dropped else []
-        if unnamed := [name for name, one in kept.items() if not one.serial]:
-            notes.append(f"{len(unnamed)} calibrations state no serial number; each counts as an arm of its own")
-        return cls(kept, tuple(notes))
+        return cls(kept, (*notes, *fleet_notes(kept)))
 
     @property
     def arm(self) -> str:
@@ -173,8 +172,10 @@ class Fleet:
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """A sentence for each joint that cannot be compared."""
-        return tuple(found for found in self._levels.values() if isinstance(found, str))
+        """A sentence for each joint that cannot be compared, in all or in some calibrations."""
+        some = (f"{joint}: friction of {', '.join(found.left_out)} is not positive at all common speeds and loads; left out"
+                for joint, found in self._levels.items() if isinstance(found, JointLevels) and found.left_out)
+        return (*(found for found in self._levels.values() if isinstance(found, str)), *some)
 
     @cached_property
     def populations(self) -> dict[str, JointPopulation]:

@@ -31,6 +31,8 @@ class JointLevels:
     states : ReferenceStates
         Where friction is compared.
     unit : str
+    left_out : tuple of str
+        Calibrations whose friction is not positive at all states.
     """
 
     levels: Levels
@@ -39,6 +41,7 @@ class JointLevels:
     within: float
     states: ReferenceStates
     unit: str
+    left_out: tuple[str, ...]
 
 
 def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapping[str, str]) -> JointLevels | str:
@@ -82,7 +85,8 @@ def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapp
     levels = Levels(np.array([names.index(known[members[number][0]][0]) for number in order]), time[order],
                     (np.bincount(day, weight * y) / total)[order], np.sqrt(1.0 / total)[order])
     return JointLevels(levels, names, tuple(tuple(known[row][2] for row in members[number]) for number in order), within, states,
-                       curves[0].parameters["coulomb"].unit)
+                       curves[0].parameters["coulomb"].unit,
+                       tuple(name for name, level in zip(having, found, strict=True) if level is None))
 
 
 def _within(y: Array, error: Array, day: Groups) -> float:

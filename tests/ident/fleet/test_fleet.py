@@ -79,6 +79,30 @@ def test_calibrations_without_serial_numbers_are_arms_of_their_own(made):
     assert "72 calibrations state no serial number" in fleet.notes[0]
 
 
+def test_other_causes_of_differences_are_named(made):
+    some = dict(list(made.calibrations.items())[:9])
+    first = some["A000-00"]
+    warm = {name: replace(joint, temperature_range=(40.0, 50.0)) for name, joint in first.joints.items()}
+    cold = {name: replace(joint, temperature_range=(20.0, 22.0)) for name, joint in some["A001-00"].joints.items()}
+    some |= {"A000-00": replace(first, joints=warm, model=replace(first.model, sha256="other")),
+             "A001-00": replace(some["A001-00"], joints=cold)}
+    notes = Fleet.of(some).notes
+    assert notes == ("the models of the calibrations differ, so loads may differ, too",
+                     *(f"{joint}: measured at 21 to 45 °C without a temperature law; temperature may explain differences"
+                       for joint in ("j1", "j2")))
+    assert Fleet.of(dict(list(made.calibrations.items())[:9])).notes == ()
+
+
+def test_friction_below_zero_is_left_out_and_named(made):
+    some = dict(list(made.calibrations.items())[:9])
+    joint = some["A000-00"].joints["j1"]
+    wrong = replace(joint, parameters={**joint.parameters, "coulomb": replace(joint.parameters["coulomb"], value=-1.0)})
+    some["A000-00"] = replace(some["A000-00"], joints={**some["A000-00"].joints, "j1": wrong})
+    fleet = Fleet.of(some)
+    assert "j1: friction of A000-00 is not positive" in fleet.apart[0]
+    assert len(fleet.to_dataframe()) == 17
+
+
 def test_of_calibrations_that_share_runs_the_newest_stays(made):
     some = dict(list(made.calibrations.items())[:9])
     old = replace(some["A000-02"], created=some["A000-00"].created)
