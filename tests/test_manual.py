@@ -113,6 +113,10 @@ def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 
 
+def test_fleet(folder: Path) -> None:
+    run_page("fleet", folder)
+
+
 def test_parallel_machines(tmp_path: Path) -> None:
     shutil.copy(TEST_ARMS / "five-bar.xml", tmp_path)
     run_page("parallel-machines", tmp_path)

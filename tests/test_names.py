@@ -14,6 +14,7 @@ from stribeck.ident.arm.arm_file import JointTable, _ArmTable
 from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable
 from stribeck.ident.calibration.parameter_table import ParameterTable
 from stribeck.ident.fit.information import ExpectedPrecision
+from stribeck.ident.fleet.fleet import COLUMNS as FLEET_COLUMNS
 from stribeck.ident.laws.law_table import LAWS, quantities
 from stribeck.ident.log.reduction.round_trips import COLUMNS
 from stribeck.ident.log.run import SIGNALS
@@ -39,6 +40,7 @@ CODE = {
                  | keys(JointTruth) - set(quantities()) | keys(FlexibleLink) | keys(HeatTruth) - {"time_constant"}),
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
+    "Fleet table (`compare --out fleet.csv`)": set(FLEET_COLUMNS),
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable,
                                               Spring))),

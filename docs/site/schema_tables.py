@@ -34,10 +34,12 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _keys(schema: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every key with its schema; keys of tables within tables have a dot, elements of lists have brackets."""
+    """Yield every key with its schema, of all shapes; keys of tables within tables have a dot, elements of lists brackets."""
     for key, of in schema.get("properties", {}).items():
         yield before + key, of
         yield from _keys(of, f"{before}{key}.")
+    for shape in schema.get("oneOf", ()):
+        yield from _keys(shape, before)
     for entry, word in ((schema.get("additionalProperties"), "NAME"), (schema.get("items"), "[]")):
         if isinstance(entry, dict):
             inside = f"{before}NAME" if word == "NAME" else f"{before.removesuffix('.')}[]"

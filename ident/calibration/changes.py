@@ -22,6 +22,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.comparison_notes import comparison_notes, same_law, same_memory, same_temperature
 from stribeck.ident.calibration.joint_calibration import JointCalibration, loads_agree
 from stribeck.ident.calibration.pictures import draw_side_by_side
+from stribeck.ident.calibration.reference_states import reference_states
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.inertia.motor_friction import RubbingMotor
 from stribeck.ident.laws.parameter import Parameter
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEVEL = 0.05            # probability that a comparison of unchanged joints finds a change: half by parameters, half by curves
-_SPEEDS, _LOADS = 40, 5
 _NORMAL = 1.96          # half width of a 95 % interval in standard errors, of many round trips
 _DIRECTIONS = ("viscous_difference", "driving_difference")
 _GRAVITY = ("scale", "offset", *_DIRECTIONS)
@@ -290,14 +290,10 @@ def _between_runs(a: Parameter, b: Parameter, runs: tuple[int, int]) -> float:
 
 def _curve_change(name: str, a: JointCalibration, b: JointCalibration, runs: tuple[int, int], level: float) -> CurveChange | None:
     """Return friction at the speed and load where the difference is largest against its tolerance; None without overlap."""
-    low, high = max(a.velocity_range[0], b.velocity_range[0]), min(a.velocity_range[1], b.velocity_range[1])
-    levels = _common_loads(a, b)
-    if not low < high or levels is None:
+    if (states := reference_states((a, b))) is None:
         return None
-    w = np.tile(np.geomspace(max(low, 1e-3 * high), high, _SPEEDS), len(levels[0]))
-    loads = [np.repeat(level, _SPEEDS, axis=0) for level in levels]
-    warm = next((joint.temperature.reference for joint in (a, b) if joint.temperature is not None), None)
-    before, after = (joint.torque(w, load, warm) for joint, load in zip((a, b), loads, strict=True))
+    w, loads = states.speeds, states.loads
+    before, after = (joint.torque(w, load, states.temperature) for joint, load in zip((a, b), loads, strict=True))
     variance = sum(_curve_variance(joint, other, w, load, runs) for joint, other, load in zip((a, b), (b, a), loads, strict=True))
     width = np.sqrt(chdtri(max(1, len(a.names), len(b.names)), level))
     allowed = np.maximum(width * np.sqrt(variance), 1e-9 * np.abs(before))
@@ -319,18 +315,3 @@ def _curve_variance(joint: JointCalibration, other: JointCalibration, w: Array, 
         between = _between_runs(own, rival, runs) / _NORMAL / np.sqrt(2.0)      # half the variance for each curve
         spread[name] = replace(own, std_error=float(np.hypot(own.std_error or 0.0, between)))
     return np.asarray((replace(joint, parameters={**joint.parameters, **spread}).band(w, load) / joint.factor) ** 2)
-
-
-def _common_loads(a: JointCalibration, b: JointCalibration) -> tuple[Array, Array] | None:
-    """Return the loads at which both are compared: common loads, the middle of each range for different kinds of load, or None
-    if the ranges do not overlap."""
-    ends = [joint.load_ends for joint in (a, b) if joint.load != "none" and joint.load_range is not None]
-    if not loads_agree(a, b):
-        return a.middle_load[None], b.middle_load[None]
-    if not ends:
-        return np.zeros(1), np.zeros(1)
-    low, high = np.max([lower for lower, _ in ends], axis=0), np.min([upper for _, upper in ends], axis=0)
-    if np.any(low > high):
-        return None
-    levels = np.linspace(low, high, _LOADS)
-    return levels, levels

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stribeck.ident.external.external_torque import ExternalTorque
     from stribeck.ident.fit.fit_friction import fit_friction
     from stribeck.ident.fit.fit_result import FitResult
+    from stribeck.ident.fleet.fleet import Fleet
     from stribeck.ident.identify import identify
     from stribeck.ident.laws.coulomb_viscous import coulomb_viscous
     from stribeck.ident.laws.stribeck import stribeck
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
     from stribeck.ident.temperature.fit_self_heating import fit_self_heating
     from stribeck.ident.temperature.fit_temperature import fit_temperature
 
-__all__ = ["BatchedFriction", "Calibration", "ExternalTorque", "Feedforward", "FitResult", "Mechanism", "calibrate", "compare",
-           "coulomb_viscous", "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating",
+__all__ = ["BatchedFriction", "Calibration", "ExternalTorque", "Feedforward", "FitResult", "Fleet", "Mechanism", "calibrate",
+           "compare", "coulomb_viscous", "export", "fit", "fit_backlash", "fit_friction", "fit_memory", "fit_self_heating",
            "fit_temperature", "identify", "joint_loads", "load_mechanism", "load_run", "rollout", "stopping_torque",
            "stribeck", "validate", "validate_external"]
 
 _HOMES = {"BatchedFriction": "ident.simulators.batched_friction",
           "Calibration": "ident.calibration.calibration", "ExternalTorque": "ident.external.external_torque",
           "Feedforward": "ident.calibration.feedforward",
-          "FitResult": "ident.fit.fit_result", "Mechanism": "ident.model.mechanism",
+          "FitResult": "ident.fit.fit_result", "Fleet": "ident.fleet.fleet", "Mechanism": "ident.model.mechanism",
           **dict.fromkeys(("calibrate", "compare", "export", "fit", "rollout", "validate", "validate_external"),
                           "experiments.commands"),
           "coulomb_viscous": "ident.laws.coulomb_viscous", "fit_backlash": "ident.backlash.fit_backlash",

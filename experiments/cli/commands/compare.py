@@ -12,24 +12,38 @@ if TYPE_CHECKING:
 
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.changes import Comparison
+    from stribeck.ident.fleet.fleet import Fleet
 
 
 def compare(
         calibrations: Annotated[list[Path], typer.Argument(
-            metavar="CALIBRATION...", help="Two or more calibrations; each is compared with the first.")],
-        out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf).")] = None,
+            metavar="CALIBRATION...", help="Two calibrations; or three and more of different runs, or folders with many: a "
+            "fleet.")],
+        out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf); of a fleet also its table "
+                                               "(.csv).")] = None,
         as_json: JsonOption = False) -> None:
-    """Show which friction changed beyond the intervals and the deviation between runs; exit code 1 on a change."""
+    """Show which friction changed beyond the intervals and the deviation between runs, or what differs in a fleet.
+
+    The exit code is 1 if something differs.
+    """
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.report.comparison import comparison_table, labels, plot
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.changes import compare as compare_calibrations
     from stribeck.ident.errors import InputError
+    from stribeck.ident.fleet.fleet import LEAST, Fleet, calibration_files
+    from stribeck.ident.fleet.joint_levels import independent
 
-    if len(calibrations) < 2:
-        raise InputError("compare needs at least two calibrations; found one")
-    text, names = console(as_json), labels(calibrations)
-    first, *others = loaded = [Calibration.load(path) for path in calibrations]
+    files = calibration_files(calibrations)
+    if len(files) < 2 and len(calibrations) < 2:
+        raise InputError(f"{calibrations[0]}: compare needs at least two calibrations; found one")
+    files = files if len(files) > len(calibrations) else calibrations
+    text, names = console(as_json), labels(files)
+    first, *others = loaded = [Calibration.load(path) for path in files]
+    of_files = dict(zip(names, loaded, strict=True))
+    if len(of_files) >= LEAST and len(independent(of_files)[0]) >= LEAST:
+        _compare_fleet(Fleet.of(of_files), out, as_json)
+        return
     found = [compare_calibrations(first, other) for other in others]
     if out is not None:
         plot(loaded, names, out)
@@ -50,6 +64,34 @@ def compare(
                                for name, other, comparison in zip(names[1:], others, found, strict=True)]},
                    [] if out is None else [out])
     if changed:
+        raise typer.Exit(DIFFERS)
+
+
+def _compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
+    """Print what is normal for each joint of a fleet, and what differs."""
+    from rich import box
+    from rich.table import Table
+
+    from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.report.fleets.fleet_tables import fleet_table, heading, population_rows, verdicts, write_fleet
+
+    text = console(as_json)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("joint", "friction", "between arms", "between days", "within", "normal for a new arm"):
+        table.add_column(title, justify="left" if title == "joint" else "right")
+    for row in population_rows(fleet):
+        table.add_row(*row)
+    if out is not None:
+        write_fleet(fleet, out)
+    text.print(f"fleet     {heading(fleet)}")
+    text.print(fitted(table, text.width))
+    for line in verdicts(fleet):
+        text.print(line)
+    if out is not None:
+        text.print(f"wrote     {out}")
+    if as_json:
+        print_json(fleet_table(fleet), [] if out is None else [out])
+    if fleet.differs:
         raise typer.Exit(DIFFERS)
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from stribeck.ident.arm.arm_file import ArmFile
+    from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import JointValidation, Validation
+    from stribeck.ident.fleet.fleet import Membership
     from stribeck.ident.model.mechanism import Mechanism
 
 _FORMATS = (".svg", ".png", ".pdf")
@@ -40,12 +42,19 @@ def validate(
         false_alarms: Annotated[float | None, typer.Option(
             metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: "
             "0.1.")] = None,
+        fleet: Annotated[Path | None, typer.Option(
+            metavar="FOLDER", help="Calibrations of other arms of this model: says for each joint whether friction is normal "
+            "among them.")] = None,
         out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
         as_json: JsonOption = False) -> None:
-    """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails."""
+    """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails.
+
+    With --fleet, a joint fails, too, if its friction is outside the prediction interval of the fleet.
+    """
     from stribeck.experiments.cli.commands.external import validate_external
     from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.report.fleets.fleet_tables import membership_lines, membership_table
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import Validation
     from stribeck.ident.calibration.validation import validate as validate_calibration
@@ -70,6 +79,8 @@ def validate(
             raise InputError(f"{name} = {value:g}; a positive finite number is needed")
     text, recorded = console(as_json), load_run(find_runs(run, (VALIDATION,))[-1])
     loaded = [Calibration.load(path) for path in calibrations]
+    if external and fleet is not None:
+        raise InputError("--external judges no friction; leave out --fleet, or --external")
     if external and rolled:
         raise InputError("--external and --rollout are two judgements; give one of them")
     if external:
@@ -92,6 +103,7 @@ def validate(
 
         rollouts = {path: rollout(recorded, calibration, told, HORIZON if horizon is None else horizon)
                     for path, calibration in zip(names, loaded, strict=True)}
+    members = {} if fleet is None else _members(fleet, dict(zip(names, loaded, strict=True)))
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
     if not servos:
         text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
@@ -103,19 +115,34 @@ def validate(
         for line in rollout_lines(rollouts):
             text.print(line)
         text.print(fitted(rollout_table(rollouts), text.width))
+    for path, joints in members.items():
+        for line in membership_lines(path, joints):
+            text.print(line)
     if out is not None:
         from stribeck.experiments.report.plots.validation_plot import plot_validation
 
         plot_validation(found[0].joints, loaded[0].mechanism, out, rollouts.get(names[0]))
         text.print(f"wrote     {out}")
-    passed = not any(one.failed for one in found)
+    passed = not any(one.failed for one in found) and all(one.inside for own in members.values() for one in own.values())
     if as_json:
         print_json({"run": str(recorded.path), "tolerance": tolerance, "passed": passed, "calibrations": [
             {"path": path, "joints": {name: _numbers(joint) for name, joint in one.joints.items()}, "left_out": one.left_out}
             for path, one in zip(names, found, strict=True)],
-            **({"rollout": rollout_numbers(rollouts)} if rollouts else {})}, [] if out is None else [out])
+            **({"rollout": rollout_numbers(rollouts)} if rollouts else {}),
+            **({"fleet": {path: membership_table(own) for path, own in members.items()}} if members else {})},
+            [] if out is None else [out])
     if not passed:
         raise typer.Exit(DIFFERS)
+
+
+def _members(folder: Path, calibrations: "dict[str, Calibration]") -> "dict[str, dict[str, Membership]]":
+    """Return for each calibration whether its joints are in the family of the fleet in a folder."""
+    from stribeck.ident.errors import about_file
+    from stribeck.ident.fleet.fleet import Fleet
+
+    with about_file(folder):
+        fleet = Fleet.load(folder)
+        return {path: fleet.membership(calibration) for path, calibration in calibrations.items()}
 
 
 def _said(path: str, found: "Validation", arm: "ArmFile", mechanism: "Mechanism") -> Iterator[str]:
