@@ -21,7 +21,7 @@ _ONE = 1.0              # s; signals within this time count as one request to en
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {       # in the order in which the help shows them
     "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
-    "Analyse": (fit.import_, fit.fit, validate.validate, compare.compare, show.report),
+    "Analyse": (fit.import_, fit.fit, validate.validate, compare.compare, show.report, show.show),
     "Use": (show.export, motions.loads, motions.simulate),
     "Develop": (drives.emulate, fit.replay)}
 

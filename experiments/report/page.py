@@ -31,6 +31,7 @@ from stribeck.ident.simulators.rollout import Rollout
 from stribeck.ident.views.panels import SHADES
 from stribeck.ident.whole_files import write_whole
 
+REPORT = "report.html"
 _WEIGHTY = ("lack of fit", "not calibrated", "dead torque", "torn", "ended", "torque unit", "direction", "order", "late torque",
             "saturation", "never moved", "stick-slip", "speed not constant", "left out")        # findings at the head of the list
 
@@ -67,7 +68,7 @@ def write_report(result: Identification, folder: Path, run_note: dict[str, Any] 
     Path
         Path of the page.
     """
-    page = Path(folder) / "report.html"
+    page = Path(folder) / REPORT
     write_whole(page, render(result, run_note, rolled))
     return page
 

@@ -1,5 +1,7 @@
-"""Commands that show or convert: export, report."""
+"""Commands that show or convert: export, report, show."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -129,3 +131,29 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     console(as_json).print(f"wrote     {written}")
     if as_json:
         print_json({}, [written])
+
+
+def show(
+        place: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with a report, or its page.")],
+        as_json: JsonOption = False) -> None:
+    """Open the report in the browser."""
+    import webbrowser
+
+    from stribeck.experiments.report.page import REPORT
+    from stribeck.ident.errors import InputError, command
+
+    page = place / REPORT if place.is_dir() else place
+    if not page.is_file():
+        raise InputError(f"{page}: there is no report; make it with: {command('report', place)}")
+    text = console(as_json)
+    text.print(f"report    {page}")
+    opened = _has_screen() and webbrowser.open(page.resolve().as_uri())
+    if not opened:
+        text.print("note      no browser with a screen was found; open this file in the browser of your computer")
+    if as_json:
+        print_json({"page": str(page), "opened": bool(opened)}, [])
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have a window: without one, it could take over the terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

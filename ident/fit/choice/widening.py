@@ -29,7 +29,8 @@ def widened(fit: FitResult, mixture: Mixture) -> FitResult:
     named = ", ".join(f"{name} ({share:.0%} plausible)" for share, name in shares)
     note = f"the interval also covers other plausible laws: {named}" if named else ""
     expected, deviation = mixture.expected
-    parameters, greatest = {}, float((expected + _FAR * deviation).max())
+    measured = float(np.abs(mixture.evidences[0].data.tau).max())
+    parameters, greatest = {}, min(measured, float((expected + _FAR * deviation).max()))
     for name, mine in fit.parameters.items():
         every, own = mixture.parameter(name), mixture.parameter(name, fit.law)
         most = greatest if name in _LEVELS else np.inf

@@ -214,6 +214,7 @@ class TestOutput:
             assert parameters[name]["value"] == pytest.approx(value, rel=0.02)
         assert table["robot_time_s"] > 30.0
         as_json("report", tmp_path / "out", "-o", tmp_path / "page")
+        assert not as_json("show", tmp_path / "page")[0]["opened"]
         run, _ = as_json("run", arm.path, "--joints", "turn", "--experiment", "validation", "-o", tmp_path / "unseen")
         judged, _ = as_json("validate", run["run"], tmp_path / "out", "-o", tmp_path / "torques.svg")
         assert judged["passed"]
