@@ -21,6 +21,7 @@ Cameron, Gelbach and Miller, Rev. Econ. Stat. 90 (2008) 414.
 """
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
@@ -76,7 +77,7 @@ def positive_p(weights: Array, times: Array) -> float:
         return float((weights > 0.0).any())
     scaled = weights[:, None] * np.exp(_LOG_U)
     angle, shrinks = 0.5 * times @ np.arctan(scaled), 0.25 * times @ np.log1p(scaled**2)
-    return float(np.clip(0.5 + np.trapezoid(np.sin(angle) * np.exp(-shrinks), _LOG_U) / np.pi, 0.0, 1.0))
+    return float(np.clip(0.5 + trapezoid(np.sin(angle) * np.exp(-shrinks), _LOG_U) / np.pi, 0.0, 1.0))
 
 
 def flipped_p(rows: Residuals, cell: Groups, turn: Array | None = None) -> float:
