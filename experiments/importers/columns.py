@@ -22,8 +22,8 @@ UNITS = {
     "on": {},
 }
 CURRENTS = {"A": 1.0, "mA": 1e-3}       # units of a torque signal whose torque constant is known
-SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd", "q_link", "on")
-_AS = {"q_cmd": "q", "q_link": "q"}     # signal -> the signal whose units it shares
+SIGNALS = ("q", "dq", "tau", "temperature", "q_cmd", "dq_cmd", "q_link", "on")
+_AS = {"q_cmd": "q", "dq_cmd": "dq", "q_link": "q"}     # signal -> the signal whose units it shares
 SLIDES = {"m", "mm", "m/s", "mm/s", "N", "kN"}      # units of prismatic joints
 _SPELLED = {            # spellings of each unit, see `known_spelling`; all other spellings are unknown
     spelling: unit for unit, spellings in {

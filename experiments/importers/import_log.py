@@ -59,6 +59,7 @@ class _Log:
     notes: tuple[str, ...]
     q_cmd: Array | None = None      # nan while a servo is off
     q_link: Array | None = None
+    dq_cmd: Array | None = None
 
 
 def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaign: Path, note: str = "",
@@ -139,7 +140,8 @@ def import_log(table: Table, arm: ArmFile, columns: Sequence[ColumnMap], campaig
                else entry for entry in columns]
     if coupled is not None:
         log = replace(log, q=coupled.of_joints(log.q), dq=coupled.of_joints(log.dq), tau=coupled.torque_of_joints(log.tau),
-                      q_cmd=None if log.q_cmd is None else coupled.of_joints(log.q_cmd))
+                      q_cmd=None if log.q_cmd is None else coupled.of_joints(log.q_cmd),
+                      dq_cmd=None if log.dq_cmd is None else coupled.of_joints(log.dq_cmd))
     _check_units(log, arm, mechanism, with_torque=servo_gains is None)
     origin = {"log": Path(table.source).name, "sha256": _digest(Path(table.source)), "torque_signal": signal,
               "columns": {entry.target: _described(entry, table.names) for entry in columns}, "notes": list(log.notes),
@@ -199,8 +201,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     clock = signal("t", (None,))
     assert clock is not None
     t = clock[:, 0]
-    q, dq, tau, temperature, told, link, on = (signal(name) for name in (
-        "q", "dq", "tau", "temperature", "q_cmd", "q_link", "on"))
+    q, dq, tau, temperature, told, link, on, rate = (signal(name) for name in (
+        "q", "dq", "tau", "temperature", "q_cmd", "q_link", "on", "dq_cmd"))
     assert q is not None
     unset = [] if tau is not None else _unset(told, on, mechanism.names)
     if tau is None:             # of a servo, see `_of_servos`
@@ -217,7 +219,8 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
     keep, notes = with_sense(t, q, tau, limits.velocity, most, table.source)
     if not keep.all():
         t, q, tau = t[keep], q[keep], tau[keep]
-        dq, temperature, told, link = (None if values is None else values[keep] for values in (dq, temperature, told, link))
+        dq, temperature, told, link, rate = (None if values is None else values[keep]
+                                             for values in (dq, temperature, told, link, rate))
     tables = [arm.joint(name) for name in mechanism.names]
     sign, zero = np.array([table.direction for table in tables]), np.array([table.zero_offset for table in tables])
     q *= sign
@@ -242,7 +245,7 @@ def _read(table: Table, columns: Sequence[ColumnMap], arm: ArmFile, mechanism: M
         check_numbers(values, name, mechanism.names, t, table.source, "; delete these rows, or cut the log here")
     check_leaps(q, t, segment, mechanism, table.source)
     return _Log(table.source, t, segment, q, dq, tau, temperature, (*table.notes, *wraps, *notes, *gaps, *unset), told,
-                None if link is None else sign * link + zero)
+                None if link is None else sign * link + zero, None if rate is None else sign * rate)
 
 
 def _unset(told: Array | None, on: Array | None, names: tuple[str, ...]) -> list[str]:
@@ -351,7 +354,8 @@ def _write(log: _Log, arm: ArmFile, mechanism: Mechanism, campaign: Path, note: 
                 sample = JointSample(t, log.q[row], log.dq[row], log.tau[row], np.full(mechanism.n, t),
                                      None if log.temperature is None else log.temperature[row], status,
                                      None if raw is None else raw[row], None if log.q_link is None else log.q_link[row])
-                writer.sample(sample, unknown if log.q_cmd is None else log.q_cmd[row], unknown, int(log.segment[row]))
+                told, rate_told = (unknown if values is None else values[row] for values in (log.q_cmd, log.dq_cmd))
+                writer.sample(sample, told, rate_told, int(log.segment[row]))
     except BaseException as error:          # an incomplete run folder must not remain
         rmtree(folder, ignore_errors=True)
         if isinstance(error, RecordingFailed):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from stribeck.experiments.report.svg import COLOURS, inline
 from stribeck.ident.arrays import Array
-from stribeck.ident.simulators.rollout import CALIBRATED, WITHOUT, Rollout
+from stribeck.ident.simulators.rollout import CALIBRATED, TORQUES, VELOCITIES, WITHOUT, Rollout
 
 _WIDTH, _HEIGHT = 7.2, 0.95         # inches: figure, and panel of one joint
 _PARTS = 120            # parts of the time in which errors are averaged
@@ -27,7 +27,8 @@ class RolloutSection:
 def rollout_section(found: Rollout, run: str) -> RolloutSection:
     """Return the section of a rollout of the run with this name."""
     how = (f"its recorded torques moved the simulated arm, from the measured motion again every {found.horizon:g} s"
-           if found.by == "torques" else "its position references moved the simulated arm, through the gains of the drives")
+           if found.by == TORQUES else "its velocity set-points moved the simulated arm, through the velocity loops of the drives"
+           if found.by == VELOCITIES else "its position references moved the simulated arm, through the gains of the drives")
     rows = tuple((name, "mm" if found.prismatic[j] else "mrad",
                   tuple(f"{1e3 * float(one.error[j]):.3g}" for one in found.simulated.values()))
                  for j, name in enumerate(found.names))

@@ -1,8 +1,9 @@
-"""Torques of the drives in a simulated run: as recorded, by position references through gains, or by set-points of servos."""
+"""Torques of the drives in a simulated run: as recorded, or by references, velocity set-points or set-points of servos."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
@@ -39,6 +40,23 @@ def by_references(run: Run, told: Array, gains: Mapping[str, ServoGains], delay:
         wanted = np.column_stack([np.interp(times - delay, run.t, column) for column in told.T])
         fixed = position * wanted + reference * np.gradient(wanted, times[1] - times[0], axis=0) + constant
         return lambda step, q, dq: np.asarray(fixed[step] - position * q - velocity * dq)
+
+    return drive
+
+
+def by_velocities(run: Run, told: Array, gains: Mapping[str, ServoGains]) -> Drive:
+    """Torques with which velocity loops follow the set-points `told`, shape (N, n); integrals are as they were on average."""
+    position, velocity, reference = (np.array([getattr(gains[name], key) for name in run.names])
+                                     for key in ("position", "velocity", "reference"))
+
+    def fixed(times: Array) -> Array:
+        rate = np.column_stack([np.interp(times, run.t, column) for column in told.T])
+        return np.asarray(position * cumulative_trapezoid(rate, times, axis=0, initial=0) + reference * rate)
+
+    def drive(part: Stretch, times: Array) -> Torques:
+        level = np.mean(part.tau - fixed(part.t) + position * part.q + velocity * part.dq, axis=0)
+        at = fixed(times) + level
+        return lambda step, q, dq: np.asarray(at[step] - position * q - velocity * dq)
 
     return drive
 

@@ -1,7 +1,8 @@
 r"""Proof by motion: MuJoCo simulates what a run recorded, with and without friction, and its motion is compared with the arm's.
 
 Where the drives follow position references with known gains, or with gains that the log shows (`servo_gains`), the references
-drive the simulation from the first sample to the last, and so do set-points of servos that the calibration knows. Otherwise the
+drive the simulation from the first sample to the last, and so do set-points of servos that the calibration knows, and those
+of velocity loops with gains that the log shows. Otherwise the
 recorded torques drive it, and it starts again from the measured motion every `horizon`, because errors of torques add up without
 a controller.
 
@@ -29,15 +30,23 @@ from stribeck.ident.log.signal_checks import unrecorded_torques
 from stribeck.ident.model.files.to_mujoco import compile_mechanism
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.servo.servo_commands import of_servos
-from stribeck.ident.simulators.drive_torques import Drive, Torques, by_references, by_servos, by_torques, servos_of
+from stribeck.ident.simulators.drive_torques import Drive, Torques, by_references, by_servos, by_torques, by_velocities, servos_of
 from stribeck.ident.simulators.mujoco_friction import MujocoFriction, attach
-from stribeck.ident.simulators.servo_gains import SHOWN, ServoGains, identified_gains, references, stated_gains
+from stribeck.ident.simulators.servo_gains import (
+    SHOWN,
+    ServoGains,
+    identified_gains,
+    references,
+    stated_gains,
+    velocity_set_points,
+)
 from stribeck.ident.views.frames import frame_html
 
 if TYPE_CHECKING:
     import mujoco
 
 HORIZON = 0.3           # s
+REFERENCES, VELOCITIES, TORQUES = "references", "velocities", "torques"
 WITHOUT, OWN, CALIBRATED = "without friction", "model's own friction", "calibration"
 _STEP = 1e-3            # s; longest step of the simulation
 _PROBE = 2e-3           # s; small delay that shows how errors change with it
@@ -78,12 +87,14 @@ class Rollout:
         Joints.
     prismatic : ndarray of bool, shape (n,)
         Joints that slide.
+    by : str
+        What drives the simulation: "references" of positions, "velocities" or "torques".
     gains : dict of str to ServoGains
-        Gains with which the drives follow the position references; empty if recorded torques drive the simulation.
+        Gains with which the drives follow references or velocity set-points; empty if recorded torques drive the simulation.
     reason : str
-        Why recorded torques drive the simulation; empty if references do.
+        Why position references do not drive the simulation; empty if they do.
     horizon : float
-        Time after which the simulation starts again from the measured motion [s]; infinite with references.
+        Time after which the simulation starts again from the measured motion [s]; infinite without recorded torques.
     t : ndarray, shape (N,)
         Time [s].
     measured : ndarray, shape (N, n)
@@ -95,17 +106,13 @@ class Rollout:
 
     names: tuple[str, ...]
     prismatic: np.ndarray
+    by: str
     gains: dict[str, ServoGains]
     reason: str
     horizon: float
     t: Array
     measured: Array
     simulated: dict[str, SimulatedMotion]
-
-    @property
-    def by(self) -> str:
-        """What drives the simulation, "references" or "torques"."""
-        return "references" if self.gains else "torques"
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a row for each joint: root mean square position error with each friction [rad or m]."""
@@ -156,25 +163,31 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
     world = _World(run, mechanism, calibration, log)
     measured = np.concatenate([part.q for part in log.stretches])
 
-    def result(gains: dict[str, ServoGains], simulated: dict[str, SimulatedMotion], reason: str = "") -> Rollout:
-        return Rollout(run.names, mechanism.prismatic, gains, reason, horizon if reason else np.inf,
+    def result(by: str, gains: dict[str, ServoGains], simulated: dict[str, SimulatedMotion], reason: str = "") -> Rollout:
+        return Rollout(run.names, mechanism.prismatic, by, gains, reason, horizon if by == TORQUES else np.inf,
                        np.concatenate([part.t for part in log.stretches]), measured, simulated)
 
     if of_servos(run):
         if gains is not None:
             raise InputError(f"{run.path}: gains are given, but the run has the gains of its servos; leave the gains out")
         known, drive = by_servos(run, servos_of(run, calibration))
-        return result(known, {name: _against(measured, world.motion(name, drive)) for name in world.frictions})
+        simulated = {name: _against(measured, world.motion(name, drive)) for name in world.frictions}
+        return result(REFERENCES, known, simulated)
     told, known, reason = _references(run, log, gains)
     if told is not None:
         def late(name: str, delay: float) -> Array:
             return world.motion(name, by_references(run, told, known, delay))
 
-        return result(known, {name: _with_delay(partial(late, name), measured) for name in world.frictions})
+        return result(REFERENCES, known, {name: _with_delay(partial(late, name), measured) for name in world.frictions})
+    rates = velocity_set_points(run)
+    if rates is not None and _shown(known := identified_gains(run, log, rates, rates=True))[1] >= SHOWN:
+        drive = by_velocities(run, rates, known)
+        simulated = {name: _against(measured, world.motion(name, drive)) for name in world.frictions}
+        return result(VELOCITIES, known, simulated, reason)
     if horizon < 2.0 * log.dt:
         raise InputError(f"horizon = {horizon:g} s: needed are at least two samples, {2.0 * log.dt:.3g} s")
     drive = by_torques(calibration, run.names)
-    return result({}, {name: _against(measured, world.motion(name, drive, horizon)) for name in world.frictions}, reason)
+    return result(TORQUES, {}, {name: _against(measured, world.motion(name, drive, horizon)) for name in world.frictions}, reason)
 
 
 def _references(run: Run, log: Log, gains: Mapping[str, tuple[float, ...]] | None) -> tuple[
@@ -188,11 +201,16 @@ def _references(run: Run, log: Log, gains: Mapping[str, tuple[float, ...]] | Non
     if told is None:
         return None, {}, lacking
     shown = identified_gains(run, log, told)
-    worst = min(shown, key=lambda name: shown[name].explained or 0.0)
-    if (shown[worst].explained or 0.0) >= SHOWN:
+    worst, explained = _shown(shown)
+    if explained >= SHOWN:
         return told, shown, ""
-    return None, {}, (f"the torque of {worst} does not follow its position reference (R² {shown[worst].explained:.2f}, needed "
-                      f"{SHOWN:g}); with stated gains, references can drive the simulation")
+    return None, {}, (f"the torque of {worst} does not follow its position reference (R² {explained:.2f}, needed {SHOWN:g}); "
+                      "with stated gains, references can drive the simulation")
+
+
+def _shown(gains: Mapping[str, ServoGains]) -> tuple[str, float]:
+    """Return the joint whose gains explain the least part of its torque, and this part."""
+    return min(((name, one.explained or 0.0) for name, one in gains.items()), key=lambda item: item[1])
 
 
 def _refuse(run: Run, mechanism: Mechanism, calibration: Calibration) -> None:

@@ -4,6 +4,8 @@ r"""Gains with which drives follow position references, stated or identified fro
 
 The constant torque is what the drive adds at rest, or the zero of the torque signal, which a calibration has as an offset.
 
+A drive in velocity mode follows the integral of its set-points in the same way; its integral starts at a level of its own.
+
 A drive whose loop is so stiff that its following error drowns in noise shows no gains; its log is simulated from its torques.
 """
 
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.integrate import cumulative_trapezoid
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
@@ -71,6 +74,12 @@ def stated_gains(stated: Mapping[str, tuple[float, ...]], names: tuple[str, ...]
     return every
 
 
+def velocity_set_points(run: Run) -> Array | None:
+    """Return the velocity set-points of all joints, shape (N, n); None if the run lacks some."""
+    found = read_signal(run, "dq_cmd", len(run.t))
+    return None if found is None or len(found) != len(run.t) or not np.isfinite(found).all() else found
+
+
 def references(run: Run) -> tuple[Array | None, str]:
     """Return the position references of all joints, shape (N, n); if the run lacks them, None and what it lacks."""
     found = read_signal(run, "q_cmd", len(run.t))
@@ -81,7 +90,7 @@ def references(run: Run) -> tuple[Array | None, str]:
     return found, ""
 
 
-def identified_gains(run: Run, log: Log, wanted: Array) -> dict[str, ServoGains]:
+def identified_gains(run: Run, log: Log, wanted: Array, rates: bool = False) -> dict[str, ServoGains]:
     """Return the gains that explain the torques best, by least squares of equally filtered signals.
 
     Parameters
@@ -90,9 +99,12 @@ def identified_gains(run: Run, log: Log, wanted: Array) -> dict[str, ServoGains]
     log : Log
         The filtered run.
     wanted : ndarray, shape (N, n)
-        Position references at the samples of the run.
+        Position references at the samples of the run, or velocity set-points.
+    rates : bool
+        Whether they are velocity set-points: the loop's integral then follows their integral, from a level of its own in each
+        section.
     """
-    rows = [_columns(run, part, log, wanted) for part in log.stretches]
+    rows = [(_of_rates if rates else _columns)(run, part, log, wanted) for part in log.stretches]
     found = {}
     for j, name in enumerate(run.names):
         columns = np.vstack([of_part[j] for of_part, _ in rows])
@@ -111,3 +123,13 @@ def _columns(run: Run, part: Stretch, log: Log, wanted: Array) -> tuple[Array, A
     told = low_pass(np.column_stack([np.interp(part.t, run.t, column) for column in wanted.T]), low)
     rate, tau = np.gradient(told, log.dt, axis=0), low_pass(part.tau, low)
     return np.stack([told - part.q, rate, -part.dq, np.ones_like(told)], axis=-1).swapaxes(0, 1), tau
+
+
+def _of_rates(run: Run, part: Stretch, log: Log, wanted: Array) -> tuple[Array, Array]:
+    """Regressors and torques of a section as `_columns`, without their means, for a loop of velocity with an integral."""
+    low = log.cutoff * log.dt
+    told = np.column_stack([np.interp(part.t, run.t, column) for column in wanted.T])
+    place = cumulative_trapezoid(told, dx=log.dt, axis=0, initial=0)
+    columns = np.stack([low_pass(place, low) - part.q, low_pass(told, low), -part.dq, np.zeros_like(told)], axis=-1)
+    columns, tau = columns.swapaxes(0, 1), low_pass(part.tau, low)
+    return columns - columns.mean(axis=1, keepdims=True), tau - tau.mean(axis=0)

@@ -25,7 +25,9 @@ def rollout_lines(found: Mapping[str, "Rollout"]) -> list[str]:
     what, how = ((", reference velocity and constant torque",
                   f"identified from the torques (R² at least {np.floor(1e4 * min(explained)) / 1e4:.4f})") if explained
                  else (" and reference velocity", "known"))
-    return ["rollout   position references in MuJoCo, through the gains of the drives",
+    heading = (f"velocity set-points in MuJoCo, through the loops of the drives: {first.reason}" if first.by == "velocities" else
+               "position references in MuJoCo, through the gains of the drives")
+    return [f"rollout   {heading}",
             f"gains     torque per position error, velocity{what}, {how}: {told}"]
 
 

@@ -710,6 +710,13 @@ class TestReferences:
         np.testing.assert_allclose(run.signals["q_cmd"] - run.signals["q"], np.tile([-0.1, 0.0], (ROWS, 1)), atol=1e-14)
         assert run.record["import"]["columns"]["q_cmd.turn"]["unit"] == "deg"
 
+    def test_velocity_set_points_get_unit_and_sign_like_velocities(self, make_arm, tmp_path):
+        arm, rates = make_arm({"joints": {"turn": {"direction": -1, "zero_offset": 0.2}}}), np.gradient(Q, T, axis=0)
+        path = csv(tmp_path / "log.csv", (*COLUMN_NAMES, "rate1", "rate2"), np.column_stack((T, Q, TAU, np.degrees(rates))))
+        columns = parse_columns([*COLUMNS, "dq_cmd.turn=rate1[deg/s]", "dq_cmd.lift=rate2[deg/s]"], NAMES)
+        run = load_run(import_log(open_log(path), arm, columns, tmp_path / "campaign"), SIGNALS)
+        np.testing.assert_allclose(run.signals["dq_cmd"], rates * [-1.0, 1.0], rtol=1e-9)
+
     def test_a_log_without_references_has_nan_references(self, bring, tmp_path):
         assert np.isnan(bring(csv(tmp_path / "log.csv")).signals["q_cmd"]).all()
 

@@ -108,6 +108,30 @@ class TestReferences:
         assert other > 5.0 * right
 
 
+class TestVelocities:
+    @staticmethod
+    def run() -> Run:
+        """A PD controller with the velocity of the reference is a velocity loop with an integral."""
+        made = log(KD)
+        late = np.interp(made.t - LATE, made.t, made.signals["q_cmd"][:, 0])
+        signals = {name: values for name, values in made.signals.items() if name != "q_cmd"}
+        return replace(made, signals={**signals, "dq_cmd": np.gradient(late, made.t)[:, None]})
+
+    def test_set_points_of_a_velocity_loop_move_it_like_the_pendulum(self):
+        found = rollout(self.run(), calibration())
+        assert found.by == "velocities"
+        gains = found.gains["hinge"]
+        assert (gains.position, gains.velocity, gains.reference) == pytest.approx((KP, KD, KD), rel=0.03)
+        assert found.simulated[CALIBRATED].error[0] < 2e-3
+        assert found.simulated[WITHOUT].error[0] > 10.0 * found.simulated[CALIBRATED].error[0]
+        assert "velocity set-points" in rollout_lines({"one": found})[0]
+
+    def test_set_points_that_the_torque_does_not_follow_are_left_alone(self):
+        run = self.run()
+        wrong = replace(run, signals={**run.signals, "dq_cmd": run.signals["dq_cmd"][::-1]})
+        assert rollout(wrong, calibration(), horizon=0.2).by == "torques"
+
+
 class TestTorques:
     def test_without_references_torques_drive_it(self):
         run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
