@@ -29,6 +29,10 @@ _NEEDS = (f"MJCF has friction in elements that MuJoCo reads since version {FIRST
           "writes constant and viscous friction for older versions")
 _YIELDS = "dry friction is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint slides: {}"
 
+_UNCLAMPED = {"actuatorfrclimited": "false"}    # MuJoCo clamps the sum of motors and bristles, so that a bristle chatters
+_FREE = ("actuatorfrcrange would limit friction together with the motors, so it is switched off; limit the motors by their own "
+         "forcerange: {}")
+
 
 def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, ...]]:
     """Return an MJCF with the elements of all calibrated joints, and what is lost, one sentence each."""
@@ -40,16 +44,23 @@ def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, 
     option = child_of(found, found[0], "option")
     step = float((option.attributes if option else {}).get("timestep", STEP))
     made = {name: mujoco_joint(name, joint, moved[name], step) for name, joint in calibration.joints.items()}
-    changes = [attributes_set(text, joints[name], dict(one.attributes)) for name, one in made.items()]
+    clamped = [name for name, one in made.items() if one.actuators and _clamps(stated[name])]
+    changes = [attributes_set(text, joints[name], {**one.attributes, **(_UNCLAMPED if name in clamped else {})})
+               for name, one in made.items()]
     actuators = [element for one in made.values() for element in one.actuators]
     if actuators:
         inside = "".join(f"\n    {element}" for element in actuators)
         changes.append(child_added(text, found[0], f"<actuator>{inside}\n  </actuator>"))
-    said = _losses(calibration, made)
+    said = (*_losses(calibration, made), *([_FREE.format(", ".join(clamped))] if clamped else []))
     if any(np.isfinite(one.holds) for one in made.values()):
         change, about = _integrated(text, found, step, {name: one.holds for name, one in made.items()})
         changes, said = [*changes, *change], (*said, *about)
     return spliced(text, changes), said
+
+
+def _clamps(stated: Mapping[str, str]) -> bool:
+    """Return whether a joint with these attributes limits the sum of its actuators, or may by a default of the compiler."""
+    return "actuatorfrcrange" in stated and stated.get("actuatorfrclimited", "auto") != "false"
 
 
 def _integrated(text: str, found: list[Element], step: float, holds: Mapping[str, float]) -> tuple[list[Change], list[str]]:

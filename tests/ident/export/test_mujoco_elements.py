@@ -88,6 +88,28 @@ def test_a_joint_holds_its_static_friction(make_calibration: Callable[..., Calib
         assert moves or np.abs(start).max() < 2e-3
 
 
+@pytest.mark.parametrize("place", ["joint", "default"])
+def test_a_limit_of_the_motors_does_not_limit_friction(make_calibration: Callable[..., Calibration], tmp_path: Path,
+                                                       place: str) -> None:
+    """A saturated motor turns the joint against friction, and a light joint that is kicked comes to rest."""
+    own = tmp_path / "own.xml"
+    limit = 'actuatorfrcrange="-5 5"'
+    text = MOTOR.replace('<joint name="j1"', f'<joint name="j1" armature="0.05" {limit if place == "joint" else ""}')
+    text = text.replace('size=".1"', 'size=".01"').replace("<mujoco>", '<mujoco><option timestep="0.005"/>' + (
+        f"<default><joint {limit}/></default>" if place == "default" else ""))
+    own.write_text(text.replace("<motor", '<motor forcerange="-5 5"'), encoding="utf-8")
+    made = make_calibration(joints={"j1": exact({"coulomb": 2.0, "viscous": 2.4})})
+    found = export(made, "mjcf", own)
+    assert "limit the motors by their own forcerange: j1" in "".join(found.losses)
+    model = mujoco.MjModel.from_xml_string(found.text)
+    model.opt.gravity[:] = 0.0
+    for torque, speed in ((9.0, (5.0 - 2.0) / 2.4), (0.0, 0.0)):
+        data = mujoco.MjData(model)
+        data.qvel[0], data.ctrl[0] = 2.0, torque
+        mujoco.mj_step(model, data, 800)
+        assert data.qvel[0] == pytest.approx(speed, abs=1e-6)
+
+
 def test_a_torque_offset_is_felt_everywhere(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     offset = known(0.4, "N·m", 0.02)
     joint = exact({"coulomb": 0.0, "viscous": 0.0}, gravity={"offset": offset})
