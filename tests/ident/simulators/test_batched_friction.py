@@ -211,7 +211,8 @@ def test_missing_loads_positions_and_columns_are_named() -> None:
         friction(np.zeros(1), [1.0])
 
 
-@pytest.mark.parametrize("wrong", [{"loads": {"torque": np.zeros((2, 1))}}, {"temperature": [20.0, 25.0]}, {"way": np.ones((2, 1))}])
+@pytest.mark.parametrize("wrong", [{"loads": {"torque": np.zeros((2, 1))}}, {"temperature": [20.0, 25.0]},
+                                   {"way": np.ones((2, 1))}])
 def test_states_of_different_numbers_are_named(wrong: dict) -> None:
     friction = BatchedFriction(calibration({"j2": joint("stribeck", "torque", 0)}))
     with pytest.raises(InputError, match=r"dq has shape \(3, 1\).* has shape \(2,.*all need the shape of dq"):
