@@ -93,9 +93,9 @@ def validate(
         rollouts = {path: rollout(recorded, calibration, told, HORIZON if horizon is None else horizon)
                     for path, calibration in zip(names, loaded, strict=True)}
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
-    for path, one in zip(names, loaded, strict=True):
-        if recorded.arm.serial and one.serial and recorded.arm.serial != one.serial:
-            text.print(f"note      {path}: it is of the arm with the serial number {one.serial}, and the run of "
+    for path, calibration in zip(names, loaded, strict=True):
+        if recorded.arm.serial and calibration.serial and recorded.arm.serial != calibration.serial:
+            text.print(f"note      {path}: it is of the arm with the serial number {calibration.serial}, and the run of "
                        f"{recorded.arm.serial}")
     if not servos:
         text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
