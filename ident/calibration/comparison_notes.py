@@ -26,6 +26,9 @@ def comparison_notes(before: Calibration, after: Calibration, pairs: Mapping[str
     """
     if before.arm != after.arm:
         yield f"the calibrations are of arms with different names, {before.arm} and {after.arm}"
+    if before.serial and after.serial and before.serial != after.serial:
+        yield (f"the calibrations are of two arms, with the serial numbers {before.serial} and {after.serial}: a difference "
+               "may be one between the arms")
     if before.model.sha256 != after.model.sha256:
         yield "the models of the two calibrations differ, so loads and gravity may differ, too"
     if before.model.tool != after.model.tool:

@@ -152,11 +152,12 @@ def to_matlab(calibration: Calibration) -> Export:
     joints = [calibration.joints.get(name) for name in mechanism.names]
     laws = dict.fromkeys((*(checked_law(joint).c for joint in joints if joint is not None),
                           *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
-    text = _MAIN.replace("@LINES", "\n".join(_lines(calibration, joints))).replace(
-        "@ABOUT", "\n".join(f"%   {line}" for line in about(calibration, mechanism, first=1)))
+    text = _MAIN.replace("@LINES", "\n".join(_lines(calibration, joints)))
     constants = _constants(mechanism, joints)
     text = re.sub(r"@[A-Z]+\b", lambda mark: constants.get(mark[0], mark[0]), text)
     text = (text + "".join(law_in_matlab(c) for c in laws)).replace("@UP", f"{prefix.upper()}").replace("@_", f"{prefix}_")
+    told = "\n".join(f"%   {line}" for line in about(calibration, mechanism, first=1))
+    text = text.replace("@ABOUT", told)         # last: names and notes may look like marks
     return Export(text, ".m", (
         "the MATLAB function has no intervals; it computes loads with the calibration's model, gravity and tools",
         *passive_losses(calibration, "the MATLAB function"),

@@ -138,6 +138,8 @@ class BatchedFriction:
         """
         xp = library_of(dq := like(dq, dq))
         still = xp.abs(dq) <= STILL
+        if way is not None:
+            _check_states({"dq": dq, "way": like(dq, way)})
         way = xp.where(still, 1.0 + 0.0 * dq if way is None else like(dq, way), xp.sign(dq))
         speed = xp.clip(xp.abs(dq), STILL, None)
         given = self._given(way * speed, loads, q, temperature)
@@ -183,6 +185,9 @@ class BatchedFriction:
     def _given(self, dq: Numbers, loads: Mapping[str, Numbers] | JointLoads | None, q: Numbers | None,
                temperature: Numbers | None) -> dict[str, Numbers]:
         """Return the arguments by name, in arrays of the library of the velocities."""
+        if not isinstance(loads, JointLoads | Mapping | None):
+            raise InputError(f"loads is {type(loads).__name__}; a dictionary of arrays by the name of the load, or the result of "
+                             "joint_loads, is needed")
         known = vars(loads) if isinstance(loads, JointLoads) else dict(loads or {})
         if missing := [kind for kind in self.needs if kind not in known]:
             raise InputError(f"loads has {', '.join(known) or 'nothing'}, but friction of the joints depends on "
@@ -196,13 +201,28 @@ class BatchedFriction:
                 raise InputError(f"{name} has shape {tuple(value.shape)}; its last axis needs {len(self.names)} values, one for "
                                  f"each of {', '.join(self.names)}")
         if temperature is not None:
-            given["temperature"] = like(dq, temperature) + 0.0 * given["dq"]
+            given["temperature"] = like(dq, temperature)
+        _check_states(given)
+        if temperature is not None:
+            given["temperature"] = given["temperature"] + 0.0 * given["dq"]
         return given
 
     def _column(self, k: int, given: Mapping[str, Numbers]) -> Numbers:
         """Return the friction of one joint, shape (...)."""
         joint, one = self._joints[k], {name: value[..., k] for name, value in given.items()}
         return joint.friction(one.get("q"), one["dq"], joint.load_of(one.__getitem__), one.get("tau"), one.get("temperature"))
+
+
+def _check_states(given: Mapping[str, Numbers]) -> None:
+    """Raise InputError unless all arrays broadcast to one shape with the joints of the velocities."""
+    shapes = {name: tuple(value.shape) for name, value in given.items()}
+    try:
+        fits = np.broadcast_shapes(*shapes.values())[-1] == shapes["dq"][-1]
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(f"{', '.join(f'{name} has shape {shape}' for name, shape in shapes.items())}; all need the shape of dq, "
+                         "or one that NumPy spreads to it")
 
 
 def damping_of(joint: JointCalibration) -> float:

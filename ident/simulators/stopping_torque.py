@@ -16,6 +16,7 @@ from stribeck.ident.errors import InputError
 
 _TURNS = 20             # changes of the set of held joints, before sweeps over single joints
 _SWEEPS = 1000
+_SYMMETRIC = 1e-6       # of the greatest entry: difference between the triangles of a mass matrix
 _SAME = 1e-12           # of the greatest limit: change in a sweep that ends the sweeps
 
 
@@ -31,7 +32,8 @@ def stopping_torque(mass: ArrayLike, dq: ArrayLike, torque: ArrayLike, limit: Ar
     torque : array_like, shape (n,)
         All torques without dry friction: drives, gravity, Coriolis and centrifugal torques, damping [N·m or N].
     limit : array_like, shape (n,)
-        Limits of dry friction, such as `FrictionLimits.frictionloss`; 0 for joints without friction [N·m or N].
+        Limits of dry friction, such as `FrictionLimits.frictionloss`; 0 for joints without friction, inf for
+        locked joints [N·m or N].
     dt : float
         Step of the simulation [s].
 
@@ -43,7 +45,7 @@ def stopping_torque(mass: ArrayLike, dq: ArrayLike, torque: ArrayLike, limit: Ar
     Raises
     ------
     InputError
-        If shapes differ, or the step, a limit or the mass matrix is not positive.
+        If shapes differ, the step or a limit is not positive, or the mass matrix is not symmetric and positive definite.
 
     Examples
     --------
@@ -57,16 +59,15 @@ def stopping_torque(mass: ArrayLike, dq: ArrayLike, torque: ArrayLike, limit: Ar
     """
     mass, dq, torque, limit = (np.asarray(value, dtype=float) for value in (mass, dq, torque, limit))
     shapes = {value.shape for value in (dq, torque, limit)}
-    if len(shapes) > 1 or mass.shape != 2 * dq.shape:
+    if len(shapes) > 1 or dq.ndim != 1 or mass.shape != 2 * dq.shape:
         raise InputError(f"mass, dq, torque and limit have shapes {mass.shape}, {dq.shape}, {torque.shape} and {limit.shape}; "
                          "(n, n) and three times (n,) are needed")
     if not (dt > 0.0 and np.all(limit >= 0.0)):
         raise InputError(f"dt = {dt:g} s, least limit = {limit.min():g}; the step must be positive, and limits must not be "
                          "negative")
+    _check_mass(mass)
     mobility = dt * np.linalg.inv(mass)         # velocity per torque
     own = np.diag(mobility)
-    if not np.all(own > 0.0):
-        raise InputError("mass is not a mass matrix: its inverse has a diagonal that is not positive; a mass matrix is needed")
     free = dq + mobility @ torque
     friction = np.zeros(len(dq))
     side = np.full(len(dq), 2.0)
@@ -75,8 +76,8 @@ def stopping_torque(mass: ArrayLike, dq: ArrayLike, torque: ArrayLike, limit: Ar
         before, side = side, np.sign(needed) * (np.abs(needed) > limit)
         if np.array_equal(side, before):
             return friction
-        friction = side * limit
         held = side == 0.0
+        friction = side * np.where(held, 0.0, limit)
         friction[held] = np.linalg.solve(mobility[np.ix_(held, held)], (free - mobility @ friction)[held])
     friction = np.clip(friction, -limit, limit)
     for _ in range(_SWEEPS):                    # the sets go round in a circle
@@ -87,3 +88,15 @@ def stopping_torque(mass: ArrayLike, dq: ArrayLike, torque: ArrayLike, limit: Ar
         if change <= _SAME * limit.max():
             break
     return friction
+
+
+def _check_mass(mass: Array) -> None:
+    """Raise InputError if a matrix of shape (n, n) is no mass matrix."""
+    if not (np.abs(mass - mass.T) <= _SYMMETRIC * np.abs(mass).max(initial=0.0)).all():
+        raise InputError("mass is not a mass matrix: it is not symmetric or not finite; of an upper triangle such as that of "
+                         "pinocchio.crba, pass np.triu(mass) + np.triu(mass, 1).T")
+    try:
+        np.linalg.cholesky(mass)
+    except np.linalg.LinAlgError:
+        raise InputError("mass is not a mass matrix: it is not positive definite; a mass matrix with the inertia of every joint "
+                         "is needed") from None

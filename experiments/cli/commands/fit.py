@@ -198,7 +198,7 @@ def import_(
     columns = agreed_columns(table, given, arm_file, mechanism, signal, yes, text)
     refuse_unseen(file, columns, torque_signal if gains is None else signal, arm_file, yes)
     if gains is None:
-        refuse_sensor(file, columns, torque_signal, table)
+        refuse_sensor(file, columns, torque_signal)
     table = between(table, next(entry for entry in columns if entry.signal == "t"), start, end)
     run = import_log(table, arm_file, columns, folder, note, signal, torque_constant, motors, gains)
     following = prospects(run, folder, text) if gains is None else servo_prospects(run, folder, text)

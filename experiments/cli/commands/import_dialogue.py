@@ -119,25 +119,22 @@ def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
                          f"{' '.join(guesses)}")
 
 
-def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None, table: "Table") -> None:
+def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None) -> None:
     """Refuse guessed torque columns that are named after a joint torque sensor, unless --torque-signal states their kind.
 
     Raises
     ------
     InputError
-        Names the options that take them, or the commanded torques beside them.
+        Says why neither they nor the commands beside them show the friction of gears, and names the option that takes them.
     """
     from stribeck.ident.errors import InputError
 
     guessed = [entry.column for entry in columns if entry.signal == "tau" and entry.guess and _SENSOR.search(entry.column)]
     if not guessed or signal is not None:
         return
-    commanded = [guess.replace("tau_J", "tau_J_d", 1) for guess in guessed]
-    there = all(name in table.names for name in commanded)
-    instead = (f"import the commanded torques with --column \"tau={commanded[0]}:{commanded[-1]}[Nm]\" --torque-signal "
-               "commanded" if there else "import motor currents or commanded torques instead")
     raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not measure the "
-                     f"gear's friction; {instead}. If it is another torque, state its kind: --torque-signal \"motor current\"")
+                     "gear's friction, and tau_J_d is a command without gravity and friction, which the robot adds; import a "
+                     "torque from the motor's side. If it is such a torque, state its kind: --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:

@@ -105,6 +105,10 @@ def validate(
                     for path, calibration in zip(names, loaded, strict=True)}
     members = {} if fleet is None else _members(fleet, dict(zip(names, loaded, strict=True)))
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
+    for path, calibration in zip(names, loaded, strict=True):
+        if recorded.arm.serial and calibration.serial and recorded.arm.serial != calibration.serial:
+            text.print(f"note      {path}: it is of the arm with the serial number {calibration.serial}, and the run of "
+                       f"{recorded.arm.serial}")
     if not servos:
         text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
         text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")

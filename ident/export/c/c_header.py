@@ -328,16 +328,16 @@ def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> lis
              f"Model {calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
              f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of all arrays:"]
     for j, name in enumerate(mechanism.names):
-        joint = calibration.joints.get(name)
+        joint, quoted = calibration.joints.get(name), json.dumps(name, ensure_ascii=False)
         if joint is None:
-            lines.append(f"{first + j}  {json.dumps(name)}: not calibrated")
+            lines.append(f"{first + j}  {quoted}: not calibrated")
             continue
         low, high = joint.velocity_range
         known = joint.load != "none" and joint.load_range is not None
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
         range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
         offset = f", offset {joint.offset:.4g}" if joint.offset else ""
-        lines.append(f"{first + j}  {json.dumps(name)}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} "
+        lines.append(f"{first + j}  {quoted}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} "
                      f"to {high:.4g} {mechanism.position_unit(j)}/s{range_}")
     return lines
 

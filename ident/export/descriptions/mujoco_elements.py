@@ -24,10 +24,15 @@ from stribeck.ident.ripple.wave import COGGING
 
 _UNKNOWN = 0.1          # kg·m² or kg; inertia for the damping of bristles of a model that cannot be read
 _IMPLICIT = "implicit", "implicitfast"
+_HEAVIER = 0.01         # of the inertia: what bristles add to it that is not worth a word
 _NONE = 1e-6            # of the friction: an error that is not worth a word
 _NEEDS = (f"MJCF has friction in elements that MuJoCo reads since version {FIRST_VERSION} (dcmotor, polynomial damping); --plain "
           "writes constant and viscous friction for older versions")
 _YIELDS = "dry friction is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint slides: {}"
+
+_UNCLAMPED = {"actuatorfrclimited": "false"}    # MuJoCo clamps the sum of motors and bristles, so that a bristle chatters
+_FREE = ("actuatorfrcrange would limit friction together with the motors, so it is switched off; limit the motors by their own "
+         "forcerange: {}")
 
 
 def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, ...]]:
@@ -40,27 +45,36 @@ def with_elements(text: str, calibration: Calibration) -> tuple[str, tuple[str, 
     option = child_of(found, found[0], "option")
     step = float((option.attributes if option else {}).get("timestep", STEP))
     made = {name: mujoco_joint(name, joint, moved[name], step) for name, joint in calibration.joints.items()}
-    changes = [attributes_set(text, joints[name], dict(one.attributes)) for name, one in made.items()]
+    clamped = [name for name, one in made.items() if one.actuators and _clamps(stated[name])]
+    changes = [attributes_set(text, joints[name], {**one.attributes, **(_UNCLAMPED if name in clamped else {})})
+               for name, one in made.items()]
     actuators = [element for one in made.values() for element in one.actuators]
     if actuators:
         inside = "".join(f"\n    {element}" for element in actuators)
         changes.append(child_added(text, found[0], f"<actuator>{inside}\n  </actuator>"))
-    said = _losses(calibration, made)
+    said = (*_losses(calibration, made), *([_FREE.format(", ".join(clamped))] if clamped else []))
     if any(np.isfinite(one.holds) for one in made.values()):
-        change, about = _integrated(text, found, step, {name: one.holds for name, one in made.items()})
+        change, about = _integrated(text, found, step, made)
         changes, said = [*changes, *change], (*said, *about)
     return spliced(text, changes), said
 
 
-def _integrated(text: str, found: list[Element], step: float, holds: Mapping[str, float]) -> tuple[list[Change], list[str]]:
-    """Return the change to an integrator with which bristles are stable, and what to know about time steps.
+def _clamps(stated: Mapping[str, str]) -> bool:
+    """Return whether a joint with these attributes limits the sum of its actuators, or may by a default of the compiler."""
+    return "actuatorfrcrange" in stated and stated.get("actuatorfrclimited", "auto") != "false"
 
-    `holds` : time step up to which each joint does not creep [s].
-    """
+
+def _integrated(text: str, found: list[Element], step: float,
+                made: Mapping[str, MujocoJoint]) -> tuple[list[Change], list[str]]:
+    """Return the change to an integrator with which bristles are stable, and what to know about time steps [s]."""
     option = child_of(found, found[0], "option")
     own = {} if option is None else option.attributes
     said = [f"bristles are damped for time steps of {1e3 * step:.3g} ms; for longer ones, --into an MJCF with its timestep"]
-    if slow := {name: one for name, one in holds.items() if one < step}:
+    if heavy := {name: one.heavier for name, one in made.items() if one.heavier > _HEAVIER}:
+        parts = ", ".join(f"{name} by {100.0 * part:.0f} %" for name, part in heavy.items())
+        said.append(f"with these time steps, joints that slide speed up and slow down as if their inertia were greater: {parts}; "
+                    "shorter steps make it less, and stribeck.mujoco.attach does not have it")
+    if slow := {name: one.holds for name, one in made.items() if one.holds < step}:
         steps = ", ".join(f"{1e3 * one:.2g} ms ({name})" for name, one in slow.items())
         said.append(f"with these time steps, joints with an identified bristle creep under load; they hold with at most {steps}")
     if own.get("integrator") in _IMPLICIT:

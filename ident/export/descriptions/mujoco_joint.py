@@ -54,6 +54,9 @@ class MujocoJoint:
         Root mean square and largest difference from the calibration over the calibrated range [N·m or N].
     holds : float
         Time step up to which its bristle holds the joint without creep [s].
+    heavier : float
+        Part of the inertia by which a sliding joint is too heavy: MuJoCo integrates the damping of a bristle implicitly, also
+        while the bent bristle has none.
     """
 
     attributes: Mapping[str, str]
@@ -61,6 +64,7 @@ class MujocoJoint:
     rms: float
     worst: float
     holds: float
+    heavier: float
 
 
 def mujoco_joint(name: str, joint: JointCalibration, inertia: float, step: float = STEP) -> MujocoJoint:
@@ -78,18 +82,18 @@ def mujoco_joint(name: str, joint: JointCalibration, inertia: float, step: float
     range_ = calibrated_range(joint)
     shape = _closest(joint, range_)
     rms, worst = range_.errors(shape.torque(range_.speed))
-    actuators, holds = [], np.inf
+    actuators, holds, heavier = [], np.inf, 0.0
     if shape.static > 0.0 or _bristle(joint) is not None:
         stiffness, damping = _bristle(joint) or (shape.static / _WITHIN, None)
         if damping is None:                 # the bristle must not swing under the joint
             damping = max(_DAMPED * 2.0 * float(np.sqrt(stiffness * inertia)), _STEPS * stiffness * step)
-        holds = damping / (2.0 * stiffness)
+        holds, heavier = damping / (2.0 * stiffness), damping * step / inertia
         actuators.append(_bristles(name, shape, stiffness, damping))
     if (constant := offset(joint)) != 0.0:
         actuators.append(_wave(name, "offset", constant, 0.0, 0.5 * np.pi))
     actuators += [_wave(name, f"cogging{k + 1}", wave.amplitude, wave.order, wave.phase)
                   for k, wave in enumerate(one for one in joint.ripple if one.kind == COGGING)]
-    return MujocoJoint({"frictionloss": "0", "damping": shape.damping_text}, tuple(actuators), rms, worst, holds)
+    return MujocoJoint({"frictionloss": "0", "damping": shape.damping_text}, tuple(actuators), rms, worst, holds, heavier)
 
 
 def holds_friction(actuator: str, joints: Iterable[str]) -> bool:

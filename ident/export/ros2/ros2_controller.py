@@ -47,7 +47,7 @@ def to_ros2_controller(calibration: Calibration) -> Export:
     slowest = [0.0 if joint is None else slowest_speed(joint) for joint in joints]
     texts = {
         "@P": package, "@UP": package.upper(), "@ARM": calibration.arm, "@A": prefix,
-        "@NAMES": ", ".join(map(json.dumps, mechanism.names)), "@REMEMBERS": _truths(remembers), "@SENSOR": _truths(sensor),
+        "@NAMES": ", ".join(map(_quoted, mechanism.names)), "@REMEMBERS": _truths(remembers), "@SENSOR": _truths(sensor),
         "@WARMED": _truths(warmed), "@UNREMEMBERED": " && !REMEMBERS[j]" if has["memory"] else "",
         "@WARMLY": "_at" if warm_memories(joints) else "",
         "@TEMPERATURES": "temperature_.data(), " if warm_memories(joints) else "",
@@ -55,10 +55,10 @@ def to_ros2_controller(calibration: Calibration) -> Export:
         "@LIMITS": ", ".join("UNLIMITED" if np.isinf(limit) else exact(limit) for limit in limits),
         "@SLOWEST": ", ".join(map(exact, slowest))}
     said = texts | {
-        "@JOINTS": ", ".join(map(json.dumps, mechanism.names)), "@SCALE": ", ".join(["1.0"] * mechanism.n),
+        "@JOINTS": ", ".join(map(_quoted, mechanism.names)), "@SCALE": ", ".join(["1.0"] * mechanism.n),
         "@LIMITS": ", ".join(".inf" if np.isinf(limit) else exact(limit) for limit in limits),
-        "@CHAINED": ", ".join(json.dumps(f"friction_controller/{name}") for name in mechanism.names),
-        "@GAINS": "\n".join(f"      {json.dumps(name)}: {_GAINS}" for name in mechanism.names),
+        "@CHAINED": ", ".join(_quoted(f"friction_controller/{name}") for name in mechanism.names),
+        "@GAINS": "\n".join(f"      {_quoted(name)}: {_GAINS}" for name in mechanism.names),
         "@SENSOR": "    use_temperature: false      # true if the hardware states <joint>/temperature [°C]\n" * has["sensor"],
         "@STATES": ", and `<joint>/temperature` with `use_temperature`" * has["sensor"], "@ABOUT": _about(calibration, has),
         "@ORIGIN": calibration.origin}
@@ -102,6 +102,11 @@ def _chosen(text: str, has: Mapping[str, bool]) -> str:
 def _filled(text: str, texts: Mapping[str, str]) -> str:
     """Fill in texts for marks, which are capitals behind an @."""
     return re.sub("@[A-Z]+", lambda mark: texts[mark[0]], text)
+
+
+def _quoted(name: str) -> str:
+    """Return a name in quotes as C++ and YAML read it; neither reads one letter from two escapes, as JSON writes some."""
+    return json.dumps(name, ensure_ascii=False)
 
 
 def _plain(arm: str) -> str:

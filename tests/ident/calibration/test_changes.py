@@ -210,6 +210,13 @@ def test_different_arms_models_and_tools_are_noted() -> None:
                for note in compare(first, first).notes)
 
 
+def test_different_serial_numbers_are_noted() -> None:
+    """A calibration that states none may be of the same arm."""
+    first, other = (replace(calibration(), serial=serial) for serial in ("A-7", "B-2"))
+    assert any("of two arms, with the serial numbers A-7 and B-2" in note for note in compare(first, other).notes)
+    assert not any("serial" in note for after in (first, calibration()) for note in compare(first, after).notes)
+
+
 def test_joints_in_one_calibration_only_are_named() -> None:
     both = calibration({"j1": joint(), "j2": joint()})
     assert "j2: only in the first calibration" in compare(both, calibration()).notes

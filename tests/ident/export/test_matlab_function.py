@@ -111,6 +111,11 @@ def test_it_is_a_file_that_matlab_finds(make_calibration: Callable[..., Calibrat
     assert "@" not in found.text
 
 
+def test_notes_that_look_like_marks_stay(make_calibration: Callable[..., Calibration]) -> None:
+    note = "grease of me@UP and @M, @_ and @LINES"
+    assert note in export(replace(make_calibration(), note=note), "matlab").text
+
+
 def test_a_closed_chain_is_refused(make_calibration: Callable[..., Calibration]) -> None:
     made = make_calibration(joints={"j1": made_joint("stribeck", "none", 0)})
     vars(made)["mechanism"] = replace(made.mechanism, chain=object())

@@ -1,5 +1,6 @@
 """MuJoCo's own elements for friction: MuJoCo moves an exported arm, and its friction is compared with the law."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,48 @@ def test_a_joint_holds_its_static_friction(make_calibration: Callable[..., Calib
         assert bool((np.abs(data.qpos - start) > 0.1).all()) is moves
         assert moves or np.abs(data.qpos - start).max() < 1e-9
         assert moves or np.abs(start).max() < 2e-3
+
+
+@pytest.mark.parametrize("place", ["joint", "default"])
+def test_a_limit_of_the_motors_does_not_limit_friction(make_calibration: Callable[..., Calibration], tmp_path: Path,
+                                                       place: str) -> None:
+    """A saturated motor turns the joint against friction, and a light joint that is kicked comes to rest."""
+    own = tmp_path / "own.xml"
+    limit = 'actuatorfrcrange="-5 5"'
+    text = MOTOR.replace('<joint name="j1"', f'<joint name="j1" armature="0.05" {limit if place == "joint" else ""}')
+    text = text.replace('size=".1"', 'size=".01"').replace("<mujoco>", '<mujoco><option timestep="0.005"/>' + (
+        f"<default><joint {limit}/></default>" if place == "default" else ""))
+    own.write_text(text.replace("<motor", '<motor forcerange="-5 5"'), encoding="utf-8")
+    made = make_calibration(joints={"j1": exact({"coulomb": 2.0, "viscous": 2.4})})
+    found = export(made, "mjcf", own)
+    assert "limit the motors by their own forcerange: j1" in "".join(found.losses)
+    model = mujoco.MjModel.from_xml_string(found.text)
+    model.opt.gravity[:] = 0.0
+    for torque, speed in ((9.0, (5.0 - 2.0) / 2.4), (0.0, 0.0)):
+        data = mujoco.MjData(model)
+        data.qvel[0], data.ctrl[0] = 2.0, torque
+        mujoco.mj_step(model, data, 800)
+        assert data.qvel[0] == pytest.approx(speed, abs=1e-6)
+
+
+@pytest.mark.parametrize("dt", [0.0002, 0.002])
+def test_a_sliding_joint_is_as_heavy_as_said(make_calibration: Callable[..., Calibration], dt: float) -> None:
+    """A torque above friction accelerates it less than its inertia would; the export names the part."""
+    rubs, inertia = exact({"coulomb": 2.0, "viscous": 0.0}), 0.1
+    made = mujoco_joint("j1", rubs, inertia, dt)
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{dt}" gravity="0 0 0" integrator="implicitfast"/><worldbody><body>'
+        f'<joint name="j1" armature="{inertia}"/><inertial pos="0 0 0" mass="1" diaginertia="1e-9 1e-9 1e-9"/></body></worldbody>'
+        f'<actuator>{"".join(made.actuators)}</actuator></mujoco>')
+    data = mujoco.MjData(model)
+    data.qvel[0], data.qfrc_applied[0] = 1.0, 2.0
+    mujoco.mj_step(model, data, round(0.2 / dt))                   # the bristle is bent
+    begun, data.qfrc_applied[0] = data.qvel[0], 6.0
+    mujoco.mj_step(model, data, round(0.1 / dt))
+    assert made.heavier > 0.05
+    assert (6.0 - 2.0) * 0.1 / (data.qvel[0] - begun) == pytest.approx((1.0 + made.heavier) * inertia, rel=1e-3)
+    assert re.search(r"as if their inertia were greater: j1 by \d+ %", " ".join(export(make_calibration(
+        joints={"j1": rubs}), "mjcf").losses))
 
 
 def test_a_torque_offset_is_felt_everywhere(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:

@@ -276,6 +276,19 @@ def test_packages_have_names_that_ros_accepts(arm: str, package: str) -> None:
     assert package_name(arm) == package
 
 
+def test_names_of_any_letters_are_themselves(tmp_path: Path, make_calibration: Callable[..., Calibration]) -> None:
+    """C++ and YAML take a letter outside the basic plane as it is, and not as the two escapes of JSON."""
+    name = "\U0001f9be ellbögen"
+    source = tmp_path / "odd.urdf"
+    source.write_text(model_of("lab6").read_text(encoding="utf-8").replace('joint name="j1"', f'joint name="{name}"'),
+                      encoding="utf-8")
+    found = export(calibration("lab6", {name: made_joint("stribeck", "none", 0)}, source.name, tmp_path), "ros2-controller")
+    assert found.folder is not None
+    assert f'NAMES = {{"{name}", "j2"' in found.folder["src/friction_controller.cpp"]
+    assert f'joints: ["{name}", "j2"' in found.folder["config/controllers.yaml"]
+    assert f'"{name}": stribeck' in found.folder["include/lab6_friction_controller/lab6_friction.h"]
+
+
 def test_the_folder_is_new_or_empty(tmp_path: Path, make_calibration: Callable[..., Calibration]) -> None:
     made = make_calibration(joints={"j1": made_joint("stribeck", "none", 0)})
     (tmp_path / "empty").mkdir()

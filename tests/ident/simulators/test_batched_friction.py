@@ -207,6 +207,16 @@ def test_missing_loads_positions_and_columns_are_named() -> None:
         friction(np.zeros(2), {"torque": np.zeros(1)})
     with pytest.raises(InputError, match="q is None, but friction of swing ripples"):
         BatchedFriction(one(ripple=(wave(FRICTION, 30.0, 0.1, 0.0),)))(np.zeros(1))
+    with pytest.raises(InputError, match="loads is list; a dictionary"):
+        friction(np.zeros(1), [1.0])
+
+
+@pytest.mark.parametrize("wrong", [{"loads": {"torque": np.zeros((2, 1))}}, {"temperature": [20.0, 25.0]},
+                                   {"way": np.ones((2, 1))}])
+def test_states_of_different_numbers_are_named(wrong: dict) -> None:
+    friction = BatchedFriction(calibration({"j2": joint("stribeck", "torque", 0)}))
+    with pytest.raises(InputError, match=r"dq has shape \(3, 1\).* has shape \(2,.*all need the shape of dq"):
+        friction.limits(np.zeros((3, 1)), **({"loads": {"torque": np.zeros((3, 1))}} | wrong))
 
 
 def test_shared_motors_are_refused() -> None:

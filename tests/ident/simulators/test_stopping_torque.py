@@ -56,3 +56,24 @@ def test_wrong_shapes_steps_limits_and_masses_are_named() -> None:
         stopping_torque([[1.0]], [0.0], [0.0], [-1.0], DT)
     with pytest.raises(InputError, match="mass is not a mass matrix"):
         stopping_torque([[-1.0]], [0.0], [0.0], [1.0], DT)
+    with pytest.raises(InputError, match=r"shapes \(\), \(\), \(\) and \(\)"):
+        stopping_torque(0.5, 0.0, 0.9, 1.0, DT)
+    with pytest.raises(InputError, match="not positive definite"):
+        stopping_torque(np.ones((2, 2)), [0.0] * 2, [0.0] * 2, [1.0] * 2, DT)
+
+
+@pytest.mark.parametrize("wrong", [[[2.0, 0.5], [0.0, 1.0]], [[np.nan, 0.0], [0.0, 1.0]]])
+def test_a_triangle_of_a_mass_matrix_is_refused(wrong: list) -> None:
+    with pytest.raises(InputError, match="not symmetric or not finite"):
+        stopping_torque(wrong, [0.0] * 2, [0.0] * 2, [1.0] * 2, DT)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_joint_without_limit_is_locked(seed: int) -> None:
+    mass, dq, torque, limit = state(seed)
+    limit[0] = np.inf
+    friction = stopping_torque(mass, dq, torque, limit, DT)
+    after = dq + DT * np.linalg.solve(mass, torque - friction)
+    assert abs(after[0]) < 1e-8 * (1.0 + np.abs(dq).max() + np.abs(after).max())
+    limit[0] = 1e6
+    np.testing.assert_allclose(friction, stopping_torque(mass, dq, torque, limit, DT), rtol=1e-6, atol=1e-9)

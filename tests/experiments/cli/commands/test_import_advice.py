@@ -103,16 +103,17 @@ class TestKnownNames:
         assert own["tau.lift"] == (f"{names[2]}1", torque)
 
     def test_a_sensor_behind_the_gear(self, bring):
-        """The sensor is not taken for a motor current; the option of the message imports the commanded torques."""
+        """Neither it nor the command, to which the robot adds friction, is taken; the option of the message imports a torque."""
         header = ("time", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]", "tau_J_d[0]", "tau_J_d[1]")
         columns = np.column_stack((T, Q, TAU, 0.5 * TAU))
         refused = bring(header, columns)
         assert refused.code == 2
         assert "sensor behind the gear" in refused.err
-        options = shlex.split(re.search(r"with (--column .*? commanded)\.", refused.err)[1])
+        assert "tau_J_d is a command without gravity and friction" in refused.err
+        options = shlex.split(re.search(r"its kind: (--torque-signal .*)$", refused.err.strip())[1])
         run = recorded(bring(header, columns, *options))
-        np.testing.assert_allclose(run.signals["tau"], 0.5 * TAU, atol=1e-6)
-        assert run.record["import"]["torque_signal"] == "commanded"
+        np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
+        assert run.record["import"]["torque_signal"] == "motor current"
 
     def test_torque_setpoints_of_a_controller(self, bring):
         """Simulators log such torques. A message names them if they are the only torques, and an option imports them."""

@@ -42,3 +42,16 @@ def test_refusals(cli, other, options, words):
     outcome = cli("validate", RUN, other, *options)
     assert (outcome.code, outcome.out) == (2, ""), outcome
     assert words in outcome.err
+
+
+def test_another_serial_number_is_told(cli, other, tmp_path):
+    """A calibration or a run that states none may be of the same arm."""
+    run = tmp_path / "run"
+    shutil.copytree(RUN, run)
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    (run / "run.json").write_text(json.dumps(record | {"serial": "B-2"}), encoding="utf-8")
+    made = Calibration.load(other)
+    for serial, told in (("A-7", True), ("B-2", False), ("", False)):
+        replace(made, serial=serial).save(other / "calibration.toml")
+        said = " ".join(cli("validate", run, other).out.split())
+        assert ("it is of the arm with the serial number A-7, and the run of B-2" in said) is told
