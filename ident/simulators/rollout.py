@@ -1,10 +1,9 @@
 r"""Proof by motion: MuJoCo simulates what a run recorded, with and without friction, and its motion is compared with the arm's.
 
 Where the drives follow position references with known gains, or with gains that the log shows (`servo_gains`), the references
-drive the simulation from the first sample to the last, and so do set-points of servos that the calibration knows, and those
-of velocity loops with gains that the log shows. Otherwise the
-recorded torques drive it, and it starts again from the measured motion every `horizon`, because errors of torques add up without
-a controller.
+drive the simulation from the first sample to the last, and so do set-points of servos that the calibration knows, and those of
+velocity loops, if the run has no position references and shows the gains of the loops. Otherwise the recorded torques drive it,
+and it starts again from the measured motion every `horizon`, because errors of torques add up without a controller.
 
 References may act late. With each friction, the simulation runs without delay and with a small one, which shows how errors grow
 with the delay; twice, the delay of least error by this growth is tried, and the best is kept. The delay of recorded torques is
@@ -179,7 +178,7 @@ def rollout(run: Run, calibration: Calibration, gains: Mapping[str, tuple[float,
             return world.motion(name, by_references(run, told, known, delay))
 
         return result(REFERENCES, known, {name: _with_delay(partial(late, name), measured) for name in world.frictions})
-    rates = velocity_set_points(run)
+    rates = velocity_set_points(run) if references(run)[0] is None else None
     if rates is not None and _shown(known := identified_gains(run, log, rates, rates=True))[1] >= SHOWN:
         drive = by_velocities(run, rates, known)
         simulated = {name: _against(measured, world.motion(name, drive)) for name in world.frictions}

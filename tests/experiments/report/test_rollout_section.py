@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.report.page import write_report
-from stribeck.ident.simulators.rollout import CALIBRATED, OWN, WITHOUT, Rollout, SimulatedMotion
+from stribeck.ident.simulators.rollout import CALIBRATED, OWN, REFERENCES, TORQUES, WITHOUT, Rollout, SimulatedMotion
 from tests.experiments.report.test_page import points_of, result_of
 from tests.places import DATA
 
@@ -17,7 +17,8 @@ def rollout(by_torques: bool) -> Rollout:
     errors = {WITHOUT: (0.2, 0.05), OWN: (0.04, 0.03), CALIBRATED: (0.00251, 0.0013)}
     moved = {name: SimulatedMotion(measured + np.array(off) * np.sqrt(2.0) * np.sin(40.0 * T)[:, None], np.array(off), 0.0)
              for name, off in errors.items()}
-    return Rollout(NAMES, np.array([False, True]), {}, "no references" if by_torques else "", 0.3 if by_torques else np.inf, T,
+    return Rollout(NAMES, np.array([False, True]), TORQUES if by_torques else REFERENCES, {},
+                   "no references" if by_torques else "", 0.3 if by_torques else np.inf, T,
                    measured, moved)
 
 
