@@ -99,7 +99,7 @@ def installed(package: str) -> str:
 def described(made: Calibration, dt: float, elements: bool = False) -> str:
     """Return an MJCF with time step and rotors, without joint limits, with two numbers a joint or with MuJoCo's elements."""
     text = export(made, "mjcf", plain=True).text
-    text = re.sub(r' (?:range|limited)="[^"]*"', "", text)
+    text = re.sub(r' (?:range|limited|armature)="[^"]*"', "", text)
     text = re.sub(r"(<joint )", rf'\1armature="{ARMATURE}" limited="false" ', text)
     text = re.sub(r"(<mujoco[^>]*>)", rf'\1<option timestep="{dt:g}"/>', text)
     if not elements:
