@@ -146,8 +146,9 @@ def table(rows: list[dict[str, Any]]) -> str:
             "Friction: rms error along the motion relative to rms friction, for all drives. Parameters: rms error and median "
             "half width of the interval in %, share of intervals that contain the truth, and rms of the errors, each relative "
             "to its Cramer-Rao bound (`benchmarks/parallel_bounds.py`). Parameters whose bound exceeds 15 % are only counted, "
-            "with those that are not called `identified`. In the bounds, the model knows the links within 30 %; where masses are "
-            "right, the fit learns from the log that the model is better, so errors can be below the bounds. Logs of one seed "
+            "with those that are not called `identified`. In the bounds, positions are known with their noise only, and the "
+            "model knows the links within 30 %; where masses are right, the fit learns from the log that the model is better, "
+            "so errors can be below the bounds. Logs of one seed "
             "have the same noise in all rows of a machine. Goals: mu_c, mu_s and f_v within 2 %, w_s within 5 %, 1.2 bounds.", "",
             "One drive hardly determines the seven links of the three-loop chain. With masses 30 % wrong, its mu_c and mu_s are "
             "therefore as uncertain as the model's load. Its viscous friction is so small that the bound of f_v is 8 %, "
