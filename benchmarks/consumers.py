@@ -6,6 +6,7 @@ Each is imported where it is used: a simulator that is not installed is left out
 import logging
 import re
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -17,12 +18,12 @@ import numpy as np
 
 from stribeck import BatchedFriction, Calibration, Feedforward, joint_loads, stopping_torque
 from stribeck.ident.arrays import Array
+from stribeck.ident.export.descriptions.mujoco_joint import HARD
 from stribeck.ident.export.formats import export
 from stribeck.mujoco import attach
 
 ARMATURE = 0.1          # kg·m² of each joint
 STILL = 1e-9            # rad/s
-_HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 
 class Simulation(Protocol):
@@ -41,7 +42,7 @@ class Simulation(Protocol):
         """Return the torque that accelerates the joints, after a step that began with velocities `dq`."""
 
 
-class Stepped:
+class Stepped(ABC):
     """The torque that accelerates joints, from the change of velocity over a step with implicit damping."""
 
     dt: float
@@ -51,9 +52,9 @@ class Stepped:
         """See `Simulation`."""
         return np.asarray((mass + self.dt * np.diag(np.broadcast_to(self.damping, 6))) @ (self.motion()[1] - dq) / self.dt)
 
+    @abstractmethod
     def motion(self) -> tuple[Array, Array]:
         """See `Simulation`."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class InMjx:
 
         friction = BatchedFriction(made)
         host = compiled(described(made, dt), dt, gravity)
-        host.dof_solimp[:], host.dof_solref[:] = _HARD, (2.0 * dt, 1.0)
+        host.dof_solimp[:], host.dof_solref[:] = HARD, (2.0 * dt, 1.0)
         model, body = mjx.put_model(host), host.jnt_bodyid
         root = host.body_rootid[body]
 
@@ -323,7 +324,7 @@ class InGenesis(Stepped):
         self._scene.build()
         self._arm.set_dofs_force_range(np.full(6, -1e4), np.full(6, 1e4))
         for name in made.joints if rubs else ():
-            self._arm.get_joint(name).set_sol_params((2.0 * dt, 1.0, *_HARD))
+            self._arm.get_joint(name).set_sol_params((2.0 * dt, 1.0, *HARD))
         self._torch, self._loads, self._rubs, self.dt = torch, Loads(made, dt, gravity), rubs, dt
 
     def place(self, q: Array, dq: Array) -> None:
