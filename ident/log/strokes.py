@@ -5,7 +5,7 @@ speed. Strokes are detected from the times that the joint needs for equal steps 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -66,6 +66,10 @@ class Stroke:
     def key(self) -> tuple[int, int]:
         """Unique key of the stroke in its run: joint and first row."""
         return self.joint, self.rows.start
+
+    def moved(self, rows: int) -> "Stroke":
+        """Return the stroke with its rows counted from an earlier row."""
+        return replace(self, rows=slice(self.rows.start + rows, self.rows.stop + rows)) if rows else self
 
     def at(self, position: ArrayLike) -> Array:
         """Positions of all joints when the joint of the stroke passes `position`, shape (N, n)."""
