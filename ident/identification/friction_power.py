@@ -13,6 +13,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import load_at
+from stribeck.ident.log.parts import parts
 from stribeck.ident.log.run import Run
 from stribeck.ident.temperature.self_heating import HeatLog, heat_log
 
@@ -69,7 +70,7 @@ class Clock:
         t : ndarray, shape (N,)
             Times on the clock of its run [s].
         """
-        first = {run.label: self.begin[run.label] - float(run.t[0]) for run in self.runs}
+        first = {run.label: self.begin[run.label] - run.begin for run in self.runs}
         return np.asarray(t + np.array([first[str(label)] for label in labels]))
 
     def rests(self) -> float:
@@ -114,8 +115,11 @@ def friction_power(clock: Clock, name: str, joint: JointFit) -> HeatLog:
 def _speeds(run: Run) -> tuple[Array, Array]:
     """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all joints in them, shape (B, n)."""
     width = max(_SHORTEST, run.duration / _BINS)
-    edges = np.linspace(run.t[0], run.t[-1], max(2, round(run.duration / width) + 1))
-    q = np.column_stack([np.interp(edges, run.t, column) for column in run.signals["q"].T])
+    edges = np.linspace(run.begin, run.begin + run.duration, max(2, round(run.duration / width) + 1))
+    q = np.empty((len(edges), len(run.names)))
+    for part in parts(run):
+        inside = slice(*np.searchsorted(edges, (part.t[0], np.inf)))
+        q[inside] = np.column_stack([np.interp(edges[inside], part.t, column) for column in part.signals["q"].T])
     return edges, np.abs(np.diff(q, axis=0)) / (edges[1] - edges[0])
 
 

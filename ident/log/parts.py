@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from stribeck.ident.log.run import Run
+from stribeck.ident.log.strokes import Stroke
 
 VALUES = 2**22          # numbers in a part (34 MB)
 _END = 0.75             # a part ends in its rows after this fraction,
@@ -27,6 +28,13 @@ def parts(run: Run) -> Iterator[Run]:
         yield part.between(0, stop)
         first += stop
     yield run.between(first, run.rows)
+
+
+def parts_with_strokes(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[Run, list[Stroke]]]:
+    """Yield the parts of a run with the strokes in each, whose rows then count from the first row of the part."""
+    for part in parts(run):
+        before = part.first - run.first
+        yield part, [stroke.moved(-before) for stroke in strokes if before <= stroke.rows.start < before + part.rows]
 
 
 def rows_of_a_part(run: Run) -> int:

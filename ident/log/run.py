@@ -35,6 +35,7 @@ BREAKAWAY_RAMP = "ramp"     # kind of segment, and event: the torque of a joint 
 TO_START = -1               # segment id of the move to the start of a plan, and of trials of its segments
 MOVED = "moved"             # event: the joint has broken loose
 LONG = 2**27            # bytes; samples of a longer file stay on disk until they are used
+_PERIODS = 200_000      # rows that give the sampling period
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature", "q_link")
 
 
@@ -167,6 +168,18 @@ class Run:
         """Recorded time [s]."""
         return float(self.between(self.rows - 1, self.rows).t[0]) - self.begin if self.rows else 0.0
 
+    @cached_property
+    def period(self) -> float:
+        """Median time between the samples at the begin of the run [s]."""
+        return float(np.median(np.diff(self.between(0, _PERIODS).t)))
+
+    def range_of(self, signal: str) -> tuple[Array, Array]:
+        """Least and greatest number of a recorded signal, shapes (n,); nan for joints without numbers."""
+        if self.file is not None:
+            return self.file.range_of(signal)
+        values = self.signals[signal]
+        return (np.fmin.reduce(values, axis=0, initial=np.nan), np.fmax.reduce(values, axis=0, initial=np.nan))
+
     def between(self, first: int, stop: int) -> "Run":
         """Return some rows of the run as a run of its own, in memory."""
         stop = min(stop, self.rows)
@@ -260,14 +273,14 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
     path, columns = run.path / SAMPLES, tuple(f"{signal}.{name}" for name in run.names)
     if not path.is_file() or not set(columns) <= set(schema_of(path).names):
         return None
-    table = read_columns(path, columns, rows)
-    return matrix(table.columns, min(rows, len(run.t), len(table)))
+    table = read_columns(path, columns, run.first + rows).slice(run.first)
+    return matrix(table.columns, min(rows, run.rows, len(table)))
 
 
 def samples_table(run: Run) -> "pa.Table":
     """All recorded samples of a run; the schema metadata state signal, joint and unit of each column."""
     path = run.path / SAMPLES
-    return read_columns(path, tuple(schema_of(path).names)).slice(0, len(run.t))
+    return read_columns(path, tuple(schema_of(path).names)).slice(run.first, run.rows)
 
 
 def purpose_of(record: Any) -> str:

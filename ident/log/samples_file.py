@@ -31,6 +31,8 @@ class SamplesFile:
         Columns of the wanted signals that were recorded.
     begins, rows : ndarray of int, shapes (B,) and (B + 1,)
         Place of each readable batch in the file, and number of rows before each batch, with the number of all rows at the end.
+    ranges : dict of str to (float, float)
+        Least and greatest number in each column of the signals; nan in a column without numbers.
     sha256 : str
         Digest of the file.
     """
@@ -39,6 +41,7 @@ class SamplesFile:
     signals: Mapping[str, tuple[str, ...]]
     begins: np.ndarray
     rows: np.ndarray
+    ranges: Mapping[str, tuple[float, float]]
     sha256: str
 
     @classmethod
@@ -54,10 +57,10 @@ class SamplesFile:
             wanted = _recorded(path, names, signals)
             columns = ("t", "segment", *chain.from_iterable(wanted.values()))
             halves = list(pool.map(partial(_batches, path), (columns[::2], columns[1::2])))
-            begins, counts = min(halves, key=lambda half: len(half[0]))
+            begins, counts, _ = min(halves, key=lambda half: len(half[0]))
             rows = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
             _refuse_empty(path, int(rows[-1]))
-            return cls(path, wanted, np.array(begins, dtype=np.int64), rows, file_sha256(path))
+            return cls(path, wanted, np.array(begins, dtype=np.int64), rows, halves[0][2] | halves[1][2], file_sha256(path))
 
     def __len__(self) -> int:
         return int(self.rows[-1])
@@ -73,6 +76,11 @@ class SamplesFile:
             batches = [reader.read_next_batch() for _ in range(inside.stop - inside.start)]
             whole = pa.Table.from_batches(batches, reader.schema).select(list(columns))
         return whole.slice(first - int(self.rows[inside.start]), stop - first)
+
+    def range_of(self, signal: str) -> tuple[Array, Array]:
+        """Least and greatest number of each joint's column of a signal, shapes (n,); nan in a column without numbers."""
+        low, high = np.array([self.ranges[column] for column in self.signals[signal]]).T
+        return low, high
 
     def read(self, first: int, stop: int) -> tuple[Array, np.ndarray, dict[str, Array]]:
         """Time, segment and signals of some rows."""
@@ -132,18 +140,21 @@ def _refuse_empty(path: Path, rows: int) -> None:
         raise InputError(f"{path}: the recording has no samples")
 
 
-def _batches(path: Path, columns: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Places and rows of the batches in which all of the columns can be read."""
+def _batches(path: Path, columns: Sequence[str]) -> tuple[list[int], list[int], dict[str, tuple[float, float]]]:
+    """Places and rows of the batches in which all of the columns can be read, and the range of each column."""
     import pyarrow as pa
 
-    begins, counts = list[int](), list[int]()
+    begins, counts, low, high = list[int](), list[int](), np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     with (pa.OSFile(str(path)) as source, pa.ipc.open_stream(source, options=_options(path, columns)) as reader,
           suppress(pa.ArrowException, ValueError, OSError, StopIteration)):
         while True:
             begin = source.tell()
-            counts.append(len(reader.read_next_batch()))
+            batch = reader.read_next_batch()
+            values = np.array([batch.column(column).to_numpy() for column in columns], dtype=float)
+            low, high = np.fmin(low, np.fmin.reduce(values, axis=1)), np.fmax(high, np.fmax.reduce(values, axis=1))
             begins.append(begin)
-    return begins, counts
+            counts.append(len(batch))
+    return begins, counts, dict(zip(columns, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
 def read_columns(path: Path, columns: tuple[str, ...], rows: int | None = None) -> "pa.Table":

@@ -11,6 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.swinging_starts import swing_after, swinging_starts
+from stribeck.ident.log.parts import parts_with_strokes
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import Stroke, resolution_of
 
@@ -38,7 +39,7 @@ def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
     strokes : sequence of Stroke
         Strokes in the run.
     """
-    period, findings = float(np.median(np.diff(run.t))), list[Finding]()
+    period, findings = run.period, list[Finding]()
     for name, lags, hertz in _starts(run, strokes):
         if _rings(lags, hertz):
             findings += swinging_starts(name, hertz, len(hertz) + len(lags))
@@ -58,12 +59,19 @@ def ringing_joints(run: Run, strokes: Sequence[Stroke]) -> dict[str, float]:
 
 def _starts(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[str, Array, list[float]]]:
     """Yield name, lags and swing frequencies of the starts of each joint, except joints that share a motor."""
-    coupled = run.arm.transmission_of(run.names)
-    for joint, name in enumerate(run.names if strokes else ()):             # a table of friction has neither strokes nor samples
-        if coupled is not None and coupled.motors_of(joint):        # its torque depends on other joints' motion
-            continue
-        own = [stroke for stroke in strokes if stroke.joint == joint]
-        yield name, *lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
+    if not strokes:                             # a table of friction has neither strokes nor samples
+        return
+    coupled = run.arm.transmission_of(run.names)        # the torque of a shared motor depends on other joints' motion
+    joints = [joint for joint in range(len(run.names)) if coupled is None or not coupled.motors_of(joint)]
+    found = {joint: (list[Array](), list[float]()) for joint in joints}
+    for part, here in parts_with_strokes(run, strokes):
+        for joint, (lags, hertz) in found.items():
+            own = [stroke for stroke in here if stroke.joint == joint]
+            some, swings = lags_of_starts(part.t, part.signals["q"][:, joint], part.signals["tau"][:, joint], own)
+            lags.append(some)
+            hertz += swings
+    for joint, (lags, hertz) in found.items():
+        yield run.names[joint], np.concatenate(lags), hertz
 
 
 def _rings(lags: Array, hertz: Sequence[float]) -> bool:
