@@ -1,6 +1,7 @@
 """A long run in parts that fit into memory: parts that end where the motion rests, and excerpts with a choice of rows."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -22,12 +23,15 @@ def parts(run: Run) -> Iterator[Run]:
         yield run
         return
     most, first = rows_of_a_part(run), 0
-    while run.rows - first > most:
-        part = run.between(first, first + most)
-        stop = _rest(part)
-        yield part.between(0, stop)
-        first += stop
-    yield run.between(first, run.rows)
+    with ThreadPoolExecutor(1) as pool:                 # reads the next part during the work on this one
+        ahead = pool.submit(run.between, 0, most)
+        while first < run.rows:
+            part = ahead.result()
+            stop = _rest(part) if first + part.rows < run.rows else part.rows
+            first += stop
+            if first < run.rows:
+                ahead = pool.submit(run.between, first, first + most)
+            yield part.between(0, stop)
 
 
 def parts_with_strokes(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[Run, list[Stroke]]]:

@@ -69,6 +69,9 @@ class _SignalsOnDisk(Mapping[str, Array]):
             self._read[signal] = matrix(self._file.table(self._file.signals[signal]).columns, len(self._file))
         return self._read[signal]
 
+    def __contains__(self, signal: object) -> bool:
+        return signal in self._file.signals
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._file.signals)
 

@@ -60,7 +60,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     segments = [segment for segment in plan.get("segments", ()) if "target" in segment]
     if "start" not in plan or not segments:
         return []
-    edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [len(run.t)]))
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [run.rows]))
     rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
     if run.closed is None or run.closed.get("reason") not in (DONE, None):
         rows.pop(int(run.segment[-1]), None)                    # this segment was not finished when the run ended

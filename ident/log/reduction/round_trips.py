@@ -26,7 +26,7 @@ from stribeck.ident.log.reduction.settling import Windows, settling_torque
 from stribeck.ident.log.reduction.stroke_pairs import connecting, pair_strokes
 from stribeck.ident.log.run import TO_START, Run
 from stribeck.ident.log.signal_checks import dead_torques
-from stribeck.ident.log.strokes import Stroke, find_strokes, motor_revolution
+from stribeck.ident.log.strokes import Grain, Stroke, find_strokes, motor_revolution
 from stribeck.ident.model.mechanism import Mechanism
 
 COLUMNS = ("joint", "segment", "posture", "speed", "position", "odd", "even", "gravity", "gravity_rate", "torque",
@@ -126,12 +126,14 @@ class _Seen:
 
 def _seen(run: Run, moves: frozenset[int]) -> _Seen:
     """Find the strokes of a run, part by part; rows of strokes count from the first row of the run."""
-    seen = _Seen([], {}, {}, set())
+    seen, span = _Seen([], {}, {}, set()), np.subtract(*run.range_of("q")[::-1]).tolist()
+    grains: list[Grain] = []
     for part in parts(run):
         q, tau, before = part.signals["q"], part.signals["tau"], part.first - run.first
         seen.segments.update(part.segment[np.flatnonzero(np.diff(part.segment, append=-2))].tolist())
         seen.q.setdefault(0, q[0])
-        for stroke in find_strokes(part.t, q, part.segment, moves):
+        grains = grains or [Grain.of(part.t, x, way) for x, way in zip(q.T, span, strict=True)]
+        for stroke in find_strokes(part.t, q, part.segment, moves, grains):
             moved = stroke.moved(before)
             seen.strokes.append(moved)
             seen.torque[moved.key] = float(np.mean(tau[stroke.rows, stroke.joint]))
@@ -160,7 +162,8 @@ def _groups(run: Run, pairs: Sequence[tuple[Stroke, Stroke]]) -> Iterator[list[i
         if rows > rows_of_a_part(run):
             yield group
             group, rows = [], 0
-    yield group
+    if group:
+        yield group
 
 
 def _bins_of(run: Run, mechanism: Mechanism, pairs: Sequence[tuple[Stroke, Stroke]], some: Sequence[int]) -> pd.DataFrame:
