@@ -17,7 +17,7 @@ BENCHMARKS = {
     "agreement": "friction measured with the whole arm against friction measured joint by joint, under disturbed torques",
     "live": "lateness of a real-time loop without display, with a progress bar, and with `--live`",
     "loop": "speed of the simulated loop (physics, supervisor, recorder) relative to real time",
-    "fit": "time and memory from run folder to calibration for 600,000 rows of six joints",
+    "fit": "time and memory from run folder to calibration for long runs of six joints",
     "dynamics": "speed of joint wrenches for a batch of motion, compared with Pinocchio and MuJoCo in a loop",
     "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
     "flexible_parallel": "P3's parallel robot with elastic joints and links: torques and deviation by speed and stiffness",
