@@ -1,7 +1,7 @@
 """Recorded runs (read-only): measured signals, with the arm file and model of the recording."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -204,7 +204,13 @@ for _name in _ON_DISK:
     setattr(Run, _name, _ReadAtFirstUse(_name))
 
 
-def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperature")) -> Run:
+def load_runs(paths: Sequence[Path]) -> list[Run]:
+    """Read run folders as `load_run` does; samples stay on disk if all files together are long."""
+    sizes = [file.stat().st_size for path in paths if (file := path / SAMPLES).is_file()]
+    return [load_run(path, hold=None if sum(sizes) <= LONG else False) for path in paths]
+
+
+def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperature"), hold: bool | None = None) -> Run:
     """Read a run folder.
 
     Parameters
@@ -213,6 +219,8 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
         The folder.
     signals : tuple of str
         Signals to read; other recorded signals stay on disk.
+    hold : bool, optional
+        Whether the samples are held in memory; by default, those of files up to 128 MiB.
 
     Raises
     ------
@@ -246,17 +254,18 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
                          f"= {record['arm_sha256']!r} of {RECORD}; restore both (only the [simulation] table may differ)")
     names = tuple(record["names"])
     arm = arm.numbered(record.get("serial", ""))
-    run = _with_samples(path, names, signals, partial(Run, path, record, arm, read_events(path / EVENTS), names))
+    run = _with_samples(path, names, signals, hold, partial(Run, path, record, arm, read_events(path / EVENTS), names))
     if run.closed is not None and run.closed.get("rows") not in (None, run.rows):
         raise InputError(f"{path}: only {run.rows} of {run.closed['rows']} recorded samples can be read; the recording was "
                          "damaged after it was closed. Restore it from a copy")
     return run
 
 
-def _with_samples(path: Path, names: tuple[str, ...], signals: tuple[str, ...], made: Callable[..., Run]) -> Run:
-    """Make a run with its samples in memory, or with those of a long file on disk."""
+def _with_samples(path: Path, names: tuple[str, ...], signals: tuple[str, ...], hold: bool | None,
+                  made: Callable[..., Run]) -> Run:
+    """Make a run with its samples in memory or on disk."""
     samples = path / SAMPLES
-    if not samples.is_file() or samples.stat().st_size <= LONG:
+    if not samples.is_file() or (samples.stat().st_size <= LONG if hold is None else hold):
         return made(*read_samples(samples, names, signals))
     file = SamplesFile.of(samples, names, signals)
     t, segment = (lambda name=name: file.table((name,)).columns[0].to_numpy() for name in _ON_DISK)

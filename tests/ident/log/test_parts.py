@@ -15,7 +15,7 @@ from stribeck.ident.log import run as run_module
 from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.parts import excerpt, parts, parts_with_strokes
 from stribeck.ident.log.reduction.round_trips import reduce_run
-from stribeck.ident.log.run import EVENTS, SAMPLES, Run, load_run, read_signal
+from stribeck.ident.log.run import EVENTS, SAMPLES, Run, load_run, load_runs, read_signal
 
 GOLDEN = Path("data/golden/runs/constant-speed")
 ROWS = 2000             # rows of a part
@@ -74,6 +74,12 @@ class TestRows:
         every = read_signal(long, "dq", long.rows)
         part = list(parts(long))[2]
         assert np.array_equal(read_signal(part, "dq", 50), every[part.first:part.first + 50])
+
+    def test_several_runs_that_are_long_together_stay_on_disk(self, monkeypatch: pytest.MonkeyPatch):
+        size = (GOLDEN / SAMPLES).stat().st_size
+        monkeypatch.setattr(run_module, "LONG", 2 * size)
+        assert all(run.file is None for run in load_runs([GOLDEN, GOLDEN]))
+        assert all(run.file is not None and run.rows == 15746 for run in load_runs([GOLDEN, GOLDEN, GOLDEN]))
 
     @pytest.mark.parametrize("signal", ["q", "tau"])
     def test_the_range_of_a_signal_is_known_without_reading_it(self, long: Run, whole: Run, signal: str):
