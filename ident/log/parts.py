@@ -75,7 +75,7 @@ def excerpt(run: Run, rows: Sequence[slice]) -> tuple[Run, np.ndarray]:
         owner[k] = len(spans) - 1
     pieces = [run.between(first, stop) for first, stop in spans]
     place = np.concatenate(([0], np.cumsum([piece.rows for piece in pieces])[:-1])) - [first for first, _ in spans]
-    joined = replace(run, file=None, t=np.concatenate([piece.t for piece in pieces]),
+    joined = replace(run, t=np.concatenate([piece.t for piece in pieces]),
                      segment=np.concatenate([piece.segment for piece in pieces]),
                      signals={signal: np.concatenate([piece.signals[signal] for piece in pieces]) for signal in run.signals})
     return joined, place[owner]

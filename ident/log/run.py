@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,21 +62,21 @@ class _SignalsOnDisk(Mapping[str, Array]):
     """Signals of a file, each read at its first use."""
 
     def __init__(self, file: SamplesFile) -> None:
-        self._file, self._read = file, dict[str, Array]()
+        self.file, self._read = file, dict[str, Array]()
 
     def __getitem__(self, signal: str) -> Array:
         if signal not in self._read:
-            self._read[signal] = matrix(self._file.table(self._file.signals[signal]).columns, len(self._file))
+            self._read[signal] = matrix(self.file.table(self.file.signals[signal]).columns, len(self.file))
         return self._read[signal]
 
     def __contains__(self, signal: object) -> bool:
-        return signal in self._file.signals
+        return signal in self.file.signals
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._file.signals)
+        return iter(self.file.signals)
 
     def __len__(self) -> int:
-        return len(self._file.signals)
+        return len(self.file.signals)
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,6 @@ class Run:
         Digest of the samples file.
     first : int
         Row of the first sample in the samples file; 0 except for parts of a run.
-    file : SamplesFile, optional
-        The samples file of a long recording.
     """
 
     path: Path
@@ -121,7 +119,6 @@ class Run:
     signals: Mapping[str, Array]
     sha256: str = ""
     first: int = 0
-    file: SamplesFile | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         joints = f"{len(self.names)} joint{'s' * (len(self.names) != 1)}"
@@ -155,6 +152,11 @@ class Run:
     def compliance(self) -> Array:
         """Deflection of each link from the encoder of its joint per torque, shape (n,); 0 where no stiffness is stated."""
         return np.array([1.0 / (self.arm.joint(name).stiffness or np.inf) for name in self.names])
+
+    @property
+    def file(self) -> SamplesFile | None:
+        """The file of samples that stay on disk until they are used; None for samples in memory."""
+        return self.signals.file if isinstance(self.signals, _SignalsOnDisk) else None
 
     @property
     def rows(self) -> int:
@@ -191,7 +193,7 @@ class Run:
             signals = {signal: values[first:stop] for signal, values in self.signals.items()}
         else:
             t, segment, signals = self.file.read(first, stop)
-        return replace(self, t=t, segment=segment, signals=signals, first=self.first + first, file=None)
+        return replace(self, t=t, segment=segment, signals=signals, first=self.first + first)
 
     @cached_property
     def label(self) -> str:
@@ -269,7 +271,7 @@ def _with_samples(path: Path, names: tuple[str, ...], signals: tuple[str, ...], 
         return made(*read_samples(samples, names, signals))
     file = SamplesFile.of(samples, names, signals)
     t, segment = (lambda name=name: file.table((name,)).columns[0].to_numpy() for name in _ON_DISK)
-    return made(t, segment, _SignalsOnDisk(file), file.sha256, file=file)
+    return made(t, segment, _SignalsOnDisk(file), file.sha256)
 
 
 def read_signal(run: Run, signal: str, rows: int) -> Array | None:

@@ -1,6 +1,7 @@
 """Long recordings stay on disk: parts, excerpts, and results equal to those of the recording in memory."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,11 @@ class TestRows:
         every = read_signal(long, "dq", long.rows)
         part = list(parts(long))[2]
         assert np.array_equal(read_signal(part, "dq", 50), every[part.first:part.first + 50])
+
+    def test_changed_signals_count_and_not_those_of_the_file(self, long: Run):
+        tau = 2.0 * long.signals["tau"]
+        changed = replace(long, signals={**long.signals, "tau": tau})
+        assert np.array_equal(np.concatenate([part.signals["tau"] for part in parts(changed)]), tau)
 
     def test_several_runs_that_are_long_together_stay_on_disk(self, monkeypatch: pytest.MonkeyPatch):
         size = (GOLDEN / SAMPLES).stat().st_size
