@@ -12,7 +12,7 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.command_lag import late_motions
 from stribeck.ident.log.health.findings_by_run import of_all_parts
 from stribeck.ident.log.health.gaps import recorded_whole
-from stribeck.ident.log.health.late_torque import late_torques
+from stribeck.ident.log.health.late_torque import Starts, late_torques
 from stribeck.ident.log.health.ringing import ringing
 from stribeck.ident.log.health.uneven_speed import uneven_speeds
 from stribeck.ident.log.parts import parts, parts_with_strokes
@@ -38,8 +38,11 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
     prismatic : ndarray of bool, shape (n,)
         True for prismatic joints; decides the units.
     """
-    found = [_of_part(part, own, prismatic) for part, own in parts_with_strokes(run, reduction.strokes)]
-    return (*of_all_parts(found), *late_motions(run), *late_torques(run, reduction.strokes), *_left_out(run, reduction.left_out))
+    found, starts = list[list[Finding]](), Starts(run)
+    for part, own in parts_with_strokes(run, reduction.strokes):
+        found.append(_of_part(part, own, prismatic))
+        starts.add(part, own)
+    return (*of_all_parts(found), *late_motions(run), *late_torques(run.period, starts), *_left_out(run, reduction.left_out))
 
 
 def _of_part(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> list[Finding]:
