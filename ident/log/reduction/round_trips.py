@@ -131,13 +131,13 @@ def _seen(run: Run, moves: frozenset[int]) -> _Seen:
     for part in parts(run):
         q, tau, before = part.signals["q"], part.signals["tau"], part.first - run.first
         seen.segments.update(part.segment[np.flatnonzero(np.diff(part.segment, append=-2))].tolist())
-        seen.q.setdefault(0, q[0])
+        seen.q.setdefault(0, q[0].copy())           # a view would hold the whole part
         grains = grains or [Grain.of(part.t, x, way) for x, way in zip(q.T, span, strict=True)]
         for stroke in find_strokes(part.t, q, part.segment, moves, grains):
             moved = stroke.moved(before)
             seen.strokes.append(moved)
             seen.torque[moved.key] = float(np.mean(tau[stroke.rows, stroke.joint]))
-            seen.q.update({before + row: q[row] for row in (stroke.rows.start, stroke.rows.stop - 1)})
+            seen.q.update({before + row: q[row].copy() for row in (stroke.rows.start, stroke.rows.stop - 1)})
     return seen
 
 
