@@ -117,6 +117,10 @@ def test_fleet(folder: Path) -> None:
     run_page("fleet", folder)
 
 
+def test_library(tmp_path: Path) -> None:
+    run_page("library", tmp_path)
+
+
 def test_parallel_machines(tmp_path: Path) -> None:
     shutil.copy(TEST_ARMS / "five-bar.xml", tmp_path)
     run_page("parallel-machines", tmp_path)
