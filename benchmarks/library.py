@@ -25,7 +25,7 @@ from benchmarks.servos import xl330_runs
 from stribeck.experiments.cli.app import run as stribeck
 from stribeck.experiments.fit_runs import save_results
 from stribeck.experiments.fit_servo_runs import save_servos
-from stribeck.experiments.library.library_entry import CALIBRATION, POINTS, LibraryEntry
+from stribeck.experiments.library.library_entry import POINTS, LibraryEntry
 from stribeck.experiments.library.library_folders import BUILT_IN
 from stribeck.experiments.library.provenance import PROVENANCE
 from stribeck.ident.calibration.calibration import Calibration
@@ -222,9 +222,10 @@ def _scale(numbers: Mapping[str, Any], key: str) -> float:
 
 
 def _text(found: Sequence[Refit]) -> Iterator[str]:
-    yield ("Commands of each entry's `provenance.toml`, run again in an empty folder, against the files of the entry: calibration "
-           "and points. A figure is the value, standard error or end of the interval of a friction parameter; its difference is relative to the largest of these four. An entry is the same if all "
-           f"words (laws, loads, verdicts) agree, and all figures within {TOLERANCE:g}, which is one unit of the sixth digit.")
+    yield ("Commands of each entry's `provenance.toml`, run again in an empty folder, against the files of the entry: "
+           "calibration and points. A figure is the value, standard error or end of the interval of a friction parameter; its "
+           "difference is relative to the largest of these four. An entry is the same if all words (laws, loads, verdicts) "
+           f"agree, and all figures within {TOLERANCE:g}, which is one unit of the sixth digit.")
     yield "\n".join([
         "| entry | samples | numbers | with other digits | greatest difference of a figure | same | time s |",
         "|---|---|---|---|---|---|---|",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stribeck.experiments.library.provenance import Provenance, read_provenance
+from stribeck.experiments.library.provenance import PROVENANCE, Provenance, read_provenance
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
 from stribeck.ident.whole_files import file_sha256
@@ -84,10 +84,10 @@ class LibraryEntry:
         for name, digest in self.provenance.files.items():
             path = self.folder / name
             if not path.is_file():
-                raise InputError(f"{path}: this file of the library entry {self.name} is missing; install or copy the entry again")
+                raise InputError(f"{path}: this file of the library entry is missing; copy or install the entry again")
             if (found := file_sha256(path)) != digest:
-                raise InputError(f"{path}: its sha256 {found[:12]}... is not {digest[:12]}..., as the provenance states: the file "
-                                 "was changed; restore the file, or state its digest in provenance.toml")
+                raise InputError(f"{path}: its sha256 is {found[:12]}..., but {digest[:12]}... in {PROVENANCE}: the file was "
+                                 f"changed; restore it, or state its digest in {PROVENANCE}")
 
     def copy_to(self, folder: Path) -> list[Path]:
         """Copy the files of the entry into a folder and return the copies; errors as in `check`."""

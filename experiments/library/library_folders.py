@@ -46,8 +46,8 @@ def entries(folders: Sequence[Place] = ()) -> dict[str, LibraryEntry]:
     for library, where in (*named, (BUILT_IN, "")):
         own = sorted(library.glob(f"*/{PROVENANCE}"))
         if not own:
-            raise InputError(f"{where}{library}: this folder has no library entry; an entry is a folder in it with {PROVENANCE} and "
-                             "calibration.toml")
+            raise InputError(f"{where}{library}: this folder has no library entry; an entry is a folder in it with "
+                             f"{PROVENANCE} and calibration.toml")
         for path in own:
             found.setdefault(path.parent.name, LibraryEntry.of(path.parent))
     return dict(sorted(found.items()))

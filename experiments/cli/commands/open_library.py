@@ -19,8 +19,8 @@ def library(
         name: Annotated[str | None, typer.Argument(metavar="NAME", help="Entry to show. Default: list all entries.")] = None,
         out: Annotated[Path | None, out_option("New folder for a copy of the entry.")] = None,
         folders: Annotated[list[Path] | None, typer.Option(
-            "--library", metavar="DIR", help="Library of your own: a folder with a folder for each calibration; repeatable. Further "
-            "ones: environment variable STRIBECK_LIBRARY.")] = None,
+            "--library", metavar="DIR", help="Library of your own: a folder with a folder for each calibration; repeatable. "
+            "Further ones: environment variable STRIBECK_LIBRARY.")] = None,
         as_json: JsonOption = False) -> None:
     """List calibrations with points and provenance, show one, or copy it."""
     from stribeck.experiments.cli.screen.tables import fitted
@@ -73,7 +73,6 @@ def _show(text: "Console", entry: "LibraryEntry", calibration: "Calibration") ->
     from rich.table import Table
 
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import COLOURS
     from stribeck.experiments.report.words import plus_minus
 
     told = entry.provenance
@@ -107,5 +106,6 @@ def _table(entry: "LibraryEntry", calibration: "Calibration") -> dict[str, Any]:
     from stribeck.ident.export.numbers import calibration_table
 
     points = entry.points
-    return {"name": entry.name, "folder": str(entry.folder), "provenance": entry.provenance.model_dump(exclude_none=True, by_alias=True),
+    return {"name": entry.name, "folder": str(entry.folder),
+            "provenance": entry.provenance.model_dump(exclude_none=True, by_alias=True),
             "points": None if points is None else points.to_dict("list"), "calibration": calibration_table(calibration)}

@@ -127,7 +127,8 @@ def test_what_is_wrong_is_refused(own, monkeypatch, tmp_path):
     with pytest.raises(InputError, match="has no library entry"):
         stribeck.library.entries([tmp_path])
     path = own / "pendulum" / PROVENANCE
-    for text, message in ((f"{TITLE}speed = 1\n", "speed: unknown key"), (TITLE.replace("measured", "guessed"), "kind = 'guessed'"),
+    for text, message in ((f"{TITLE}speed = 1\n", "speed: unknown key"),
+                          (TITLE.replace("measured", "guessed"), "kind = 'guessed'"),
                           (f'{TITLE}[files]\n"calibration.toml" = "{"0" * 64}"\n', "the file was changed"),
                           (f'{TITLE}[files]\n"points.csv" = "{"0" * 64}"\n', "is missing")):
         path.write_text(text, encoding="utf-8")
