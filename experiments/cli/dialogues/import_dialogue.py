@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _SHOWN = 12             # columns that are not used
 _OTHER_TORQUES = (      # columns whose names look like torques, and what they hold
     (re.compile(r"(?<![A-Za-z])tau_J(?!_d)(?![A-Za-z])"),       # of libfranka and franka_ros
-     "in libfranka, {} is the torque sensor behind the gear, which does not measure the gear's friction, and tau_J_d is a command "
-     "without gravity and friction, which the robot adds"),
+     "in libfranka, {} is the torque sensor behind the gear, which does not measure the gear's friction, and tau_J_d is a "
+     "command without gravity and friction, which the robot adds"),
     (re.compile(r"actual_current_as_torque"),                   # of UR's RTDE
      "in the RTDE of Universal Robots, {} is a torque from which the robot has subtracted gravity, and perhaps friction; record "
      "actual_current instead"))
@@ -140,8 +140,8 @@ def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None)
     if found is None or signal is not None:
         return
     column, why = found
-    raise InputError(f"{log}: {why.format(column)}; import a torque from the motor's side. If it is such a torque, state its kind: "
-                     "--torque-signal \"motor current\"")
+    raise InputError(f"{log}: {why.format(column)}; import a torque from the motor's side. If it is such a torque, state its "
+                     "kind: --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:

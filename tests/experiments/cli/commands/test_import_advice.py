@@ -122,8 +122,8 @@ class TestKnownNames:
         refused = bring(header, columns)
         assert refused.code == 2
         assert "subtracted gravity" in refused.err
-        both = bring((*header, "actual_current_0", "actual_current_1"), np.column_stack((columns, TAU / 0.5)), "--torque-constant",
-                     "gravity")
+        both = bring((*header, "actual_current_0", "actual_current_1"), np.column_stack((columns, TAU / 0.5)),
+                     "--torque-constant", "gravity")
         assert "tau.turn=actual_current_0[A]" in both.out
 
     def test_torque_setpoints_of_a_controller(self, bring):
