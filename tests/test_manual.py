@@ -159,13 +159,6 @@ def test_every_page_is_run_and_listed() -> None:
     assert [page for page in sorted(WITHOUT_BLOCKS) if blocks(MANUAL / f"{page}.md")] == []
 
 
-@pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted(DOCS.parent.glob("*.md"))],
-                         ids=lambda path: path.relative_to(DOCS.parent).as_posix())
-def test_links_have_existing_targets(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)(?:#[\w-]*)?\)", page.read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (page.parent / target).exists(), target
-
-
 def test_the_citation_names_the_version_of_the_package() -> None:
     project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = (DOCS.parent / "CITATION.cff").read_text(encoding="utf-8")
