@@ -49,6 +49,7 @@ BENCHMARKS = {
     "transmissions": "wrists whose motors move several joints: separation of motor friction and joint friction",
     "excitation": "periodic excitation against other motions of the same time, figaroh's included: reached and expected "
                   "intervals",
+    "library": "entries of the library, each made again by its commands and compared digit by digit",
     "real": "real logs: results of stribeck, published results, and results of other methods",
     "lack_of_fit": "detection of wrong laws: false alarms, detected misfits, and coverage of the widened band",
     "fleet": "simulated fleets: changed joints that are found, false discoveries, and coverage of scatter and of prediction "

@@ -57,11 +57,11 @@ class Browser:
         os.close(self._read)
         os.close(self._write)
 
-    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False) -> None:
-        """Show a page in a window of this width [CSS px]."""
+    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False, query: str = "") -> None:
+        """Show a page, called with a query such as ``?q=word``, in a window of this width [CSS px]."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
         self._seen.clear()
-        self._call("Page.navigate", url=page.as_uri())
+        self._call("Page.navigate", url=page.as_uri() + query)
         while "Page.loadEventFired" not in self._seen:
             self._take()
 

@@ -8,6 +8,7 @@ import pytest
 from stribeck.drivers.dynamixel import dynamixel_keys as dynamixel
 from stribeck.drivers.simulation.friction_heat import HeatTruth
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
+from stribeck.experiments.library.provenance import Provenance, Recordings
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
@@ -44,6 +45,7 @@ CODE = {
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable,
                                               Spring))),
+    "Library entry (`provenance.toml`)": keys(Provenance) | keys(Recordings),
     "Plan file": keys(Plan) | keys(Segment) | keys(Harmonics) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
 }
 

@@ -63,8 +63,8 @@ def fit(
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.servo_fit import servos_fitted
-    from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
+    from stribeck.experiments.cli.dialogues.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.errors import FitError
@@ -165,7 +165,7 @@ def import_(
             "--yes", help="Use guessed columns without asking. Without a terminal, guesses need this option.")] = False,
         as_json: JsonOption = False) -> None:
     """Convert a log to a run folder (SI units)."""
-    from stribeck.experiments.cli.commands.import_dialogue import (
+    from stribeck.experiments.cli.dialogues.import_dialogue import (
         agreed_columns,
         agreed_signal,
         prospects,
