@@ -11,11 +11,12 @@ from stribeck.ident.errors import InputError
 if TYPE_CHECKING:
     from distributed import Client
 
-KILLS = 3               # workers that a task may end before it is given up
+KILLS = 2               # workers that a task may end before it is tried alone, and then again before it is given up
 _WAIT = 60.0            # s; for the first worker
 _LEAST = 300_000_000    # bytes; a worker needs about as much to import stribeck
 _SETTINGS = {"distributed.scheduler.allowed-failures": KILLS - 1,
              "distributed.scheduler.worker-saturation": 1.0,        # no task waits on a worker that another one may end
+             "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],        # no pages, no port to take
              "distributed.worker.memory.target": False, "distributed.worker.memory.spill": False,      # results are small
              "distributed.worker.memory.pause": False, "distributed.worker.memory.terminate": 0.95}
 
@@ -48,8 +49,9 @@ def local_workers(count: int, memory: str) -> Iterator["Client"]:
         limit = 0
     if limit < _LEAST:
         raise InputError(f"--worker-memory {memory!r} is no size of at least {_LEAST // 10**6} MB; give for example 1GB")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)         # what fails is named at the end
     with (config.set(_SETTINGS), LocalCluster(
-            n_workers=count, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address=None,
+            n_workers=count, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL, security=True) as cluster, Client(cluster) as client):
         yield client
 

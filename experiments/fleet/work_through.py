@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stribeck.experiments.fleet.dask_workers import KILLS, on_worker
+from stribeck.experiments.fleet.dask_workers import on_worker
 from stribeck.experiments.fleet.find_recordings import Recording, digest
 from stribeck.experiments.fleet.fleet_dataset import FAILED as FAILED_FILE
 from stribeck.experiments.fleet.fleet_dataset import Dataset
@@ -15,6 +15,10 @@ from stribeck.ident.versions import versions_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+
+_KILLER = ("{}: every worker that took it was ended, by its memory limit or a crash; look at it alone with stribeck fit, or give more "
+           "--worker-memory")
 
 
 class Order(Protocol):
@@ -80,17 +84,26 @@ def work_through(client: "Client | None", tasks: Sequence[Task], order: Order,
     for outcome in found.values():
         watch(outcome)
     waiting = [task for task in tasks if task.recording.place.url not in found]
+    suspects = []
     for task, outcome in _done(client, waiting, order):
-        found[task.recording.place.url] = outcome
-        watch(outcome)
+        if outcome is None:
+            suspects.append(task)
+        else:
+            found[task.recording.place.url] = outcome
+            watch(outcome)
+    for suspect in suspects:                # alone, since another recording may have ended the workers that it shared
+        for _, outcome in _done(client, [suspect], order):
+            found[suspect.recording.place.url] = outcome or Outcome(suspect.recording.shown, FAILED, reason=_KILLER.format(
+                suspect.recording.shown))
+            watch(found[suspect.recording.place.url])
     result = FleetResult(tuple(found[task.recording.place.url] for task in tasks), time.monotonic() - began)
     if tasks:
         _tidy(tasks[0].out, result)
     return result
 
 
-def _done(client: "Client | None", tasks: Sequence[Task], order: Order) -> Iterator[tuple[Task, Outcome]]:
-    """Yield tasks with their outcomes as they end."""
+def _done(client: "Client | None", tasks: Sequence[Task], order: Order) -> Iterator[tuple[Task, Outcome | None]]:
+    """Yield tasks with their outcomes as they end; None for those whose workers died again and again."""
     if not tasks:
         return
     from distributed import as_completed
@@ -105,17 +118,15 @@ def _done(client: "Client | None", tasks: Sequence[Task], order: Order) -> Itera
         yield task, _outcome(future, task)
 
 
-def _outcome(future: "Future", task: Task) -> Outcome:
-    """Return what a task returned, or why it ended."""
+def _outcome(future: "Future", task: Task) -> Outcome | None:
+    """Return what a task returned, or why it ended; None if its workers died."""
     if future.status == "finished":
         outcome: Outcome = future.result()
         return outcome
     error = future.exception() if future.status == "error" else None
     if type(error).__name__ == "KilledWorker":
-        reason = (f"ended its worker {KILLS} times, by its memory limit or a crash; look at it alone with stribeck fit, or give "
-                  "--worker-memory more")
-    else:
-        reason = f"{type(error).__name__}: {error}" if error else f"the task was {future.status}"
+        return None
+    reason = f"{type(error).__name__}: {error}" if error else f"the task was {future.status}"
     return Outcome(task.recording.shown, FAILED, reason=f"{task.recording.shown}: {reason}")
 
 

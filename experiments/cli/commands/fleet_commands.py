@@ -51,7 +51,7 @@ SchedulerOption = Annotated[str | None, typer.Option(
     metavar="ADDRESS", help="Address of a running Dask scheduler whose workers do the work, for example tcp://host:8786.")]
 WorkerMemoryOption = Annotated[str, typer.Option(
     "--worker-memory", metavar="SIZE", help="Memory limit of a process of this computer. One that exceeds it is ended and "
-    "started again; a recording that ends three is left out and named.")]
+    "started again; a recording that ends one after the other is left out and named.")]
 
 
 @dataclass(frozen=True)
