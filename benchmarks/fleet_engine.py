@@ -153,7 +153,8 @@ def _with_workers(arms: Path, out: Path, bad: set[str]) -> dict[str, Any]:
     named = {one.path for one in result.of_state(FAILED)}
     fitted = result.of_state(WRITTEN)
     return {"s": result.seconds, "start_s": started, "fitted": len(fitted), "killed": killed, "named": len(named & bad),
-            "wrongly_named": [one.reason for one in result.of_state(FAILED) if one.path not in bad], "cpu_s_a_run": total / len(fitted),
+            "wrongly_named": [one.reason for one in result.of_state(FAILED) if one.path not in bad],
+            "cpu_s_a_run": total / len(fitted),
             "driver_cpu_s_a_run": own / len(fitted), "task_cpu_s": float(np.median([one.cpu for one in fitted])),
             "memory_mb": max(one.memory for one in fitted),
             "to_do_again": sum(task.unchanged is None for task in again) - len(named),
@@ -219,10 +220,11 @@ def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
             ("runs that a second call fits again; time to know it", f"{figures['to_do_again']}; {figures['listing_s']:.1f} s")]
     return "\n".join([
         f"{options.runs} run folders of {options.rows:,} rows and six joints ({figures['size_mb']:.1f} MB), hard-linked to "
-        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each. The efficiency by wall time is the time of "
-        "a run in one process over twice the time of a run with two workers, and suffers from other programs on the computer; that "
-        "by computing time counts starts, imports, scheduler, nannies and killed attempts as loss. One run ends every worker that "
-        f"takes it: {KILLS} among the others, and {KILLS} alone. Goals: efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB.", "",
+        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each. The efficiency by wall time is the time "
+        "of a run in one process over twice the time of a run with two workers, and suffers from other programs on the computer; "
+        "that by computing time counts starts, imports, scheduler, nannies and killed attempts as loss. One run ends every "
+        f"worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: efficiency {GOALS['efficiency']:g}, "
+        f"{GOALS['memory']:g} MB.", "",
         "| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), "",
         f"On paper, {_CLUSTER} workers do {guess['a_minute']:,.0f} runs a minute: each takes {guess['work_s']:.2f} s a run, its "
         f"computing time above and {_FETCH / 1e6:g} MB/s from object storage, which together is {guess['network']:.0f} MB/s for "

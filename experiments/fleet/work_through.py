@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
-_KILLER = ("{}: every worker that took it was ended, by its memory limit or a crash; look at it alone with stribeck fit, or give more "
-           "--worker-memory")
+_KILLER = ("{}: every worker that took it was ended, by its memory limit or a crash; look at it alone with stribeck fit, or give "
+           "more --worker-memory")
 
 
 class Order(Protocol):
@@ -119,15 +120,16 @@ def _done(client: "Client | None", tasks: Sequence[Task], order: Order) -> Itera
 
 
 def _outcome(future: "Future", task: Task) -> Outcome | None:
-    """Return what a task returned, or why it ended; None if its workers died."""
-    if future.status == "finished":
+    """Return what a task returned, or why it ended; None if its worker died, also with the result that it still held."""
+    from distributed.scheduler import KilledWorker
+
+    try:
         outcome: Outcome = future.result()
-        return outcome
-    error = future.exception() if future.status == "error" else None
-    if type(error).__name__ == "KilledWorker":
+    except (KilledWorker, CancelledError):
         return None
-    reason = f"{type(error).__name__}: {error}" if error else f"the task was {future.status}"
-    return Outcome(task.recording.shown, FAILED, reason=f"{task.recording.shown}: {reason}")
+    except Exception as error:          # a mistake in this package: it costs this recording only
+        return Outcome(task.recording.shown, FAILED, reason=f"{task.recording.shown}: {type(error).__name__}: {error}")
+    return outcome
 
 
 def _tidy(out: Dataset, result: FleetResult) -> None:
