@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from stribeck.experiments.fleet.calibration_rows import restored
 from stribeck.experiments.fleet.find_recordings import digest
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset, kind_of
@@ -74,7 +76,8 @@ class ValidationOrder:
         fits, arm = Dataset(self.judge), run.arm.serial or run.arm.name
         rows = fits.read(("source", "model", "serial", "created", "calibration", "model_file", "model_sha256"), arm)
         rows = rows[(rows["serial"] == run.arm.serial) & (rows["model"] == run.arm.name)].drop_duplicates("source")
-        rows = rows[[not run.sha256 or run.sha256 not in text for text in rows["calibration"]]].sort_values("created")
+        others = [not run.sha256 or run.sha256 not in text for text in rows["calibration"]]
+        rows = rows.loc[np.array(others, dtype=bool)].sort_values("created")
         if rows.empty:
             raise InputError(f"{run.path}: {self.judge} has no calibration of arm {arm} that was fitted to other runs; fit one "
                              "with stribeck fleet fit, or give one calibration for all with --calibration")

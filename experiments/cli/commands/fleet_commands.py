@@ -58,6 +58,7 @@ WorkerMemoryOption = Annotated[str, typer.Option(
 class _Worked:
     """Recordings, what became of them, and the dataset with the files that it had before."""
 
+    out: str
     tasks: "list[Task]"
     result: "FleetResult"
     dataset: "Dataset"
@@ -194,9 +195,9 @@ def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Or
     new = sum(task.unchanged is None for task in tasks)
     text.print(f"found     {len(tasks)} recordings, {len(tasks) - new} of them done before and unchanged")
     if not new:
-        return _Worked(tasks, work_through(None, tasks, order), dataset, before)
+        return _Worked(out, tasks, work_through(None, tasks, order), dataset, before)
     with workers as client, _progress(text, len(tasks)) as watch:
-        return _Worked(tasks, work_through(client, tasks, order, watch), dataset, before)
+        return _Worked(out, tasks, work_through(client, tasks, order, watch), dataset, before)
 
 
 @contextmanager
@@ -231,7 +232,7 @@ def _told(text: "Console", worked: "_Worked", verb: str) -> None:
         text.files(f"failed    {one.reason}")
     if len(failed) > _NAMED:
         text.files(f"more      {len(failed) - _NAMED} recordings without a result in {FAILED_FILE}")
-    text.files(f"wrote     {worked.dataset.place}")
+    text.files(f"{'wrote' if written else 'kept':<9} {worked.out}")
 
 
 def _numbers(worked: "_Worked") -> dict[str, Any]:

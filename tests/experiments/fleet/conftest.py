@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,6 @@ def workers() -> Iterator[Any]:
 
 
 @pytest.fixture
-def with_workers(workers: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def with_workers(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands use workers that run already, since a start takes seconds."""
-    from contextlib import nullcontext
-
-    def use() -> None:
-        monkeypatch.setattr("stribeck.experiments.fleet.dask_workers.local_workers", lambda *_: nullcontext(workers))
-    return use
+    monkeypatch.setattr("stribeck.experiments.fleet.dask_workers.local_workers", lambda *_: nullcontext(workers))
