@@ -72,13 +72,13 @@ def store_model(fits: Dataset, calibration: Calibration) -> None:
 
 
 def read_calibrations(place: Place) -> dict[str, Calibration]:
-    """Read all calibrations of a dataset by the place of their recording; their models stay in the dataset."""
+    """Read all calibrations of a dataset by the path of their recording; their models stay in the dataset."""
     frame = Dataset.existing(place, FITS).read(("source", "calibration")).drop_duplicates("source")
     found = {}
     with TemporaryDirectory() as folder:
         for source, text in zip(frame["source"], frame["calibration"], strict=True):
             (file := Path(folder) / "calibration.toml").write_text(text, encoding="utf-8")
-            found[str(source)] = Calibration.load(file)
+            found[str(Place(source))] = Calibration.load(file)
     return found
 
 

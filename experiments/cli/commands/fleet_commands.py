@@ -193,7 +193,7 @@ def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Or
     dataset = Dataset.create(place, kind)
     tasks = tasks_of(recordings, order, dataset)
     new = sum(task.unchanged is None for task in tasks)
-    text.print(f"found     {len(tasks)} recordings, {len(tasks) - new} of them done before and unchanged")
+    text.print(f"found     {len(tasks)} recording{'s' * (len(tasks) != 1)}, {len(tasks) - new} of them done before and unchanged")
     if not new:
         return _Worked(out, tasks, work_through(None, tasks, order), dataset, before)
     with workers as client, _progress(text, len(tasks)) as watch:
