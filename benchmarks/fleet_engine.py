@@ -23,7 +23,7 @@ from stribeck.experiments.fleet.find_recordings import find_recordings
 from stribeck.experiments.fleet.fit_recording import FitOrder
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
 from stribeck.experiments.fleet.outcomes import FAILED, WRITTEN, Outcome, Task
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from stribeck.experiments.fleet.work_through import FleetResult, tasks_of, work_through
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.run import ARM, RECORD, SAMPLES
@@ -43,7 +43,7 @@ import json, sys, time
 from stribeck.experiments.fleet.find_recordings import find_recordings
 from stribeck.experiments.fleet.fit_recording import FitOrder
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from stribeck.experiments.fleet.work_through import tasks_of
 from stribeck.ident.fit.joint.options import Options
 order = FitOrder(Options())

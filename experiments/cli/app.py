@@ -11,9 +11,10 @@ from pathlib import Path
 
 import typer
 
-from stribeck.experiments.cli.commands import compare, drives, fit, fleet_commands, init, motions, move, show, validate
+from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, show, validate
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
+from stribeck.experiments.cli.fleet import fleet_commands
 from stribeck.experiments.cli.refusal import of_parser, with_option
 
 _AGAIN = 0.001          # s; delay before a lost Ctrl-C is raised again

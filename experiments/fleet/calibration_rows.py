@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stribeck.experiments.fleet.fleet_dataset import FITS, MODELS, Dataset
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.laws.law_table import LAWS

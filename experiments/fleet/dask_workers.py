@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from stribeck.experiments.fleet.places import needs_extra
+from stribeck.experiments.fleet.storage import needs_extra
 from stribeck.ident.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,9 +14,16 @@ if TYPE_CHECKING:
 KILLS = 2               # workers that a task may end before it is tried alone, and then again before it is given up
 _WAIT = 60.0            # s; for the first worker
 _LEAST = 300_000_000    # bytes; a worker needs about as much to import stribeck
+_ENVIRONMENT = {         # one thread; and not Dask's trim threshold of 64 KB, with which a fit takes 1.6 times as long
+    "OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1,
+    "MALLOC_TRIM_THRESHOLD_": 1 << 26, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
 _SETTINGS = {"distributed.scheduler.allowed-failures": KILLS - 1,
              "distributed.scheduler.worker-saturation": 1.0,        # no task waits on a worker that another one may end
              "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],        # no pages, no port to take
+             "distributed.scheduler.work-stealing": False, "distributed.worker.profile.enabled": False,
+             "distributed.admin.tick.interval": "1s", "distributed.admin.tick.limit": "1h",
+             "distributed.admin.system-monitor.interval": "5s",
+             "distributed.nanny.pre-spawn-environ": _ENVIRONMENT,
              "distributed.worker.memory.target": False, "distributed.worker.memory.spill": False,      # results are small
              "distributed.worker.memory.pause": False, "distributed.worker.memory.terminate": 0.95}
 

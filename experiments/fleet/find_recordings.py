@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import RECORD, RUNS
 from stribeck.ident.whole_files import file_sha256

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from stribeck.ident.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stribeck.experiments.fleet.find_recordings import Recording, digest
 from stribeck.experiments.fleet.fleet_dataset import Dataset, Entry
-from stribeck.experiments.fleet.places import fetched
+from stribeck.experiments.fleet.storage import fetched
 from stribeck.ident.errors import InputError, StribeckError
 from stribeck.ident.versions import versions_of
 

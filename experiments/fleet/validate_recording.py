@@ -14,7 +14,7 @@ from stribeck.experiments.fleet.calibration_rows import restored
 from stribeck.experiments.fleet.find_recordings import digest
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset, kind_of
 from stribeck.experiments.fleet.outcomes import KEPT, WRITTEN, Outcome, Task, judged, local_files
-from stribeck.experiments.fleet.places import Place, fetched
+from stribeck.experiments.fleet.storage import Place, fetched
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import Validation, validate
 from stribeck.ident.errors import InputError

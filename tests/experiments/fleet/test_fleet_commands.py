@@ -16,7 +16,7 @@ from benchmarks.fleet_truth import Truth, simulated
 from stribeck import Calibration
 from stribeck.experiments.fleet.calibration_rows import calibration_rows, read_calibrations
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from tests.experiments.fleet.conftest import add_run
 
 HEAVY = {"dask", "distributed", "fsspec"}

@@ -15,7 +15,7 @@ from stribeck.experiments.fleet.find_recordings import find_recordings
 from stribeck.experiments.fleet.fit_recording import FitOrder
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
 from stribeck.experiments.fleet.outcomes import FAILED, KEPT, WRITTEN
-from stribeck.experiments.fleet.places import Place
+from stribeck.experiments.fleet.storage import Place
 from stribeck.experiments.fleet.work_through import tasks_of, work_through
 from stribeck.ident.errors import InputError
 from stribeck.ident.fit.joint.options import Options

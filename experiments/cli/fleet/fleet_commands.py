@@ -153,7 +153,7 @@ def fleet_compare(
     from stribeck.experiments.cli.commands.compare import compare_fleet
     from stribeck.experiments.fleet.calibration_rows import read_calibrations
     from stribeck.experiments.fleet.fleet_dataset import kind_of
-    from stribeck.experiments.fleet.places import Place
+    from stribeck.experiments.fleet.storage import Place
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.fleet.fleet import Fleet, calibration_files
 
@@ -185,7 +185,7 @@ def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Or
     """Find the recordings, and work through those that are new or changed."""
     from stribeck.experiments.fleet.find_recordings import find_recordings
     from stribeck.experiments.fleet.fleet_dataset import Dataset
-    from stribeck.experiments.fleet.places import Place
+    from stribeck.experiments.fleet.storage import Place
     from stribeck.experiments.fleet.work_through import tasks_of, work_through
 
     place, recordings = Place.of(out), find_recordings(folders)
