@@ -1,10 +1,10 @@
 """Folders by path or URL: local ones, and those of any file system that fsspec knows."""
 
 import os
-import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,8 @@ from uuid import uuid4
 from stribeck.ident.errors import InputError
 
 PARTS = "_parts"        # folder of files that are being written; readers of datasets skip names with an underscore
+
+_STALE = 3600.0         # s; age from which nobody writes a part any more
 
 
 def needs_extra(error: ImportError) -> InputError:
@@ -116,8 +118,14 @@ class Place:
 
     def tidy(self) -> None:
         """Remove what writers that were killed left behind."""
-        if self.local is not None:
-            shutil.rmtree(self.local / PARTS, ignore_errors=True)
+        if self.local is None or not (parts := self.local / PARTS).is_dir():
+            return
+        for part in parts.iterdir():
+            with suppress(OSError):             # another call is done with it
+                if time.time() - part.stat().st_mtime > _STALE:
+                    part.unlink()
+        with suppress(OSError):                 # not empty
+            parts.rmdir()
 
 
 @contextmanager

@@ -207,7 +207,8 @@ def _progress(text: "Console", total: int) -> "Iterator[Callable[[Outcome], None
 
     failed = 0
     with Progress(TextColumn("fleet    "), BarColumn(bar_width=30), MofNCompleteColumn(), TextColumn("{task.description}"),
-                  TimeRemainingColumn(compact=True), TextColumn("left"), console=text, disable=not text.is_terminal) as bar:
+                  TimeRemainingColumn(compact=True), TextColumn("left"), console=text, refresh_per_second=2,
+                  disable=not text.is_terminal) as bar:
         row = bar.add_task("", total=total)
 
         def watch(outcome: "Outcome") -> None:

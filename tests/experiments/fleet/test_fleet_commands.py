@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import LocalCluster
 
 from benchmarks.fleet_truth import Truth, simulated
 from stribeck import Calibration
@@ -88,6 +89,15 @@ def test_json_lists_what_was_written(cli, arms, with_workers, tmp_path):
     assert {str(path) for path in (tmp_path / "fits").rglob("*") if path.is_file()} == set(table["files"])
     assert table["cpu_seconds"] > 0.0
     assert table["memory"] is None or 100.0 < table["memory"] < 700.0
+
+
+def test_a_running_scheduler_and_urls(cli, arms, tmp_path):
+    with LocalCluster(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        outcome = cli("fleet", "fit", f"file://{arms}/S2", "--out", f"file://{tmp_path}/fits", "--scheduler",
+                      cluster.scheduler_address, "--json")
+    assert outcome.code == 0
+    assert states(outcome) == (1, 0, 0)
+    assert (tmp_path / "fits" / "arm=S2").is_dir()
 
 
 def test_compare_reads_folders_and_datasets(cli, tmp_path):

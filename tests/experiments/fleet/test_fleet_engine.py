@@ -4,9 +4,11 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from uuid import uuid4
 
 import fsspec
+import pandas as pd
 import pytest
 from distributed import Client
 
@@ -85,6 +87,32 @@ def test_runs_and_results_in_object_storage(tmp_path):
         (failed,) = worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes
     assert failed.reason.startswith(f"memory:/{root}/arms/S1/samples.arrows: cannot be read")     # not the temporary copy
     assert len(read_calibrations(Place.of(f"memory:/{root}/fits"))) == 1
+
+
+def test_a_worker_of_another_version_is_named(tmp_path):
+    add_run(tmp_path / "arms" / "S1", "S1", 1)
+    order, dataset = FitOrder(Options()), Dataset.create(Place.of(tmp_path / "out"), FITS)
+    (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), order, dataset)
+    outcome = order(replace(task, version="0.0.9"))
+    assert outcome.state == FAILED
+    assert "but the command is of 0.0.9; install the same version for all workers" in outcome.reason
+    assert order(task).state == WRITTEN
+
+
+def test_a_torn_file_is_no_result(tmp_path):
+    """What a killed writer leaves is not read, and removed once it is old."""
+    add_run(tmp_path / "arms" / "S1", "S1", 1)
+    out = Place.of(tmp_path / "out")
+    order, dataset = FitOrder(Options()), Dataset.create(out, FITS)
+    torn = tmp_path / "out" / "_parts" / "torn"
+    torn.parent.mkdir()
+    torn.write_bytes(b"PAR1")
+    os.utime(torn, (0.0, 0.0))
+    (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), order, dataset)
+    order(task)
+    assert len(pd.read_parquet(tmp_path / "out")) == 1
+    out.tidy()
+    assert not torn.parent.exists()
 
 
 def test_a_run_below_a_folder_of_runs_belongs_to_its_campaign(arms):
