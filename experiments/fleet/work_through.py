@@ -86,17 +86,17 @@ def work_through(client: "Client | None", tasks: Sequence[Task], order: Order,
         watch(outcome)
     waiting = [task for task in tasks if task.recording.place.url not in found]
     suspects = []
-    for task, outcome in _done(client, waiting, order):
-        if outcome is None:
+    for task, ended in _done(client, waiting, order):
+        if ended is None:
             suspects.append(task)
         else:
-            found[task.recording.place.url] = outcome
-            watch(outcome)
-    for suspect in suspects:                # alone, since another recording may have ended the workers that it shared
-        for _, outcome in _done(client, [suspect], order):
-            found[suspect.recording.place.url] = outcome or Outcome(suspect.recording.shown, FAILED, reason=_KILLER.format(
-                suspect.recording.shown))
-            watch(found[suspect.recording.place.url])
+            found[task.recording.place.url] = ended
+            watch(ended)
+    for task in suspects:                   # alone, since another recording may have ended the workers that it shared
+        ((_, ended),) = _done(client, [task], order)
+        path = task.recording.shown
+        found[task.recording.place.url] = ended or Outcome(path, FAILED, reason=_KILLER.format(path))
+        watch(found[task.recording.place.url])
     result = FleetResult(tuple(found[task.recording.place.url] for task in tasks), time.monotonic() - began)
     if tasks:
         _tidy(tasks[0].out, result)

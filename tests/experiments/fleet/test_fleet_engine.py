@@ -105,7 +105,7 @@ def test_a_torn_file_is_no_result(tmp_path):
     out = Place.of(tmp_path / "out")
     order, dataset = FitOrder(Options()), Dataset.create(out, FITS)
     torn = tmp_path / "out" / "_parts" / "torn"
-    torn.parent.mkdir()
+    torn.parent.mkdir(exist_ok=True)
     torn.write_bytes(b"PAR1")
     os.utime(torn, (0.0, 0.0))
     (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), order, dataset)
