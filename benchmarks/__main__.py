@@ -54,6 +54,8 @@ BENCHMARKS = {
     "lack_of_fit": "detection of wrong laws: false alarms, detected misfits, and coverage of the widened band",
     "fleet": "simulated fleets: changed joints that are found, false discoveries, and coverage of scatter and of prediction "
              "intervals",
+    "fleet_engine": "thousands of runs through `stribeck fleet fit`: runs a minute, efficiency of two workers, memory, killed "
+                    "workers and corrupt runs",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "reliability": "motion of the joints after bus, drives or computer fail at random times",
     "wires": "the main job over the wire against the same job in process, and the punctuality of its cycles",
