@@ -92,7 +92,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None, rolle
     versions = dict(calibration.fit.get("versions", {}))
     return rendered(
         "report.html.j2", _interactive(sections, calibration), kind="Friction calibration", heading=calibration.arm,
-        sections_of_page=[("glance", "Summary"), ("findings", "Health"), *((section.anchor, section.name) for section in sections),
+        sections_of_page=[("glance", "Summary"), ("findings", "Health"), *((one.anchor, one.name) for one in sections),
                           ("provenance", "Provenance")],
         calibration=calibration, created=words.moment(calibration.created), versions=versions,
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),

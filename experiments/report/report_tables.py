@@ -63,7 +63,7 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class CorrelationCell:
-    """Correlation of two estimates: its text, its side of zero, the strength of the cell's colour [%], and whether it is 1 itself."""
+    """Correlation of two estimates: text, side of zero, strength of the colour [%], and whether both are the same estimate."""
 
     text: str
     side: str

@@ -2,7 +2,9 @@
 
 The page carries them as compressed JSON; `page.js` draws them with plotly.js, whose attributes `data` and `layout` are. Beyond
 these, a trace may have `columns` (attribute: column), `hover` (columns in the order of its `hovertemplate`), `at` (the group of
-a toggle with which it is shown); a colour may be a name of the palette, as "--ink".
+a toggle with which it is shown), `only` (column: the text that its rows have), `picked` (the column in which its rows have the
+text that the reader picked), `breaks` (the column at whose changes a line is interrupted). A colour may be a name of the palette,
+as "--ink".
 """
 
 import base64

@@ -32,9 +32,12 @@
       const link = links.get(entry.target.id);
       if (!entry.isIntersecting) continue;
       for (const other of links.values()) other.removeAttribute("aria-current");
-      if (!link) continue;
+      const bar = document.querySelector(".links");
+      if (!link) {
+        bar.scrollLeft = 0;
+        continue;
+      }
       link.setAttribute("aria-current", "true");
-      const bar = link.parentElement;
       bar.scrollLeft = link.offsetLeft - bar.offsetLeft - (bar.clientWidth - link.offsetWidth) / 2;
     }
   }, {rootMargin: "-20% 0px -75% 0px"});
@@ -47,7 +50,7 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
   const drawn = new Map();                       // place of a figure -> its parts
-  let contents = null, loading = null;
+  let contents = null, loading = null, pick = "";
   const ready = () => loading ||= (async () => {
     document.head.append(made("script", {}, await unpacked("library")));
   })();
@@ -60,7 +63,7 @@
     : Array.isArray(given) ? (typeof given[0] === "number" && typeof given[1] !== "string" ? given : given.map(coloured))
     : given && typeof given === "object" ? Object.fromEntries(Object.entries(given).map(([key, value]) => [key, coloured(value)]))
     : given;
-  const value = (column, row) => column.texts ? column.texts[column.of[row]] : column[row];
+  const value = (column, row) => row === null ? null : column.texts ? column.texts[column.of[row]] : column[row];
   const put = (object, path, given) => {
     const [first, ...rest] = path.split(".");
     if (rest.length) put(object[first] ||= {}, rest.join("."), given);
@@ -73,7 +76,11 @@
     return [...Array(count).keys()].filter(row => toggles.every(([name, one]) => chosen(table, name, one.of[row])));
   };
   const trace = (table, given, kept) => {
-    const {columns = {}, hover = [], at, ...own} = given, out = coloured(own);
+    const {columns = {}, hover = [], at, only = {}, picked, breaks, ...own} = given, out = coloured(own);
+    for (const [name, text] of Object.entries(only)) kept = kept.filter(row => value(table.columns[name], row) === text);
+    if (picked) kept = kept.filter(row => value(table.columns[picked], row) === pick);
+    if (breaks) kept = kept.flatMap((row, k) => k && value(table.columns[breaks], row) !== value(table.columns[breaks], kept[k - 1])
+                                    ? [null, row] : [row]);
     for (const [path, name] of Object.entries(columns)) put(out, path, kept.map(row => value(table.columns[name], row)));
     if (hover.length) out.customdata = kept.map(row => hover.map(name => value(table.columns[name], row)));
     if (at) out.visible = chosen(table, ...at);
@@ -146,6 +153,12 @@
     }
     part.hidden = !part.childElementCount;
   };
+
+  // A reader may pick an arm, which figures ring.
+  for (const list of all("[data-pick]")) list.addEventListener("change", () => {
+    pick = list.value;
+    redraw();
+  });
 
   // Downloads: points of all tables, and further files.
   const quoted = text => /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

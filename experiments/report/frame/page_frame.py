@@ -1,7 +1,10 @@
 """Pages that need no other files: fills a template with the style, the script and the interactive figures of its page."""
 
+from collections.abc import Iterable
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -9,6 +12,8 @@ from markupsafe import Markup, escape
 
 from stribeck.experiments.report.frame.interactive import Interactive, packed
 from stribeck.experiments.report.frame.palette import DARK, LIGHT
+from stribeck.ident.errors import InputError
+from stribeck.ident.whole_files import write_whole
 
 _HOME = "stribeck.experiments.report"
 _LIBRARY = "frame/plotly/plotly-cartesian.min.js"
@@ -28,9 +33,28 @@ def rendered(template: str, interactive: Interactive | None = None, **values: An
     """
     drawn = interactive if interactive is not None and interactive.figures else None
     return _environment().get_template(template).render(
-        values, light=LIGHT, dark=DARK, css=Markup(resource("frame/page.css")), script=Markup(resource("frame/page.js")),
+        {"stribeck": version("stribeck"), **values}, light=LIGHT, dark=DARK,
+        css=Markup(resource("frame/page.css")), script=Markup(resource("frame/page.js")),
         payload="" if interactive is None else interactive.packed(), library="" if drawn is None else _library(),
         downloads=[] if interactive is None else _offered(interactive))
+
+
+def write_page(target: Path, text: str) -> None:
+    """Write a page to a new file.
+
+    Raises
+    ------
+    InputError
+        If the file exists.
+    """
+    if target.exists():
+        raise InputError(f"{target} exists; choose another --out")
+    write_whole(target, text)
+
+
+def anchors(names: Iterable[str]) -> dict[str, str]:
+    """Return the anchor of each joint's section."""
+    return {name: f"joint-{k}" for k, name in enumerate(names, start=1)}
 
 
 def resource(name: str) -> str:

@@ -16,7 +16,7 @@ DARK = {"paper": "#12181e", "ink": "#e6ecf1", "muted": "#a9b5bf", "faint": "#748
 COLOURS = SimpleNamespace(**{name: LIGHT[name] for name in ("ink", "muted", "faint", "line", "grid", "band", "point", "measured",
                                                             "accent")})        # of figures on paper
 DARK_SHADES = ("#3c6f9c", "#3f9ea0", "#66b79c", "#a9d8a2", "#f1f4bd")       # of loads on a dark page, from least to greatest
-SERIES = ("--accent", "--point", "--other", "--muted", "--good", "--mind")      # of calibrations side by side
+DARK_SERIES = ("#a9b5bf", "#f0905f", "#7fb2e5", "#7fd1c7", "#bba2e6", "#e0bf5a")      # of calibrations on a dark page
 
 
 def themed(light: str, dark: str) -> str:

@@ -86,7 +86,8 @@ def _even(data: JointData) -> list[tuple[str, str]]:
 
 def _residual(data: JointData) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     percent = [("off_place", "residual {:.2f} % of friction"), *hover(data)]
-    traces = [dots("minutes", "off_time", percent, _PLAIN), dots("position", "off_place", percent, _PLAIN, xaxis="x2", yaxis="y2")]
+    traces = [dots("minutes", "off_time", percent, _PLAIN),
+              dots("position", "off_place", percent, _PLAIN, xaxis="x2", yaxis="y2")]
     if data.reference.any():
         traces.append({"type": "scatter", "mode": "markers", "x": data.t[data.reference],
                        "y": (100.0 * (data.residual + data.drift * data.elapsed * data.odd)

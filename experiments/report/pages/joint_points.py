@@ -67,8 +67,12 @@ def _loads(data: JointData) -> Toggle | None:
     values = order[np.append(True, np.diff(order) > _APART * top)]
     cuts = values[1:] if len(values) <= _GROUPS else np.quantile(load, np.arange(1, _GROUPS) / _GROUPS)
     of = np.searchsorted(cuts, load, side="right")
-    unit = load_unit(kind, data.prismatic)
-    groups = [load[of == k] for k in range(len(cuts) + 1)]
-    return Toggle(words.load_word(kind, data.prismatic).capitalize() if data.load is None or of_law else "Load", tuple(
-        (f"{words.span(part.min(), part.max(), 3)} {unit}" if np.ptp(part) > _APART * top else f"{words.number(part.mean())} {unit}")
-        if len(part) else "none" for part in groups), of)
+    unit, title = load_unit(kind, data.prismatic), words.load_word(kind, data.prismatic).capitalize()
+
+    def named(part: Array) -> str:
+        if not len(part):
+            return "none"
+        ends = words.span(part.min(), part.max(), 3) if np.ptp(part) > _APART * top else words.number(float(part.mean()))
+        return f"{ends} {unit}"
+
+    return Toggle(title if data.load is None or of_law else "Load", tuple(named(load[of == k]) for k in range(len(cuts) + 1)), of)

@@ -9,11 +9,13 @@ from tests.places import ROOT
 WIDTHS = (390, 768, 1280)       # px: a phone, a tablet, a desk
 AXE = (ROOT / "tests" / "axe" / "axe.min.js").read_text(encoding="utf-8")
 LIGHTEST = 3_000_000            # bytes, most of a page
-OUT = """[...document.querySelectorAll("body *")].filter(part => !part.closest(".visually-hidden, svg, .links, .scroller > *"))
-         .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5).map(part => part.tagName + "." + part.className)"""
-ALL_DRAWN = """(() => { const left = [...document.querySelectorAll("[data-figure]")].filter(box => !box.classList.contains("drawn"));
+OUT = """[...document.querySelectorAll("body *")]
+         .filter(part => !part.closest(".visually-hidden, svg, .links, .scroller > *"))
+         .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5)
+         .map(part => part.tagName + "." + part.className)"""
+ALL_DRAWN = """(() => { const left = document.querySelectorAll("[data-figure]:not(.drawn)");
                if (left.length) left[0].scrollIntoView({behavior: "instant"}); return !left.length; })()"""
-FOCUSED = """(() => { const part = document.activeElement, box = part.getBoundingClientRect(), style = getComputedStyle(part);
+FOCUSED = """(() => { const part = document.activeElement, style = getComputedStyle(part);
              return [part.tagName, part.id || part.textContent.slice(0, 20), style.outlineStyle]; })()"""
 WRONG = """axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}).then(found => found.violations.map(one =>
            [one.id, one.nodes.length, one.nodes[0].html.slice(0, 150), one.nodes[0].failureSummary.slice(0, 300)]))"""

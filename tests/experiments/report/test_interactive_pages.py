@@ -2,17 +2,30 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.fleet_truth import Truth, simulated
+from stribeck import Calibration, Fleet
+from stribeck.experiments.report.frame.interactive import packed
+from stribeck.experiments.report.frame.page_frame import resource
 from stribeck.experiments.report.page import write_report
+from stribeck.experiments.report.pages.comparison_page import write_comparison
+from stribeck.experiments.report.pages.fleet_page import write_fleet_result
+from stribeck.experiments.report.pages.validation_page import Validated, write_validation
+from stribeck.ident.calibration.changes import compare
+from stribeck.ident.calibration.validation import validate
+from stribeck.ident.fleet.fleet import Membership
 from stribeck.ident.identify import Identification
+from stribeck.ident.log.run import load_run
 from tests.browser import CHROMIUM, Browser
 from tests.experiments.report import page_checks
 from tests.experiments.report.test_page import ODD, points_of, result_of
+from tests.places import DATA
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed (Debian: apt-get install chromium)")
 MARKS = "document.querySelector('.live').data.filter(one => one.mode === 'markers').map(one => one.x.length)"
@@ -24,6 +37,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield browser
 
 
+@cache
 def reported() -> Identification:
     """Two runs, three loads and three postures of a joint; and one without load."""
     first = points_of("shoulder", loaded=True)
@@ -37,11 +51,43 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pages(report: Path) -> dict[str, Path]:
-    return {"report": report}
+def fleet() -> Fleet:
+    """Twelve arms on three days; j1 of A003 has 40 % more friction since the second day."""
+    made = {}
+    for name, one in simulated(Truth(arms=12, days=3, joints=2), np.random.default_rng(5)).calibrations.items():
+        made[name] = rubbing(one, "j1", 1.4) if name in ("A003-01", "A003-02") else one
+    return Fleet.of(made)
 
 
-@pytest.mark.parametrize("name", ["report"])
+@pytest.fixture(scope="module")
+def pages(report: Path, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("pages")
+    first = golden()
+    compared = {"golden": first, "<serviced>": rubbing(first, "hinge", 0.8)}
+    write_comparison(compared, {"<serviced>": compare(*compared.values())}, place / "comparison.html")
+    write_fleet_result(fleet, place / "fleet.html")
+    run = load_run(DATA / "golden" / "runs" / "constant-speed")
+    found = {name: validate(run, one) for name, one in compared.items()}
+    members = {"golden": {"hinge": Membership(5.0, (4.0, 6.0), 0.5, "N·m"), "slide": Membership(9.0, (4.0, 6.0), 1e-4, "N")}}
+    write_validation(Validated(run, 0.1, found, {}, members, ("a note",)), place / "validation.html")
+    return {"report": report, **{name: place / f"{name}.html" for name in ("comparison", "fleet", "validation")}}
+
+
+def golden() -> Calibration:
+    """The golden calibration, as if another run had been fitted."""
+    return replace(Calibration.load(DATA / "golden"), runs=({"path": "other", "sha256": 64 * "0"},))
+
+
+def rubbing(calibration: Calibration, joint: str, factor: float) -> Calibration:
+    """The calibration with all friction of a joint multiplied by a factor."""
+    own = calibration.joints[joint]
+    return replace(calibration, joints={**calibration.joints, joint: replace(own, parameters={
+        name: one if one.value is None or one.low is None or one.high is None or name == "stribeck_velocity" else
+        replace(one, value=factor * one.value, low=factor * one.low, high=factor * one.high)
+        for name, one in own.parameters.items()})})
+
+
+@pytest.mark.parametrize("name", ["report", "comparison", "fleet", "validation"])
 class TestEveryPage:
     """What holds for each of the pages."""
 
@@ -175,3 +221,60 @@ def test_correlations_are_a_table(report):
     for j in range(len(joint.names)):
         for k in range(j):
             assert f"{joint.correlation[j, k]:.2f}".replace("-", "−").removeprefix("−0.00") in table
+
+
+def test_a_comparison_hides_a_calibration_and_says_what_changed(browser, pages):
+    page_checks.opened(browser, pages["comparison"])
+    lines = "document.querySelector('#joint-1 .live').data.filter(one => one.visible !== false).length"
+    assert browser.ask(lines) == 4                              # two bands, two curves
+    browser.ask("document.querySelector('#joint-1 fieldset input').focus()")
+    browser.press(" ")
+    browser.wait(f"{lines} === 2")
+    row = browser.ask("document.querySelector('#overview tbody tr').innerText")
+    assert "20.0 %" in row
+    assert "changed" in row
+    assert "<serviced>" in browser.ask("document.querySelector('.lights').innerText")
+
+
+def test_a_fleet_page_ranks_and_marks_what_differs(browser, pages, fleet):
+    page_checks.opened(browser, pages["fleet"])
+    found = [one for one in fleet.findings if one.found]
+    ranked = browser.ask("[...document.querySelectorAll('#differs tbody tr')].map(one => "
+                         "[...one.children].map(cell => cell.innerText))")
+    assert [(row[1], row[2]) for row in ranked] == [(one.arm, one.joint) for one in found]
+    assert {(row[1], row[2]) for row in ranked} == {("A003", "j1")}
+    shown = browser.ask("(() => { const [map, marks] = document.querySelector('[data-figure=matrix] .live').data;"
+                        "return {z: map.z, x: map.x, y: map.y, marks: [marks.x, marks.y]}; })()")
+    rows = fleet.to_dataframe().sort_values("created").groupby(["joint", "arm"]).tail(1).set_index(["joint", "arm"])["ratio"]
+    for joint, line in zip(shown["y"], shown["z"], strict=True):
+        np.testing.assert_allclose(line, [100.0 * (rows[joint, arm] - 1.0) for arm in shown["x"]], rtol=1e-4, atol=1e-4)
+    assert set(zip(*shown["marks"], strict=True)) == {("A003", "j1")}
+
+
+def test_a_fleet_page_rings_a_picked_arm(browser, pages):
+    page_checks.opened(browser, pages["fleet"])
+    ringed = ("(() => { const ring = document.querySelector('[data-figure=joint-1-time] .live').data.find(one => "
+              "one.marker?.symbol === 'circle-open'); return ring.x.length; })()")
+    assert browser.ask(ringed) == 0
+    browser.ask("(() => { const list = document.getElementById('pick'); list.value = 'A005';"
+                "list.dispatchEvent(new Event('change')); })()")
+    browser.wait(f"{ringed} === 3")
+
+
+def test_five_hundred_arms_stay_small(tmp_path):
+    made = simulated(Truth(arms=500, days=4, joints=1), np.random.default_rng(1)).calibrations
+    write_fleet_result(Fleet.of(made), tmp_path / "fleet.html")
+    library = len(packed(resource("frame/plotly/plotly-cartesian.min.js")))
+    assert library + 6 * ((tmp_path / "fleet.html").stat().st_size - library) < page_checks.LIGHTEST        # with six joints
+
+
+def test_a_validation_draws_the_measured_torque(browser, pages):
+    page_checks.opened(browser, pages["validation"])
+    run = load_run(DATA / "golden" / "runs" / "constant-speed")
+    own = validate(run, golden()).joints["hinge"]
+    drawn = browser.ask("document.querySelector('#joint-1 .live').data[0].y.filter(one => one !== null)")
+    assert max(drawn) == pytest.approx(own.measured.max(), rel=1e-4)        # also where samples are left out
+    assert min(drawn) == pytest.approx(own.measured.min(), rel=1e-4)
+    text = browser.ask("document.body.innerText")
+    assert "out of family" in text
+    assert "a note" in text
