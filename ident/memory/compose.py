@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stribeck.ident.memory.composition import GRAVITY, PLACES, Composition, Order, names_of
-from stribeck.ident.memory.memory_data import MemoryData
+from stribeck.ident.memory.composition import PLACES, Composition, Order, names_of
+from stribeck.ident.memory.memory_data import GRAVITY, MemoryData
 from stribeck.ident.memory.memory_fit import MemoryFit, refitted
 from stribeck.ident.memory.torque_signal import DELAY, LAG
 from stribeck.ident.ripple.find_ripple import find_ripple

@@ -14,7 +14,7 @@ from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise
 from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.measured_velocity import filtered_velocity
-from stribeck.ident.memory.memory_data import MemoryData
+from stribeck.ident.memory.memory_data import GRAVITY, MemoryData
 from stribeck.ident.memory.states.path import Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
@@ -126,13 +126,14 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     parts = [_part(log, one, {"torque": torque, **({} if load is None else {"load": load}), **beside}, smoothing) for one in rows]
     q, velocity, gain = (np.concatenate([part[key] for part in parts]) for key in ("q", "velocity", "gain"))
     columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),
-               **({"gravity_sin": np.sin(q), "gravity_cos": np.cos(q)} if rigid and smoothing.gravity else {}),
+               **(dict(zip(GRAVITY, (np.sin(q), np.cos(q)), strict=True)) if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
     path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity)
     return MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
                       np.concatenate([_moving(path, log.t, one) for one in rows]),
-                      time=np.concatenate([part["time"] for part in parts]), position=q)
+                      time=np.concatenate([part["time"] for part in parts]), position=q,
+                      waving=GRAVITY if rigid and smoothing.gravity else ())
 
 
 def _moving(path: Path, t: Array, rows: slice) -> np.ndarray:

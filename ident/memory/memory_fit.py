@@ -32,6 +32,7 @@ from stribeck.ident.memory.states.memories import (
     slips,
 )
 from stribeck.ident.memory.torque_signal import LIMITS, as_reported
+from stribeck.ident.memory.weak_prior import weak_prior
 
 _ROWS = 6000            # samples in the global search
 _BEGUN = 3              # starting points that it returns at most,
@@ -65,6 +66,8 @@ class MemoryFit:
         Parameters that are not at a bound, the columns of `jacobian`.
     data : MemoryData
         The samples.
+    prior : ndarray, shape (p,)
+        Factors of the squares of the free parameters, see `weak_prior`.
     """
 
     law: Law
@@ -74,6 +77,7 @@ class MemoryFit:
     residual: Array
     free: tuple[str, ...]
     data: MemoryData
+    prior: Array
 
     @property
     def rmse(self) -> float:
@@ -99,7 +103,7 @@ class MemoryFit:
         cut = np.searchsorted(group[order], np.arange(count + 1))
         blocks = [order[a:b] for a, b in pairwise(cut)]
         grams = np.array([rows[block].T @ rows[block] for block in blocks])
-        total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1])
+        total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1]) + np.diag(self.prior / size**2)
         errors = [self.residual[block] + rows[block] @ np.linalg.solve(total - gram, rows[block].T @ self.residual[block])
                   for block, gram in zip(blocks, grams, strict=True)]
         return np.array([np.mean(error**2) for error in errors])
@@ -275,21 +279,34 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
             kept[key] = _compressed(slopes[:, data.used], data.torque[data.used] - torque[data.used])
         return kept[key]
 
-    def residual(x: Array) -> Array:
-        return rows(x)[0]
+    def solved(start: Array, prior: Array) -> Array:
+        root = np.sqrt(prior)
 
-    def jacobian(x: Array) -> Array:
-        return rows(x)[1]
+        def residual(x: Array) -> Array:
+            return np.append(rows(x)[0], root * x)
 
-    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol,
-                          xtol=1e-8, gtol=1e-10, max_nfev=60)
-    x = _in_order(found.x, names)
-    values = dict(zip(names, x.tolist(), strict=True))
-    torque, slopes = predicted(data, law, memory, values)
-    room = _AT_BOUND * size
-    free = (x > low + room) & (x < high - room)
-    return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
-                     tuple(name for name, inside in zip(names, free, strict=True) if inside), data)
+        def jacobian(x: Array) -> Array:
+            return np.vstack((rows(x)[1], np.diag(root)))
+
+        return np.asarray(least_squares(residual, start, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol, xtol=1e-8,
+                                        gtol=1e-10, max_nfev=60).x)
+
+    def fitted(x: Array, prior: Array) -> MemoryFit:
+        values = dict(zip(names, x.tolist(), strict=True))
+        torque, slopes = predicted(data, law, memory, values)
+        room = _AT_BOUND * size
+        free = (x > low + room) & (x < high - room)
+        return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
+                         tuple(name for name, inside in zip(names, free, strict=True) if inside), data, prior[free])
+
+    none = np.zeros(len(names))
+    x = _in_order(solved(inner, none), names)
+    fit = fitted(x, none)
+    prior = none.copy()
+    here = np.isin(names, fit.free)
+    prior[here] = weak_prior(fit.jacobian, fit.residual, data.groups, x[here], np.isin(fit.free, data.waving),
+                             float(np.sqrt(np.mean(data.torque[data.used] ** 2))))
+    return fitted(_in_order(solved(x, prior), names), prior) if prior.any() else fit
 
 
 def _in_order(x: Array, names: tuple[str, ...]) -> Array:
