@@ -1,46 +1,27 @@
 """Samples of one joint for friction with memory: smooth motion, path without noise, and the samples that are compared."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.ndimage import binary_opening
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.errors import FitError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise
+from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise, velocity_noise
 from stribeck.ident.log.strokes import encoder_step
+from stribeck.ident.memory.joint_log import JointLog, recordings
 from stribeck.ident.memory.measured_velocity import filtered_velocity
 from stribeck.ident.memory.memory_data import GRAVITY, MemoryData
 from stribeck.ident.memory.states.path import Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
+_NOISIER = 2.0          # ratio of noise from which the position is differentiated instead of using the recorded velocity
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
-_GAP = 5.0              # periods; a longer gap begins another recording
 _SMOOTHER = 0.5         # part of the roughness of the motion with which even time stamps count as true
-_MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
-
-
-@dataclass(frozen=True)
-class JointLog:
-    """Recorded signals of one joint, for the functions that take runs.
-
-    Attributes
-    ----------
-    t : ndarray, shape (N,)
-        Time [s].
-    signals : dict of str to ndarray, shape (N, 1)
-        Position "q", and velocity "dq" if it was recorded [rad or m, and per s].
-    """
-
-    t: Array
-    signals: Mapping[str, Array]
-    names: tuple[str, ...] = field(default=("joint",))
 
 
 @dataclass(frozen=True)
@@ -56,7 +37,7 @@ class Smoothing:
     gravity : bool
         Whether gravity of the joint is fitted, with sine and cosine of the position.
     recorded : bool
-        Whether recorded velocities are used.
+        Whether recorded velocities are used: they do not lag, and are not noisier than the derivative of the position.
     """
 
     cutoff: float
@@ -85,11 +66,22 @@ def smoothing_of(log: JointLog, gravity: bool | None = None) -> Smoothing:
     parts = [JointLog(log.t[rows], {name: values[rows] for name, values in log.signals.items()}) for rows in recordings(log.t)]
     recorded = has_velocity(log) and not any(
         filtered_velocity(part.t, part.signals["q"][:, 0], part.signals["dq"][:, 0]) for part in parts)
-    if has_velocity(log) and not recorded:
-        parts = [JointLog(part.t, {"q": part.signals["q"]}) for part in parts]
-    cutoff = position_cutoff(parts)
+    bare = [JointLog(part.t, {"q": part.signals["q"]}) for part in parts]
+    cutoff = position_cutoff(parts if recorded else bare)
+    if recorded and _noisier(parts, bare, max(cutoff, alone := position_cutoff(bare))):
+        recorded, cutoff = False, alone
+    parts = parts if recorded else bare
     return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in parts if len(part.t) > 1),
                      bool(np.ptp(log.signals["q"]) > _GRAVITY) if gravity is None else gravity, recorded)
+
+
+def _noisier(parts: Sequence[JointLog], bare: Sequence[JointLog], cutoff: float) -> bool:
+    """Whether the recorded velocity is noisier, or coarser, than the derivative of the position below the same cut-off."""
+    def noise(part: JointLog, step: float) -> float:
+        return max(velocity_noise(part, 0, cutoff, float(np.median(np.diff(part.t)))), step / np.sqrt(12.0))
+
+    return any(noise(told, encoder_step(told.signals["dq"][:, 0])) > _NOISIER * noise(own, 0.0)
+               for told, own in zip(parts, bare, strict=True) if len(told.t) > 1)
 
 
 def play_width(log: Recorded, joint: int, cutoff: float) -> float:
@@ -141,27 +133,6 @@ def _moving(path: Path, t: Array, rows: slice) -> np.ndarray:
     return compared(path, float(np.median(np.diff(t[rows]))))[rows]
 
 
-def recordings(t: Array) -> list[slice]:
-    """Return the rows of each recording: a new one begins where time goes back, or after a gap of more than 5 periods.
-
-    Raises
-    ------
-    InputError
-        If time goes back or stands still so often that it cannot be the beginning of recordings.
-    """
-    step = np.diff(t)
-    back = np.flatnonzero(step <= 0.0) + 1
-    period = np.zeros(len(step))
-    for a, b in pairwise((0, *back.tolist(), len(t))):          # recordings may have different rates
-        period[a:b] = np.median(step[a:b - 1]) if b - a > 1 and len(back) <= _MOST_RECORDINGS else 0.0
-    begins = np.flatnonzero((step <= 0.0) | (step > _GAP * period)) + 1
-    if not len(step) or len(begins) > _MOST_RECORDINGS:
-        row = int(begins[0]) if len(begins) else 0
-        raise InputError(f"time goes back, stands still or has a gap in {len(begins)} rows, first in row {row}; it must increase "
-                         f"within each recording, and at most {_MOST_RECORDINGS + 1} recordings can be joined")
-    return [slice(int(a), int(b)) for a, b in pairwise((0, *begins, len(t)))]
-
-
 def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Smoothing) -> dict[str, Array]:
     """Return motion and other values of one recording at even times."""
     stamps = _stamps(log.t[rows], log.signals["q"][rows, 0])
@@ -198,31 +169,3 @@ def _stamps(t: Array, q: Array) -> Array:
 def compared(path: Path, dt: float) -> np.ndarray:
     """Mask of the samples in which the joint does not rest, shape (M,): a resting joint holds any torque up to breakaway."""
     return np.asarray(~binary_opening(path.step == 0.0, np.ones(max(5, round(_REST / dt)), dtype=bool)))
-
-
-def joined(values: ArrayLike) -> Array:
-    """Return an array, or the arrays of several recordings one after the other."""
-    if isinstance(values, list | tuple) and values and all(np.ndim(one) == 1 for one in values):
-        return np.concatenate([np.asarray(one, dtype=float) for one in values])
-    return np.asarray(values, dtype=float)
-
-
-def check_shapes(**arrays: Array | None) -> None:
-    """Refuse arrays that are not finite numbers, or differ in length from the first.
-
-    Raises
-    ------
-    InputError
-        Names the array.
-    """
-    (first, reference), *_ = arrays.items()
-    for name, values in arrays.items():
-        if values is None:
-            continue
-        assert reference is not None
-        if values.ndim != 1 or len(values) != len(reference):
-            raise InputError(f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), the samples of one "
-                             "joint")
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise InputError(f"{name} is not a finite number in row {row}; leave out this row, or split the log there")

@@ -13,7 +13,8 @@ from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.memory.choose_memory import MemoryCandidate, reach
 from stribeck.ident.memory.composition import PLAIN, Composition
-from stribeck.ident.memory.joint_samples import JointLog, Smoothing, joined, joint_samples
+from stribeck.ident.memory.joint_log import JointLog, joined
+from stribeck.ident.memory.joint_samples import Smoothing, joint_samples
 from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.ripple.wave import Wave
 from stribeck.ident.views.frames import frame_html, parameter_frame
@@ -102,9 +103,9 @@ class MemoryResult:
         columns : mapping of str to array_like
             As for `fit_memory`.
         """
-        t = joined(time)
-        signals = {"q": joined(position)[:, None], **({} if velocity is None else {"dq": joined(velocity)[:, None]})}
-        data = joint_samples(JointLog(t, signals), np.zeros(len(t)), None if load is None else joined(load),
+        t, q = joined(time), joined(position)
+        log = JointLog.of(t, q, None if velocity is None else joined(velocity), self.fit.data.prismatic)
+        data = joint_samples(log, np.zeros(len(t)), None if load is None else joined(load),
                              {name: joined(column) for name, column in (columns or {}).items()}, self.smoothing, self.rigid)
         return self.fit.predict(self.composition.applied(data))
 
