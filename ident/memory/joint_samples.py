@@ -9,7 +9,14 @@ from scipy.ndimage import binary_opening
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import FitError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise, velocity_noise
+from stribeck.ident.log.motion.position_cutoff import (
+    Recorded,
+    bandwidth_of,
+    has_velocity,
+    position_cutoff,
+    signal_noise,
+    velocity_noise,
+)
 from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.joint_log import JointLog, recordings
 from stribeck.ident.memory.measured_velocity import filtered_velocity
@@ -21,6 +28,7 @@ _NOISIER = 2.0          # ratio of noise from which the position is differentiat
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
+_PARABOLA = 2           # degree of the polynomials beyond the ends
 _SMOOTHER = 0.5         # part of the roughness of the motion with which even time stamps count as true
 
 
@@ -145,13 +153,27 @@ def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Sm
     def even(column: Array) -> Array:
         return np.interp(t, stamps, column[rows])
 
-    def smooth(column: Array) -> Array:
-        return low_pass(even(column), smoothing.cutoff * dt)
-
-    q = smooth(log.signals["q"][:, 0])
-    velocity = smooth(log.signals["dq"][:, 0]) if smoothing.recorded and has_velocity(log) else np.gradient(q, dt)
-    return {"time": t, "q": q, "velocity": velocity, "gain": np.gradient(velocity, dt),
+    bandwidth = bandwidth_of(smoothing.cutoff)
+    more = min(round(1.0 / bandwidth / dt), len(t) // 2)
+    q = low_pass(_extended(even(log.signals["q"][:, 0]), more), smoothing.cutoff * dt)
+    velocity = np.gradient(q, dt)
+    if smoothing.recorded and has_velocity(log):
+        velocity = low_pass(_extended(even(log.signals["dq"][:, 0]), more), smoothing.cutoff * dt)
+    gain = np.gradient(low_pass(velocity, bandwidth * dt), dt)
+    inner = slice(more, more + len(t))
+    return {"time": t, "q": q[inner], "velocity": velocity[inner], "gain": gain[inner],
             **{name: even(one) for name, one in values.items()}}
+
+
+def _extended(values: Array, more: int) -> Array:
+    """Return values with `more` further ones at both ends, on parabolas through as many: filters err where a signal ends."""
+    if more <= _PARABOLA:
+        return np.pad(values, more, mode="edge")
+    at = np.linspace(0.0, 1.0, more)
+    head, tail = np.polyfit(at, np.column_stack((values[:more], values[-more:])), _PARABOLA).T
+    step = at[1]
+    return np.concatenate((np.polyval(head, -step * np.arange(more, 0, -1)), values,
+                           np.polyval(tail, 1.0 + step * np.arange(1, more + 1))))
 
 
 def _stamps(t: Array, q: Array) -> Array:
