@@ -21,10 +21,11 @@ from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.joint_log import JointLog, recordings
 from stribeck.ident.memory.measured_velocity import filtered_velocity
 from stribeck.ident.memory.memory_data import GRAVITY, MemoryData
-from stribeck.ident.memory.states.path import Path
+from stribeck.ident.memory.states.path import FIRST, Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
 _NOISIER = 2.0          # ratio of noise from which the position is differentiated instead of using the recorded velocity
+_BEGINNING = 0.03       # s; beginning of a recording, whose acceleration tells the last reversal
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
@@ -128,7 +129,8 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),
                **(dict(zip(GRAVITY, (np.sin(q), np.cos(q)), strict=True)) if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
-    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity)
+    first = round(_BEGINNING / float(np.median(np.diff(log.t))))
+    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity, max(FIRST, first))
     return MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
                       np.concatenate([_moving(path, log.t, one) for one in rows]),
