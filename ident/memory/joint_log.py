@@ -34,7 +34,7 @@ class JointLog:
     def of(cls, time: Array, position: Array, velocity: Array | None, prismatic: bool) -> "JointLog":
         """Return the log with increasing time stamps and, for a revolute joint, without jumps of the position by a turn."""
         t = _spread(time)
-        q = position if prismatic else np.concatenate([np.unwrap(position[rows]) for rows in recordings(t)])
+        q = position if prismatic or len(t) < 2 else np.concatenate([np.unwrap(position[rows]) for rows in recordings(t)])
         return cls(t, {"q": q[:, None], **({} if velocity is None else {"dq": velocity[:, None]})})
 
 
