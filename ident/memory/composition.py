@@ -15,10 +15,10 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.parameter import verdict
-from stribeck.ident.memory.memory_data import DIFFERENCE, GRAVITY, MemoryData
+from stribeck.ident.memory.memory_data import DIFFERENCE, GRAVITY, INERTIA, MemoryData
 from stribeck.ident.ripple.wave import COGGING, FOUND, FRICTION, KNOWN, Wave
 
-_RIGID = "inertia", *GRAVITY
+_RIGID = INERTIA, *GRAVITY
 _NORMAL = 1.96          # half width of a 95 % interval in standard errors
 
 Order = tuple[float, str]       # waves per turn; "cogging" or "friction"

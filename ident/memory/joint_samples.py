@@ -20,7 +20,7 @@ from stribeck.ident.log.motion.position_cutoff import (
 from stribeck.ident.log.strokes import encoder_step
 from stribeck.ident.memory.joint_log import JointLog, recordings
 from stribeck.ident.memory.measured_velocity import filtered_velocity
-from stribeck.ident.memory.memory_data import GRAVITY, MemoryData
+from stribeck.ident.memory.memory_data import GRAVITY, INERTIA, MemoryData
 from stribeck.ident.memory.states.path import FIRST, Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
@@ -126,7 +126,7 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     rows = recordings(log.t)
     parts = [_part(log, one, {"torque": torque, **({} if load is None else {"load": load}), **beside}, smoothing) for one in rows]
     q, velocity, gain = (np.concatenate([part[key] for part in parts]) for key in ("q", "velocity", "gain"))
-    columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),
+    columns = {"offset": np.ones(len(q)), **({INERTIA: gain} if rigid else {}),
                **(dict(zip(GRAVITY, (np.sin(q), np.cos(q)), strict=True)) if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
     first = round(_BEGINNING / float(np.median(np.diff(log.t))))
@@ -135,7 +135,7 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
                       np.concatenate([_moving(path, log.t, one) for one in rows]),
                       time=np.concatenate([part["time"] for part in parts]), position=q,
-                      waving=GRAVITY if rigid and smoothing.gravity else ())
+                      waving=GRAVITY if rigid and smoothing.gravity else (), positive=(INERTIA,) if rigid else ())
 
 
 def _moving(path: Path, t: Array, rows: slice) -> np.ndarray:

@@ -364,7 +364,7 @@ def _limits(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]) 
         low[name], high[name] = float(grid[0]) / _BEYOND, float(grid[-1]) * _BEYOND
     least = 1e-12 + 1e-6 * float(data.path.length.sum())
     low |= {quantity.name: least for quantity in memory.quantities if quantity.unit == "{q}"}
-    low |= dict(memory.low) | dict.fromkeys(data.signed, -np.inf)
+    low |= dict(memory.low) | dict.fromkeys(set(data.signed) - set(data.positive), -np.inf)
     high |= dict(memory.high)
     for name in data.signal:
         low[name], high[name] = LIMITS[name]
