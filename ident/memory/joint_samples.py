@@ -25,6 +25,9 @@ from stribeck.ident.memory.states.path import FIRST, Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
 _NOISIER = 2.0          # ratio of noise from which the position is differentiated instead of using the recorded velocity
+_QUIET = 0.1            # noise of the acceleration over the acceleration
+_RISING = 0.775         # of the noise of derivatives, for white noise below the cut-off
+_TRIED = 8              # cut-offs tried for the acceleration
 _BEGINNING = 0.03       # s; beginning of a recording, whose acceleration tells the last reversal
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
@@ -43,6 +46,8 @@ class Smoothing:
         Cut-off of positions, or of recorded velocities [Hz].
     width : float
         Half width of the play against position noise [rad or m].
+    acceleration : float
+        Cut-off of velocities whose derivative is the acceleration [Hz].
     gravity : bool
         Whether gravity of the joint is fitted, with sine and cosine of the position.
     recorded : bool
@@ -51,6 +56,7 @@ class Smoothing:
 
     cutoff: float
     width: float
+    acceleration: float
     gravity: bool
     recorded: bool = True
 
@@ -80,7 +86,8 @@ def smoothing_of(log: JointLog, gravity: bool | None = None) -> Smoothing:
     if recorded and _noisier(parts, bare, max(cutoff, alone := position_cutoff(bare))):
         recorded, cutoff = False, alone
     parts = parts if recorded else bare
-    return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in parts if len(part.t) > 1),
+    long = [part for part in parts if len(part.t) > 1]
+    return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in long), min(_quiet(part, cutoff) for part in long),
                      bool(np.ptp(log.signals["q"]) > _GRAVITY) if gravity is None else gravity, recorded)
 
 
@@ -91,6 +98,17 @@ def _noisier(parts: Sequence[JointLog], bare: Sequence[JointLog], cutoff: float)
 
     return any(noise(told, encoder_step(told.signals["dq"][:, 0])) > _NOISIER * noise(own, 0.0)
                for told, own in zip(parts, bare, strict=True) if len(told.t) > 1)
+
+
+def _quiet(part: JointLog, cutoff: float) -> float:
+    """Return the highest cut-off with which noise is a small part of the acceleration [Hz]."""
+    dt, bandwidth = float(np.median(np.diff(part.t))), bandwidth_of(cutoff)
+    told = part.signals["dq"] if has_velocity(part) else np.gradient(low_pass(part.signals["q"], cutoff * dt), dt, axis=0)
+    size = float(np.std(np.gradient(low_pass(told[:, 0], bandwidth * dt), dt)))
+    for own in map(float, np.geomspace(cutoff, bandwidth, _TRIED)):
+        if velocity_noise(part, 0, own, dt) * 2.0 * np.pi * own * _RISING < _QUIET * size:
+            return own
+    return bandwidth
 
 
 def play_width(log: Recorded, joint: int, cutoff: float) -> float:
@@ -155,13 +173,12 @@ def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Sm
     def even(column: Array) -> Array:
         return np.interp(t, stamps, column[rows])
 
-    bandwidth = bandwidth_of(smoothing.cutoff)
-    more = min(round(1.0 / bandwidth / dt), len(t) // 2)
+    more = min(round(1.0 / bandwidth_of(smoothing.cutoff) / dt), len(t) // 2)
     q = low_pass(_extended(even(log.signals["q"][:, 0]), more), smoothing.cutoff * dt)
     velocity = np.gradient(q, dt)
     if smoothing.recorded and has_velocity(log):
         velocity = low_pass(_extended(even(log.signals["dq"][:, 0]), more), smoothing.cutoff * dt)
-    gain = np.gradient(low_pass(velocity, bandwidth * dt), dt)
+    gain = np.gradient(low_pass(velocity, smoothing.acceleration * dt), dt)
     inner = slice(more, more + len(t))
     return {"time": t, "q": q[inner], "velocity": velocity[inner], "gain": gain[inner],
             **{name: even(one) for name, one in values.items()}}
