@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import lsim
 
-from stribeck.ident.log.health.late_torque import Starts, LATE, common_lag, lags_of_starts, late_torques
+from stribeck.ident.log.health.late_torque import LATE, Starts, common_lag, lags_of_starts, late_torques
 from stribeck.ident.log.health.swinging_starts import swinging_starts
 from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.log.strokes import find_strokes
