@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from stribeck.experiments.cli.screen.curve_plot import curve, plot
+from stribeck.experiments.cli.screen.curve_plot import Points, curve, plot
 from stribeck.experiments.cli.screen.drawer import drawer
 from stribeck.experiments.cli.screen.forming_law import FormingLaw, FormingLaws
 from stribeck.experiments.cli.screen.tables import COLOURS
@@ -27,6 +27,7 @@ _END = 0.2              # share of a stroke's samples that is left out at each e
 _WIDTH, _HEIGHT = 30, 3         # least size of a curve in characters of 2 x 4 dots
 _PANEL = _WIDTH + 6     # least width of the panel around a curve
 _FRAME = 4              # lines of a panel beside its curve: border, position and speed, axis
+_LONGEST = 80           # characters of what is told of a joint
 _ROOMY = 10             # lines of a panel that also shows parameters
 _LINE, _NAMED = 64, 8   # characters of a joint's line without its name, and least characters of the name
 
@@ -81,7 +82,7 @@ class Curves:
         For each joint index its points: speed [rad/s or m/s], friction [N·m or N].
     """
 
-    points: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    points: dict[int, Points] = field(default_factory=dict)
     _means: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     _rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -168,7 +169,7 @@ class Joints:
         units = f"{self._head['position_units'][j]}/s", self._head["units"][j]
         drawn = curve(points, width - 4, height - 3 - len(lines), units, law.friction if law else None, colour)
         text = Text("\n").join([*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines), drawn])
-        title, told = Text.assemble((name, "bold"), f"  {tau}"), Text(_cut(self._told(points, j), width - 6), colour)
+        title, told = Text.assemble((name, "bold"), f"  {tau}"), Text(self._told(points, j, width - 6), colour)
         return Panel(text, title=title, subtitle=told, width=width, height=height, border_style="dim")
 
     def _line(self, j: int, named: int, width: int) -> "Text":
@@ -185,13 +186,17 @@ class Joints:
         row, unit, place = self._row, self._head["units"][j], self._head["position_units"][j]
         return f"{row['q'][j]:z7.3f} {place}", f"{row['dq'][j]:z7.3f} {place}/s", f"{row['tau'][j]:z.2f} {unit}"
 
-    def _told(self, points: list[tuple[float, float]], j: int) -> str:
+    def _told(self, points: Points, j: int, width: int = _LONGEST) -> str:
+        """What the points say, in the longest words that fit."""
         if not points:
             return "no point yet"
-        if (law := self._formed.get(j)) is not None:
-            return f"{len(points)} points so far: {law.law}, {law.verdict}"
-        most = max(friction for _, friction in points)
-        return f"{len(points)} point{'s' * (len(points) > 1)}, up to {most:.3g} {self._head['units'][j]}"
+        count, law = f"{len(points)} point{'s' * (len(points) > 1)}", self._formed.get(j)
+        if law is None:
+            most = max(friction for _, friction in points)
+            return _cut(f"{count}, up to {most:.3g} {self._head['units'][j]}", width)
+        said = f"{law.law}, {law.verdict}"
+        fits = (words for words in (f"{count} so far: {said}", f"{count}: {said}", said) if len(words) <= width)
+        return next(fits, _cut(said, width))
 
 
 def _grid(count: int, width: int, room: int) -> tuple[int, int] | None:

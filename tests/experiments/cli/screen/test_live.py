@@ -127,6 +127,14 @@ def test_law_and_verdict_form_beside_the_picture():
     np.testing.assert_allclose(picture.laws.of({})[0].friction([0.03, 0.3]), [friction(0.03), friction(0.3)], rtol=0.02)
 
 
+def test_a_narrow_panel_keeps_the_verdict():
+    picture = Joints(HEAD)
+    picture._formed[0] = SimpleNamespace(law="coulomb-viscous", verdict="unidentifiable")
+    told = [picture._told([(0.1, 1.0)] * 35, 0, width) for width in (60, 45, 34, 20)]
+    assert told == ["35 points so far: coulomb-viscous, unidentifiable", "35 points: coulomb-viscous, unidentifiable",
+                    "coulomb-viscous, unidentifiable", "coulomb-viscous, un…"]
+
+
 def test_points_without_a_law_give_none():
     assert formed([(0.1, 1.0)] * 6) is None
 
