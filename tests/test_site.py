@@ -58,7 +58,10 @@ def test_every_public_name_and_command_has_its_entry(site: Path) -> None:
     for name in (*stribeck.__all__, "mujoco.attach"):
         assert f'id="stribeck.{name}"' in python, name
     commands = re.sub("<[^>]*>", "", (site / "reference" / "command-line.html").read_text(encoding="utf-8"))
-    for name, command in get_command(app).commands.items():
+    found = get_command(app).commands
+    fleet = {f"fleet {name}": command for name, command in found["fleet"].commands.items()}
+    assert len(fleet) == 3
+    for name, command in (found | fleet).items():
         assert f"$ stribeck {name} " in commands, name
         for option in command.params:
             assert not option.opts[0].startswith("--") or option.opts[0] in commands, (name, option.opts)

@@ -70,7 +70,7 @@ def fit(
     from stribeck.ident.errors import FitError
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.campaign_folder import find_runs
-    from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
+    from stribeck.ident.log.run import BREAKAWAY, FITTED, load_runs
 
     text = console(as_json, verbose, quiet)
     options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
@@ -80,9 +80,9 @@ def fit(
         return
     refuse_of_table(runs or [], arm, column or [], ignore or [])
     folders = [folder for path in runs or [] for folder in find_runs(path, FITTED)]
-    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
+    recorded = [run.about(serial, note) for run in load_runs(folders)]
+    folder = out or Path(f"calibration-{recorded[0].arm.name}")
     refuse_used(folder)
-    recorded = [load_run(path).about(serial, note) for path in folders]
     if signal != "torque":
         servos_fitted(text, recorded, folder, signal, options, as_json)
         return
