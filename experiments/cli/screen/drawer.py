@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _PERIOD = 0.3           # s between pictures
-_NICE = 10              # priority below that of the control loop
 PICTURES = {"bar": "stribeck.experiments.cli.screen.progress:Bar", "joints": "stribeck.experiments.cli.screen.live:Joints",
             "viewer": "stribeck.experiments.cli.screen.rerun_viewer:Viewer"}
 
@@ -81,7 +80,6 @@ def main() -> None:
     from rich.live import Live
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C stops the arm; this process ends when its input ends
-    os.nice(_NICE)
     lines = _lines(sys.stdin.fileno())
     try:
         picture: Picture = resolve_name(PICTURES[sys.argv[1]])(json.loads(next(line for line in lines if line)))

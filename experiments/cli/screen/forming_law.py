@@ -1,6 +1,9 @@
 """The law of a joint as it forms: fits of the points so far, beside the picture, which does not wait for them."""
 
 import logging
+import os
+import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from stribeck.ident.fit.fit_result import FitResult
 
 LEAST = 5               # points of a first fit
+_NICE = 10
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class FormingLaw:
 class FormingLaws:
     """Laws by joint; one fit at a time runs in a thread."""
 
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, initializer=_step_back))
     _found: dict[int, FormingLaw] = field(default_factory=dict)
     _of: dict[int, int] = field(default_factory=dict)                   # joint -> number of points of its last fit
     _running: "tuple[int, Future[FormingLaw | None]] | None" = None
@@ -58,6 +62,12 @@ class FormingLaws:
             self._of[j] = len(joints[j])
             self._running = j, self._thread.submit(formed, list(joints[j]))
         return self._found
+
+
+def _step_back() -> None:
+    """Give this thread a lower priority than the control loop and the picture, where the system knows priorities of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 def formed(points: "Points") -> FormingLaw | None:
