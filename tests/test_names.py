@@ -9,6 +9,7 @@ from stribeck.drivers.dynamixel import dynamixel_keys as dynamixel
 from stribeck.drivers.simulation.friction_heat import HeatTruth
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
 from stribeck.experiments.fleet import calibration_rows, validate_recording
+from stribeck.experiments.library.provenance import Provenance, Recordings
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
@@ -49,6 +50,7 @@ CODE = {
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable,
                                               Spring))),
+    "Library entry (`provenance.toml`)": keys(Provenance) | keys(Recordings),
     "Plan file": keys(Plan) | keys(Segment) | keys(Harmonics) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, show, validate
+from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, open_library, show, validate
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 from stribeck.experiments.cli.fleet import fleet_commands
@@ -23,7 +23,7 @@ _ONE = 1.0              # s; signals within this time count as one request to en
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {       # in the order in which the help shows them
     "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
     "Analyse": (fit.import_, fit.fit, validate.validate, compare.compare, show.report, show.show),
-    "Use": (show.export, motions.loads, motions.simulate),
+    "Use": (show.export, open_library.library, motions.loads, motions.simulate),
     "Develop": (drives.emulate, fit.replay)}
 FLEET = fleet_commands.fleet_fit, fleet_commands.fleet_validate, fleet_commands.fleet_compare      # stribeck fleet fit, ...
 

@@ -1,7 +1,5 @@
 """Figures of one joint. Call them inside `svg.drawing_style`."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -10,23 +8,24 @@ from matplotlib.colors import Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
+from stribeck.experiments.report.frame.palette import COLOURS, DARK_SHADES
 from stribeck.experiments.report.joint_data import JointData
-from stribeck.experiments.report.svg import COLOURS, inline
+from stribeck.experiments.report.svg import inline
 from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.views.panels import load_map
 
-_RASTER = 600           # number of points from which marks are drawn as a bitmap, so that the page stays small
+_RASTER = 300           # number of points from which marks are drawn as a bitmap, so that the page stays small
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width of the figures on the page
 _CURVE = 120            # points of a curve
 _ROOM = 1.18            # factor by which the speed axis extends beyond the data at either end
 
 
-def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
-    """Colour of each load, as hex."""
-    scale = _load_scale(data)
-    return [to_hex(load_map()(scale(value))) for value in values]
+def level_colours(data: JointData) -> list[tuple[str, str]]:
+    """Colours of the load levels on paper and on a dark page, as hex."""
+    scale, maps = _load_scale(data), (load_map(), load_map(DARK_SHADES))
+    return [(to_hex(maps[0](scale(value))), to_hex(maps[1](scale(value)))) for value in data.load_levels]
 
 
 def curve_figure(data: JointData) -> Markup:
@@ -126,7 +125,7 @@ def _curves(axes: Axes, data: JointData) -> None:
     """Draw the law with its band; at the smallest, median and largest load if the law has a load."""
     w = curve_speeds(data)
     levels = data.load_levels or (None,)
-    colours = load_colours(data, data.load_levels) or [COLOURS.ink]
+    colours = [on_paper for on_paper, _ in level_colours(data)] or [COLOURS.ink]
     for level, colour in zip(levels, colours, strict=True):
         load = None if level is None else data.at_load(level, len(w))
         friction, half = data.calibration.torque(w, load), data.calibration.band(w, load)
