@@ -17,6 +17,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 TEXTS = [*PAGES, *sorted(DOCS.rglob("*.ipynb")), *sorted((DATA / "library").glob("*/provenance.toml"))]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", flags=re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)]*)\)")
+_NO_PAGES = re.compile(r"\b(?:socket|package|tcp|s3)://")       # ports, parts of robots, and object storage
 _ADDRESS = re.compile(r"\w+://[^\s\"'`<>)\\]*[^\s\"'`<>)\\.,;:]")
 _HEADING = re.compile(r"^#+ (.*)$", flags=re.MULTILINE)
 _HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
@@ -83,7 +84,7 @@ def test_internal_links_have_their_file_and_heading(page: Path) -> None:
 @pytest.mark.parametrize("page", TEXTS, ids=label)
 def test_external_links_are_well_formed(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    addresses = {*_ADDRESS.findall(text.replace("socket://", "").replace("package://", "")),
+    addresses = {*_ADDRESS.findall(_NO_PAGES.sub("", text)),
                  *(target for target in (links(text) if page.suffix == ".md" else ()) if "://" in target)}
     assert {address: fault for address in addresses if (fault := external_fault(address))} == {}
 
