@@ -251,8 +251,8 @@ def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
         f"which here had a load of {figures['load']:.1f} on {os.cpu_count()} cores after the run; that by computing time does so "
         "less. It compares one process's computing time for a run with that of two workers, with all overhead: start, imports, "
         f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are killed from outside, beside four "
-        f"corrupt runs and one that ends every worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: efficiency "
-        f"{GOALS['efficiency']:g}, {GOALS['memory']:g} MB.", "",
+        f"corrupt runs and one that ends every worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: "
+        f"efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB.", "",
         "| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), "",
         f"On paper, {_CLUSTER} workers do {guess['a_minute']:,.0f} runs a minute: each takes {guess['work_s']:.2f} s a run, its "
         f"computing time above and {_FETCH / 1e6:g} MB/s from object storage, which together is {guess['network']:.0f} MB/s for "
