@@ -54,7 +54,7 @@ class PointTable:
         Columns of the file that the page offers as a download.
     """
 
-    columns: Mapping[str, Array | Sequence[str]]
+    columns: Mapping[str, Array | Groups | Sequence[str]]
     toggles: Mapping[str, Toggle] = field(default_factory=dict)
     saved: tuple[str, ...] = ()
 
@@ -160,7 +160,7 @@ def _table(table: PointTable) -> str:
     return f'{{"columns":{{{columns}}},"toggles":{json.dumps(toggles)},"saved":{json.dumps(table.saved)}}}'
 
 
-def _column(values: Array | Sequence[str]) -> str:
+def _column(values: Array | Groups | Sequence[str]) -> str:
     """JSON of a column: numbers, or the different texts and their numbers."""
     if isinstance(values, np.ndarray):
         return "[" + ",".join([f"{value:.{_DIGITS}g}" if value - value == 0.0 else "null" for value in values.tolist()]) + "]"
