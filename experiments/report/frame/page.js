@@ -180,6 +180,8 @@
   const start = async () => {
     if (document.getElementById("contents")) {
       contents = JSON.parse(await unpacked("contents"));
+      for (const {columns} of Object.values(contents.tables))         // a column may be the name of an equal one
+        for (const [name, own] of Object.entries(columns)) if (typeof own === "string") columns[name] = columns[own];
       all("[data-table]").forEach(offer);
       const view = new IntersectionObserver(entries => {
         for (const entry of entries) if (entry.isIntersecting) {

@@ -31,7 +31,7 @@ def point_table(data: JointData) -> PointTable:
         "even_off": data.even - data.calibration.directional_torque(data.speed, data.load, data.gravity),
         "off_place": 100.0 * data.residual / scale,
         "off_time": 100.0 * (data.residual + data.drift * data.elapsed * data.odd) / scale,
-        "name": [str(escape(run)) for run in runs]}
+        "name": [str(escape(run)) for run in runs], "warm": ["yes" if one else "no" for one in data.reference]}
     columns["rest"] = np.asarray(columns["even_off"]) - data.gravity
     if data.load is not None:
         columns["load"] = data.load
