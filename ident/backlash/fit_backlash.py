@@ -15,7 +15,7 @@ from stribeck.ident.backlash.two_bodies import Drive
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.strokes import encoder_step, position_noise
-from stribeck.ident.memory.joint_samples import check_shapes, recordings
+from stribeck.ident.memory.joint_log import check_shapes, recordings
 from stribeck.ident.memory.states.path import Path
 from stribeck.ident.views.frames import frame_html, parameter_frame
 

@@ -13,7 +13,8 @@ from stribeck.ident.errors import FitError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 from stribeck.ident.log.motion.position_cutoff import position_cutoff
 from stribeck.ident.log.strokes import encoder_step
-from stribeck.ident.memory.joint_samples import JointLog, play_width
+from stribeck.ident.memory.joint_log import JointLog
+from stribeck.ident.memory.joint_samples import play_width
 from stribeck.ident.memory.states.path import Path
 
 _LONGEST = 0.3          # longest play over the range of positions,

@@ -1,7 +1,8 @@
 """Composition of a fit: parts are added one after the other, as long as they predict left-out motion better.
 
 In each round every part on offer is fitted together with everything before; the part with the least error on left-out blocks
-joins, if it wins by the rule of `choose_memory`. Ripple is sought in the residuals when no other part wins any more.
+joins, if it wins by the rule of `choose_memory`, and if delay or lag do not end at their limits: such a torque signal would stand
+for something else. Ripple is sought in the residuals when no other part wins any more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stribeck.ident.memory.composition import GRAVITY, PLACES, Composition, Order, names_of
-from stribeck.ident.memory.memory_data import MemoryData
+from stribeck.ident.memory.composition import PLACES, Composition, Order, names_of
+from stribeck.ident.memory.memory_data import GRAVITY, MemoryData
 from stribeck.ident.memory.memory_fit import MemoryFit, refitted
 from stribeck.ident.memory.torque_signal import DELAY, LAG
 from stribeck.ident.ripple.find_ripple import find_ripple
@@ -77,7 +78,7 @@ def grown(base: MemoryData, fit: MemoryFit, composition: Composition, offers: Of
         tried = [(name, _refit(base, fit, more), more) for name, more in _more(base, fit, composition, offers)
                  if name not in hopeless]
         hopeless |= {name for name, one, _ in tried if one.held_out_rmse >= fit.held_out_rmse}
-        better = [(one, more) for _, one, more in tried if beats(one, fit)]
+        better = [(one, more) for _, one, more in tried if set(one.data.signal) <= set(one.free) and beats(one, fit)]
         if better:
             fit, composition = min(better, key=lambda pair: pair[0].held_out_rmse)
         elif sought or not (offers.search or offers.orders):

@@ -15,11 +15,10 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.parameter import verdict
-from stribeck.ident.memory.memory_data import DIFFERENCE, MemoryData
+from stribeck.ident.memory.memory_data import DIFFERENCE, GRAVITY, INERTIA, MemoryData
 from stribeck.ident.ripple.wave import COGGING, FOUND, FRICTION, KNOWN, Wave
 
-GRAVITY = "gravity_sin", "gravity_cos"
-_RIGID = "inertia", *GRAVITY
+_RIGID = INERTIA, *GRAVITY
 _NORMAL = 1.96          # half width of a 95 % interval in standard errors
 
 Order = tuple[float, str]       # waves per turn; "cogging" or "friction"
@@ -59,7 +58,8 @@ class Composition:
         if self.load:
             load = np.abs(sum((value * data.beside[name] for name, value in zip(_RIGID, self.load, strict=True)),
                               np.zeros(len(data.velocity))))
-        return replace(data, beside=beside, along=along, load=load, signal=self.signal)
+        return replace(data, beside=beside, along=along, load=load, signal=self.signal,
+                       waving=(*data.waving, *self.columns))
 
     def with_waves(self, *orders: Order) -> "Composition":
         """Return the composition with further waves."""

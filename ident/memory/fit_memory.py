@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from stribeck.ident.errors import InputError, unknown_name
@@ -11,11 +12,13 @@ from stribeck.ident.laws.quantity import BESIDE
 from stribeck.ident.memory.choose_memory import choose_memory
 from stribeck.ident.memory.compose import Offers
 from stribeck.ident.memory.composition import as_waves
-from stribeck.ident.memory.joint_samples import JointLog, check_shapes, joined, joint_samples, smoothing_of
-from stribeck.ident.memory.memory_data import DIFFERENCE
+from stribeck.ident.memory.joint_log import JointLog, check_shapes, joined
+from stribeck.ident.memory.joint_samples import joint_samples, smoothing_of
+from stribeck.ident.memory.memory_data import DIFFERENCE, MemoryData
 from stribeck.ident.memory.memory_result import MemoryResult, with_intervals
 from stribeck.ident.memory.torque_signal import DELAY, LAG
 
+_OPPOSED = 0.5          # correlation of torque and direction from which the torque has the wrong sign
 _OF_THE_FIT = ("offset", "inertia", "gravity_sin", "gravity_cos", DIFFERENCE, DELAY, LAG)      # columns that the fit adds itself
 
 
@@ -63,8 +66,8 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     Raises
     ------
     InputError
-        If arrays differ in length or hold values that are not finite, a name is unknown, or a column has the name of a
-        parameter.
+        If arrays differ in length or hold values that are not finite, a name is unknown, a column has the name of a
+        parameter, or the torque opposes the motion.
     FitError
         If the motion is too short, or the position signal too coarse.
 
@@ -88,9 +91,10 @@ def fit_memory(time: ArrayLike, position: ArrayLike, torque: ArrayLike, velocity
     further = {name: joined(column) for name, column in (columns or {}).items()}
     check_shapes(time=t, position=q, torque=tau, velocity=w, load=pressed, **further)
     check_names(further)
-    log = JointLog(t, {"q": q[:, None], **({} if w is None else {"dq": w[:, None]})})
+    log = JointLog.of(t, q, w, prismatic)
     smoothing = smoothing_of(log, False if prismatic else gravity)
     data = replace(joint_samples(log, tau, pressed, further, smoothing, rigid), prismatic=prismatic)
+    check_sign(data)
     offers = _offers(ripple, signal, prismatic)
     chosen = choose_memory(data, law, memory, smoothing.resolution, offers)
     fit, composition = chosen.fit, chosen.composition
@@ -111,6 +115,25 @@ def _offers(ripple: str | Sequence[float], signal: str, prismatic: bool) -> Offe
     orders = () if isinstance(ripple, str) else tuple(map(float, ripple))
     return Offers(places=ripple != "none" and not prismatic, load=not prismatic, signal=signal == "auto", search=ripple == "auto",
                   orders=orders)
+
+
+def check_sign(data: MemoryData) -> None:
+    """Refuse a torque that opposes the motion.
+
+    Raises
+    ------
+    InputError
+        If friction in the direction of the velocity is negative, beside offset, inertia and gravity.
+    """
+    used = data.used
+    beside = np.column_stack([column[used] for column in data.beside.values()])
+    both = np.column_stack((data.torque[used], np.sign(data.velocity[used])))
+    torque, way = (both - beside @ np.linalg.lstsq(beside, both, rcond=None)[0]).T
+    size = float(way @ way) * float(torque @ torque)
+    if size > 0.0 and float(torque @ way) < -_OPPOSED * np.sqrt(size):
+        mean = float(torque @ way) / float(way @ way)
+        raise InputError(f"torque opposes the motion: in its direction the mean is {mean:.3g}, but for offset and gravity; "
+                         "it must be the torque that drives the joint, which friction makes positive. Change its sign")
 
 
 def check_names(columns: Mapping[str, object]) -> None:

@@ -1,46 +1,39 @@
 """Samples of one joint for friction with memory: smooth motion, path without noise, and the samples that are compared."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.ndimage import binary_opening
 
 from stribeck.ident.arrays import Array
-from stribeck.ident.errors import FitError, InputError
+from stribeck.ident.errors import FitError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
-from stribeck.ident.log.motion.position_cutoff import Recorded, has_velocity, position_cutoff, signal_noise
+from stribeck.ident.log.motion.position_cutoff import (
+    Recorded,
+    bandwidth_of,
+    has_velocity,
+    position_cutoff,
+    signal_noise,
+    velocity_noise,
+)
 from stribeck.ident.log.strokes import encoder_step
+from stribeck.ident.memory.joint_log import JointLog, recordings
 from stribeck.ident.memory.measured_velocity import filtered_velocity
-from stribeck.ident.memory.memory_data import MemoryData
-from stribeck.ident.memory.states.path import Path
+from stribeck.ident.memory.memory_data import GRAVITY, INERTIA, MemoryData
+from stribeck.ident.memory.states.path import FIRST, Path
 
 _NOISE = 3.0            # standard deviations of position noise in the half width of the play
+_NOISIER = 2.0          # ratio of noise from which the position is differentiated instead of using the recorded velocity
+_QUIET = 0.1            # noise of the acceleration over the acceleration
+_RISING = 0.775         # of the noise of derivatives, for white noise below the cut-off
+_TRIED = 8              # cut-offs tried for the acceleration
+_BEGINNING = 0.03       # s; beginning of a recording, whose acceleration tells the last reversal
 _REST = 0.05            # s; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
-_GAP = 5.0              # periods; a longer gap begins another recording
+_PARABOLA = 2           # degree of the polynomials beyond the ends
 _SMOOTHER = 0.5         # part of the roughness of the motion with which even time stamps count as true
-_MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
-
-
-@dataclass(frozen=True)
-class JointLog:
-    """Recorded signals of one joint, for the functions that take runs.
-
-    Attributes
-    ----------
-    t : ndarray, shape (N,)
-        Time [s].
-    signals : dict of str to ndarray, shape (N, 1)
-        Position "q", and velocity "dq" if it was recorded [rad or m, and per s].
-    """
-
-    t: Array
-    signals: Mapping[str, Array]
-    names: tuple[str, ...] = field(default=("joint",))
 
 
 @dataclass(frozen=True)
@@ -53,14 +46,17 @@ class Smoothing:
         Cut-off of positions, or of recorded velocities [Hz].
     width : float
         Half width of the play against position noise [rad or m].
+    acceleration : float
+        Cut-off of velocities whose derivative is the acceleration [Hz].
     gravity : bool
         Whether gravity of the joint is fitted, with sine and cosine of the position.
     recorded : bool
-        Whether recorded velocities are used.
+        Whether recorded velocities are used: they do not lag, and are not noisier than the derivative of the position.
     """
 
     cutoff: float
     width: float
+    acceleration: float
     gravity: bool
     recorded: bool = True
 
@@ -85,11 +81,34 @@ def smoothing_of(log: JointLog, gravity: bool | None = None) -> Smoothing:
     parts = [JointLog(log.t[rows], {name: values[rows] for name, values in log.signals.items()}) for rows in recordings(log.t)]
     recorded = has_velocity(log) and not any(
         filtered_velocity(part.t, part.signals["q"][:, 0], part.signals["dq"][:, 0]) for part in parts)
-    if has_velocity(log) and not recorded:
-        parts = [JointLog(part.t, {"q": part.signals["q"]}) for part in parts]
-    cutoff = position_cutoff(parts)
-    return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in parts if len(part.t) > 1),
+    bare = [JointLog(part.t, {"q": part.signals["q"]}) for part in parts]
+    cutoff = position_cutoff(parts if recorded else bare)
+    if recorded and _noisier(parts, bare, max(cutoff, alone := position_cutoff(bare))):
+        recorded, cutoff = False, alone
+    parts = parts if recorded else bare
+    long = [part for part in parts if len(part.t) > 1]
+    return Smoothing(cutoff, max(play_width(part, 0, cutoff) for part in long), min(_quiet(part, cutoff) for part in long),
                      bool(np.ptp(log.signals["q"]) > _GRAVITY) if gravity is None else gravity, recorded)
+
+
+def _noisier(parts: Sequence[JointLog], bare: Sequence[JointLog], cutoff: float) -> bool:
+    """Whether the recorded velocity is noisier, or coarser, than the derivative of the position below the same cut-off."""
+    def noise(part: JointLog, step: float) -> float:
+        return max(velocity_noise(part, 0, cutoff, float(np.median(np.diff(part.t)))), step / np.sqrt(12.0))
+
+    return any(noise(told, encoder_step(told.signals["dq"][:, 0])) > _NOISIER * noise(own, 0.0)
+               for told, own in zip(parts, bare, strict=True) if len(told.t) > 1)
+
+
+def _quiet(part: JointLog, cutoff: float) -> float:
+    """Return the highest cut-off with which noise is a small part of the acceleration [Hz]."""
+    dt, bandwidth = float(np.median(np.diff(part.t))), bandwidth_of(cutoff)
+    told = part.signals["dq"] if has_velocity(part) else np.gradient(low_pass(part.signals["q"], cutoff * dt), dt, axis=0)
+    size = float(np.std(np.gradient(low_pass(told[:, 0], bandwidth * dt), dt)))
+    for own in map(float, np.geomspace(cutoff, bandwidth, _TRIED)):
+        if velocity_noise(part, 0, own, dt) * 2.0 * np.pi * own * _RISING < _QUIET * size:
+            return own
+    return bandwidth
 
 
 def play_width(log: Recorded, joint: int, cutoff: float) -> float:
@@ -125,40 +144,21 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     rows = recordings(log.t)
     parts = [_part(log, one, {"torque": torque, **({} if load is None else {"load": load}), **beside}, smoothing) for one in rows]
     q, velocity, gain = (np.concatenate([part[key] for part in parts]) for key in ("q", "velocity", "gain"))
-    columns = {"offset": np.ones(len(q)), **({"inertia": gain} if rigid else {}),
-               **({"gravity_sin": np.sin(q), "gravity_cos": np.cos(q)} if rigid and smoothing.gravity else {}),
+    columns = {"offset": np.ones(len(q)), **({INERTIA: gain} if rigid else {}),
+               **(dict(zip(GRAVITY, (np.sin(q), np.cos(q)), strict=True)) if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
-    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity)
+    first = round(_BEGINNING / float(np.median(np.diff(log.t))))
+    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity, max(FIRST, first))
     return MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
                       np.concatenate([_moving(path, log.t, one) for one in rows]),
-                      time=np.concatenate([part["time"] for part in parts]), position=q)
+                      time=np.concatenate([part["time"] for part in parts]), position=q,
+                      waving=GRAVITY if rigid and smoothing.gravity else (), positive=(INERTIA,) if rigid else ())
 
 
 def _moving(path: Path, t: Array, rows: slice) -> np.ndarray:
     """Mask of the samples of a recording in which the joint does not rest."""
     return compared(path, float(np.median(np.diff(t[rows]))))[rows]
-
-
-def recordings(t: Array) -> list[slice]:
-    """Return the rows of each recording: a new one begins where time goes back, or after a gap of more than 5 periods.
-
-    Raises
-    ------
-    InputError
-        If time goes back or stands still so often that it cannot be the beginning of recordings.
-    """
-    step = np.diff(t)
-    back = np.flatnonzero(step <= 0.0) + 1
-    period = np.zeros(len(step))
-    for a, b in pairwise((0, *back.tolist(), len(t))):          # recordings may have different rates
-        period[a:b] = np.median(step[a:b - 1]) if b - a > 1 and len(back) <= _MOST_RECORDINGS else 0.0
-    begins = np.flatnonzero((step <= 0.0) | (step > _GAP * period)) + 1
-    if not len(step) or len(begins) > _MOST_RECORDINGS:
-        row = int(begins[0]) if len(begins) else 0
-        raise InputError(f"time goes back, stands still or has a gap in {len(begins)} rows, first in row {row}; it must increase "
-                         f"within each recording, and at most {_MOST_RECORDINGS + 1} recordings can be joined")
-    return [slice(int(a), int(b)) for a, b in pairwise((0, *begins, len(t)))]
 
 
 def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Smoothing) -> dict[str, Array]:
@@ -173,13 +173,26 @@ def _part(log: JointLog, rows: slice, values: Mapping[str, Array], smoothing: Sm
     def even(column: Array) -> Array:
         return np.interp(t, stamps, column[rows])
 
-    def smooth(column: Array) -> Array:
-        return low_pass(even(column), smoothing.cutoff * dt)
-
-    q = smooth(log.signals["q"][:, 0])
-    velocity = smooth(log.signals["dq"][:, 0]) if smoothing.recorded and has_velocity(log) else np.gradient(q, dt)
-    return {"time": t, "q": q, "velocity": velocity, "gain": np.gradient(velocity, dt),
+    more = min(round(1.0 / bandwidth_of(smoothing.cutoff) / dt), len(t) // 2)
+    q = low_pass(_extended(even(log.signals["q"][:, 0]), more), smoothing.cutoff * dt)
+    velocity = np.gradient(q, dt)
+    if smoothing.recorded and has_velocity(log):
+        velocity = low_pass(_extended(even(log.signals["dq"][:, 0]), more), smoothing.cutoff * dt)
+    gain = np.gradient(low_pass(velocity, smoothing.acceleration * dt), dt)
+    inner = slice(more, more + len(t))
+    return {"time": t, "q": q[inner], "velocity": velocity[inner], "gain": gain[inner],
             **{name: even(one) for name, one in values.items()}}
+
+
+def _extended(values: Array, more: int) -> Array:
+    """Return values with `more` further ones at both ends, on parabolas through as many: filters err where a signal ends."""
+    if more <= _PARABOLA:
+        return np.pad(values, more, mode="edge")
+    at = np.linspace(0.0, 1.0, more)
+    head, tail = np.polyfit(at, np.column_stack((values[:more], values[-more:])), _PARABOLA).T
+    step = at[1]
+    return np.concatenate((np.polyval(head, -step * np.arange(more, 0, -1)), values,
+                           np.polyval(tail, 1.0 + step * np.arange(1, more + 1))))
 
 
 def _stamps(t: Array, q: Array) -> Array:
@@ -197,31 +210,3 @@ def _stamps(t: Array, q: Array) -> Array:
 def compared(path: Path, dt: float) -> np.ndarray:
     """Mask of the samples in which the joint does not rest, shape (M,): a resting joint holds any torque up to breakaway."""
     return np.asarray(~binary_opening(path.step == 0.0, np.ones(max(5, round(_REST / dt)), dtype=bool)))
-
-
-def joined(values: ArrayLike) -> Array:
-    """Return an array, or the arrays of several recordings one after the other."""
-    if isinstance(values, list | tuple) and values and all(np.ndim(one) == 1 for one in values):
-        return np.concatenate([np.asarray(one, dtype=float) for one in values])
-    return np.asarray(values, dtype=float)
-
-
-def check_shapes(**arrays: Array | None) -> None:
-    """Refuse arrays that are not finite numbers, or differ in length from the first.
-
-    Raises
-    ------
-    InputError
-        Names the array.
-    """
-    (first, reference), *_ = arrays.items()
-    for name, values in arrays.items():
-        if values is None:
-            continue
-        assert reference is not None
-        if values.ndim != 1 or len(values) != len(reference):
-            raise InputError(f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), the samples of one "
-                             "joint")
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise InputError(f"{name} is not a finite number in row {row}; leave out this row, or split the log there")

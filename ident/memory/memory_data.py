@@ -12,6 +12,8 @@ from stribeck.ident.laws.law import Law
 from stribeck.ident.memory.states.path import Path
 
 DIFFERENCE = "viscous_difference"
+INERTIA = "inertia"
+GRAVITY = "gravity_sin", "gravity_cos"
 STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
 _SMALL = 1e-5           # relative step of derivatives by nonlinear parameters
 
@@ -42,6 +44,10 @@ class MemoryData:
         Columns that add to the dry level of friction: waves with the position.
     signal : tuple of str
         "delay", "lag", both or none: how the torque signal follows the torque, see `torque_signal`.
+    waving : tuple of str
+        Names of the columns that are sines and cosines of the position: gravity and waves.
+    positive : tuple of str
+        Names of the columns whose coefficients are not negative: inertia.
     """
 
     path: Path
@@ -55,6 +61,8 @@ class MemoryData:
     position: Array = field(default_factory=lambda: np.zeros(0))
     along: Mapping[str, Array] = field(default_factory=dict)
     signal: tuple[str, ...] = ()
+    waving: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
 
     @property
     def signed(self) -> tuple[str, ...]:
@@ -74,7 +82,7 @@ class MemoryData:
         return MemoryData(self.path if path is None else path, self.velocity[rows], self.torque[rows],
                           None if self.load is None else self.load[rows], own(self.beside),
                           self.used[rows] if used is None else used, self.prismatic, self.time[rows], self.position[rows],
-                          own(self.along), self.signal)
+                          own(self.along), self.signal, self.waving, self.positive)
 
     @cached_property
     def speed(self) -> Array:

@@ -7,7 +7,7 @@ problem with a few rows that has the same products.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 
@@ -32,6 +32,7 @@ from stribeck.ident.memory.states.memories import (
     slips,
 )
 from stribeck.ident.memory.torque_signal import LIMITS, as_reported
+from stribeck.ident.memory.weak_prior import weak_prior
 
 _ROWS = 6000            # samples in the global search
 _BEGUN = 3              # starting points that it returns at most,
@@ -46,6 +47,7 @@ _AT_ONCE = 512          # samples in a product of matrices: small ones need no t
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
 _ROUGH, CLOSE = 1e-6, 1e-10       # relative change of the squares with which a competing fit, and the final one, end
 _SOON = 1e-3            # s; delay and lag of the torque signal at the start
+_NEAR_TOP = 0.01        # part of the greatest fitted speed over which the slope of the law is taken
 _BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
 
 
@@ -65,6 +67,8 @@ class MemoryFit:
         Parameters that are not at a bound, the columns of `jacobian`.
     data : MemoryData
         The samples.
+    prior : ndarray, shape (p,)
+        Factors of the squares of the free parameters, see `weak_prior`.
     """
 
     law: Law
@@ -74,6 +78,7 @@ class MemoryFit:
     residual: Array
     free: tuple[str, ...]
     data: MemoryData
+    prior: Array
 
     @property
     def rmse(self) -> float:
@@ -99,7 +104,7 @@ class MemoryFit:
         cut = np.searchsorted(group[order], np.arange(count + 1))
         blocks = [order[a:b] for a, b in pairwise(cut)]
         grams = np.array([rows[block].T @ rows[block] for block in blocks])
-        total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1])
+        total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1]) + np.diag(self.prior / size**2)
         errors = [self.residual[block] + rows[block] @ np.linalg.solve(total - gram, rows[block].T @ self.residual[block])
                   for block, gram in zip(blocks, grams, strict=True)]
         return np.array([np.mean(error**2) for error in errors])
@@ -115,8 +120,25 @@ class MemoryFit:
         return cluster_covariance(self.jacobian, self.residual, self.data.groups)
 
     def predict(self, data: MemoryData) -> Array:
-        """Return the torque along other samples, shape (M,) [N·m or N]."""
-        return predicted(data, self.law, self.memory, self.values)[0]
+        """Return the torque along other samples, shape (M,) [N·m or N].
+
+        Beyond the fitted speeds friction follows a straight line, as steep as the law at the greatest of them or in the mean over
+        them, whichever is steeper: that a law levels off there has not been seen, and viscous friction grows.
+        """
+        top = float(self.data.speed[self.data.used].max())
+        within = replace(data, velocity=np.clip(data.velocity, -top, top))
+        torque = predicted(within, self.law, self.memory, self.values)[0]
+        beyond = data.velocity - within.velocity
+        return np.asarray(torque + self._slope(top) * beyond) if beyond.any() else torque
+
+    def _slope(self, top: float) -> float:
+        """Growth of friction with speed beyond the greatest fitted one, not negative [N·m·s/rad or N·s/m]."""
+        used = self.data.at(np.flatnonzero(self.data.used))
+        own = {name: self.values[name] for name in self.law.parameters(used.load is not None)}
+        mean = np.polyfit(used.speed, self.law.torque(used.speed, own, used.load), 1)[0] if np.ptp(used.speed) > 0.0 else 0.0
+        fastest = None if used.load is None else used.load[[int(np.argmax(used.speed))] * 2]
+        near, there = self.law.torque(top * np.array([1.0 - _NEAR_TOP, 1.0]), own, fastest).tolist()
+        return max(0.0, float(mean), (there - near) / (_NEAR_TOP * top))
 
 
 def predicted(data: MemoryData, law: Law, memory: Memory, values: Mapping[str, float]) -> tuple[Array, Array]:
@@ -275,21 +297,34 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
             kept[key] = _compressed(slopes[:, data.used], data.torque[data.used] - torque[data.used])
         return kept[key]
 
-    def residual(x: Array) -> Array:
-        return rows(x)[0]
+    def solved(start: Array, prior: Array) -> Array:
+        root = np.sqrt(prior)
 
-    def jacobian(x: Array) -> Array:
-        return rows(x)[1]
+        def residual(x: Array) -> Array:
+            return np.append(rows(x)[0], root * x)
 
-    found = least_squares(residual, inner, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol,
-                          xtol=1e-8, gtol=1e-10, max_nfev=60)
-    x = _in_order(found.x, names)
-    values = dict(zip(names, x.tolist(), strict=True))
-    torque, slopes = predicted(data, law, memory, values)
-    room = _AT_BOUND * size
-    free = (x > low + room) & (x < high - room)
-    return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
-                     tuple(name for name, inside in zip(names, free, strict=True) if inside), data)
+        def jacobian(x: Array) -> Array:
+            return np.vstack((rows(x)[1], np.diag(root)))
+
+        return np.asarray(least_squares(residual, start, jac=jacobian, bounds=(low, high), x_scale=size, ftol=ftol, xtol=1e-8,
+                                        gtol=1e-10, max_nfev=60).x)
+
+    def fitted(x: Array, prior: Array) -> MemoryFit:
+        values = dict(zip(names, x.tolist(), strict=True))
+        torque, slopes = predicted(data, law, memory, values)
+        room = _AT_BOUND * size
+        free = (x > low + room) & (x < high - room)
+        return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
+                         tuple(name for name, inside in zip(names, free, strict=True) if inside), data, prior[free])
+
+    none = np.zeros(len(names))
+    x = _in_order(solved(inner, none), names)
+    fit = fitted(x, none)
+    prior = none.copy()
+    here = np.isin(names, fit.free)
+    prior[here] = weak_prior(fit.jacobian, fit.residual, data.groups, x[here], np.isin(fit.free, data.waving),
+                             float(np.sqrt(np.mean(data.torque[data.used] ** 2))))
+    return fitted(_in_order(solved(x, prior), names), prior) if prior.any() else fit
 
 
 def _in_order(x: Array, names: tuple[str, ...]) -> Array:
@@ -329,7 +364,7 @@ def _limits(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]) 
         low[name], high[name] = float(grid[0]) / _BEYOND, float(grid[-1]) * _BEYOND
     least = 1e-12 + 1e-6 * float(data.path.length.sum())
     low |= {quantity.name: least for quantity in memory.quantities if quantity.unit == "{q}"}
-    low |= dict(memory.low) | dict.fromkeys(data.signed, -np.inf)
+    low |= dict(memory.low) | dict.fromkeys(set(data.signed) - set(data.positive), -np.inf)
     high |= dict(memory.high)
     for name in data.signal:
         low[name], high[name] = LIMITS[name]

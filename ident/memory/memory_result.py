@@ -13,13 +13,16 @@ from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.memory.choose_memory import MemoryCandidate, reach
 from stribeck.ident.memory.composition import PLAIN, Composition
-from stribeck.ident.memory.joint_samples import JointLog, Smoothing, joined, joint_samples
+from stribeck.ident.memory.joint_log import JointLog, joined
+from stribeck.ident.memory.joint_samples import Smoothing, joint_samples
 from stribeck.ident.memory.memory_fit import MemoryFit
 from stribeck.ident.ripple.wave import Wave
 from stribeck.ident.views.frames import frame_html, parameter_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_NEXT = 5.0             # periods, and largest steps of the position, within which a motion follows the fitted one
 
 
 @dataclass(frozen=True)
@@ -91,9 +94,9 @@ class MemoryResult:
                 columns: Mapping[str, ArrayLike] | None = None) -> Array:
         """Return the torque along a motion, with offset, inertia and gravity of the fit, shape (N,) [N·m or N].
 
-        Each recording begins as after long sliding in the present direction, or in the other one with a reversal before the first
-        sample if the joint speeds up there. If it rests, the state is unknown, and predictions are wrong until it has moved by a
-        few presliding distances.
+        A motion that follows the fitted one in time and position begins with its last state. Others begin as after long sliding
+        in the present direction, or in the other one with a reversal before the first sample if the joint speeds up there. If it
+        rests, the state is unknown, and predictions are wrong until it has moved by a few presliding distances.
 
         Parameters
         ----------
@@ -102,11 +105,26 @@ class MemoryResult:
         columns : mapping of str to array_like
             As for `fit_memory`.
         """
-        t = joined(time)
-        signals = {"q": joined(position)[:, None], **({} if velocity is None else {"dq": joined(velocity)[:, None]})}
-        data = joint_samples(JointLog(t, signals), np.zeros(len(t)), None if load is None else joined(load),
-                             {name: joined(column) for name, column in (columns or {}).items()}, self.smoothing, self.rigid)
-        return self.fit.predict(self.composition.applied(data))
+        t, q, own = joined(time), joined(position), self.fit.data
+        before = self._before(t, q)
+
+        def after(fitted: Array, given: ArrayLike) -> Array:
+            return np.concatenate((fitted[before], joined(given)))
+
+        log = JointLog.of(after(own.time, t), after(own.position, q), None if velocity is None else after(own.velocity, velocity),
+                          own.prismatic)
+        pressed = None if load is None else after(np.zeros(len(own.time)) if own.load is None else own.load, load)
+        further = {name: after(own.beside[name], column) for name, column in (columns or {}).items()}
+        data = joint_samples(log, np.zeros(len(log.t)), pressed, further, self.smoothing, self.rigid)
+        return self.fit.predict(self.composition.applied(data))[len(log.t) - len(t):]
+
+    def _before(self, t: Array, q: Array) -> slice:
+        """Return the rows of the last fitted recording if a motion follows it without a gap; none if not."""
+        own = self.fit.data
+        rows = slice(int(own.path.begins[-1]), len(own.time))
+        step = float(np.abs(np.diff(own.position[rows])).max(initial=0.0)) + self.smoothing.resolution
+        follows = (len(t) and 0.0 < t[0] - own.time[-1] < _NEXT * own.period and abs(q[0] - own.position[-1]) < _NEXT * step)
+        return rows if follows else slice(0)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw torque without offset, inertia and gravity over the distance since the last reversal, and the fitted law.

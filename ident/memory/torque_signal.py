@@ -11,7 +11,7 @@ import numpy as np
 from stribeck.ident.arrays import Array
 
 DELAY, LAG = "delay", "lag"
-LIMITS = {DELAY: (0.0, 0.05), LAG: (0.0, 0.2)}        # s
+LIMITS = {DELAY: (0.0, 0.05), LAG: (0.0, 0.1)}        # s
 _LEAST = 1e-6           # s; a shorter lag is none
 
 

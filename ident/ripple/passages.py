@@ -9,7 +9,7 @@ While the velocity loop yields to ripple, the inertia :math:`J` takes a part of 
 swings with :math:`\omega = k v`, so this part is :math:`J \omega^2` times the wave in the position (`sway`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +31,7 @@ _LEAST_SAMPLES = 32
 _WHOLE = 0.95           # a stroke over one motor turn loses its ends
 _SWAYS = 0.1            # rms sway over the length of a wave, times 2 pi, up to which its acceleration is that of one harmonic
 _SLOW = 0.02            # part of the greatest speed below which samples of one joint tell no ripple
+_PIECES = 4             # pieces of passages of one joint in each direction
 _FAST = 0.95            # quantile of the speed of general motion that counts as its speed
 
 
@@ -161,7 +162,7 @@ def _moving(motion: Motion, rows: slice, log: Log) -> Passage:
 
 
 def of_samples(t: Array, q: Array, dq: Array, torque: Array, used: np.ndarray, begins: np.ndarray) -> list[Passage]:
-    """Return a passage for each part of the motion of one joint between two reversals.
+    """Return passages of the motion of one joint between reversals, wide ones in pieces.
 
     Parameters
     ----------
@@ -175,8 +176,17 @@ def of_samples(t: Array, q: Array, dq: Array, torque: Array, used: np.ndarray, b
     sign = np.where(used & (np.abs(dq) > _SLOW * np.abs(dq).max()), np.sign(dq), 0.0)
     cuts = np.union1d(np.flatnonzero(np.diff(sign) != 0.0) + 1, begins[begins > 0])
     edges = np.concatenate(([0], cuts, [len(sign)])).tolist()
+    parts = [(a, b) for a, b in pairwise(edges) if b - a >= _LEAST_SAMPLES and sign[a] != 0.0]
+    travelled = [sum(abs(float(q[b - 1] - q[a])) for a, b in parts if sign[a] == way) for way in (-1.0, 1.0)]
     return [_between_reversals(q[a:b], dq[a:b], torque[a:b], (np.gradient(dq[a:b]),), float(t[b - 1] - t[a]) / (b - a - 1))
-            for a, b in pairwise(edges) if b - a >= _LEAST_SAMPLES and sign[a] != 0.0]
+            for long in parts for a, b in _pieces(q, *long, min(travelled) / _PIECES) if b - a >= _LEAST_SAMPLES]
+
+
+def _pieces(q: Array, a: int, b: int, width: float) -> Iterable[tuple[int, int]]:
+    """Cut samples that move one way where they are wider than `width`: few reversals shall not leave few passages."""
+    count = max(1, round(abs(float(q[b - 1] - q[a])) / width)) if width > 0.0 else 1
+    marks = np.abs(q[a:b] - q[a]) / max(abs(float(q[b - 1] - q[a])), 1e-300) * count
+    return pairwise([a, *(a + np.searchsorted(marks, np.arange(1, count))).tolist(), b])
 
 
 def _between_reversals(q: Array, dq: Array, torque: Array, further: tuple[Array, ...], period: float,

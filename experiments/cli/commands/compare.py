@@ -43,7 +43,7 @@ def compare(
     first, *others = loaded = [Calibration.load(path) for path in files]
     of_files = dict(zip(names, loaded, strict=True))
     if len(of_files) >= LEAST and len(independent(of_files)[0]) >= LEAST:
-        _compare_fleet(Fleet.of(of_files), out, as_json)
+        compare_fleet(Fleet.of(of_files), out, as_json)
         return
     found = [compare_calibrations(first, other) for other in others]
     if out is not None:
@@ -67,8 +67,8 @@ def compare(
         raise typer.Exit(DIFFERS)
 
 
-def _compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
-    """Print what is normal for each joint of a fleet, and what differs."""
+def compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
+    """Print what is normal for each joint of a fleet, and what differs; exit code 1 if something differs."""
     from rich import box
     from rich.table import Table
 

@@ -17,7 +17,7 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 
 _BLOCKS, _LEAST_BLOCKS = 48, 12     # most and least blocks of a path
-_FIRST = 8                          # samples that tell the acceleration at the beginning of a section
+FIRST = 8                          # least number of samples that tell the acceleration at the beginning of a section
 _SLIDES = 0.02                      # part of the greatest speed from which a joint counts as sliding
 
 
@@ -44,11 +44,13 @@ class Path:
     since: Array
 
     @classmethod
-    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None, velocity: Array | None = None) -> "Path":
+    def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None, velocity: Array | None = None,
+           first: int = FIRST) -> "Path":
         """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m].
 
-        With velocities, shape (M,), the joint slides at the beginning of a section if it is faster than `_SLIDES` of its greatest
-        speed there. If it speeds up there, its acceleration tells the distance since its reversal.
+        With velocities, shape (M,), the joint slides at the beginning of a section if the path moves within the `first` samples,
+        or if it is faster than `_SLIDES` of its greatest speed. If it speeds up in these samples, its acceleration tells the
+        distance since its reversal.
         """
         begins = np.array([0]) if begins is None else np.asarray(begins)
         ends = [*begins[1:].tolist(), len(position)]
@@ -58,8 +60,9 @@ class Path:
         if velocity is None:
             return cls(step, begins, np.zeros(len(begins)), np.full(len(begins), np.inf))
         fast = _SLIDES * float(np.abs(velocity).max(initial=0.0))
-        sliding = np.sign(velocity[begins]) * (np.abs(velocity[begins]) > fast)
-        firsts = [slice(a, min(a + _FIRST, b)) for a, b in zip(begins.tolist(), ends, strict=True)]
+        firsts = [slice(a, min(a + first, b)) for a, b in zip(begins.tolist(), ends, strict=True)]
+        moves = np.array([step[rows].any() for rows in firsts])
+        sliding = np.sign(velocity[begins]) * (moves | (np.abs(velocity[begins]) > fast))
         far = [_since_reversal(position[rows], velocity[rows]) for rows in firsts]
         return cls(step, begins, sliding, np.array(far))
 

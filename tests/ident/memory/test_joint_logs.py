@@ -9,7 +9,8 @@ from benchmarks.one_joint_truth import WristLog
 from benchmarks.presliding_truth import Case, Joint
 from stribeck.ident.errors import InputError
 from stribeck.ident.memory.fit_memory import fit_memory
-from stribeck.ident.memory.joint_samples import JointLog, smoothing_of
+from stribeck.ident.memory.joint_log import JointLog
+from stribeck.ident.memory.joint_samples import smoothing_of
 
 JOINT = Joint(coulomb=6.0, static=8.0, velocity=0.03, viscous=4.0, stiffness=3000.0, damping=20.0, inertia=0.5)
 NAMED = {"law": "stribeck", "memory": "lugre", "gravity": False}
