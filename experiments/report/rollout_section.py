@@ -49,7 +49,7 @@ def _figure(found: Rollout) -> Markup:
         for name, one in found.simulated.items():
             t, error = _averaged(found.t, 1e3 * (one.q[:, j] - found.measured[:, j]))
             ax.semilogy(t, error, color=colours.get(name, COLOURS.point), linewidth=1.1)
-        ax.set_title(f"{found.names[j]}, {'mm' if found.prismatic[j] else 'mrad'}")
+        ax.set_title(f"{found.names[j]}, {'mm' if found.prismatic[j] else 'mrad'}", parse_math=False)
     axes[-1].set_xlabel("time, s")
     return inline(figure, f"Error of simulated position over time: {', '.join(found.simulated)}")
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -58,7 +59,9 @@ def inline(figure: Figure, label: str) -> Markup:
         Description of the figure for screen readers.
     """
     buffer = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")         # the reader's browser has other fonts
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     text = text[text.index("<svg"):]
     for unwanted in ("<metadata>.*?</metadata>", "<style.*?</style>", "<!--.*?-->"):    # a <style> would apply to the whole page

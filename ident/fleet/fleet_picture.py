@@ -54,15 +54,16 @@ def draw_fleet(rows: pd.DataFrame, normal: Mapping[str, tuple[float, float]], ma
         ax.scatter(x[~odd], y[~odd], s=size, color=INK, lw=0, zorder=3)
         ax.scatter(x[odd], y[odd], s=1.8 * size, color=MARK, marker="D", lw=0, zorder=4)
         for k in sorted(np.flatnonzero(odd), key=lambda k: -abs(y[k]))[:_LABELS]:
-            ax.annotate(newest["arm"].iloc[k], (x[k], y[k]), (4.0, 4.0), textcoords="offset points", fontsize=7, color=MARK)
-        ax.set_ylabel(f"{joint}, %", fontsize=8)
+            ax.annotate(newest["arm"].iloc[k], (x[k], y[k]), (4.0, 4.0), textcoords="offset points", fontsize=7, color=MARK,
+                        parse_math=False)
+        ax.set_ylabel(f"{joint}, %", fontsize=8, parse_math=False)
         ax.tick_params(labelsize=7)
         ax.margins(y=0.25)
         ax.spines[["top", "right"]].set_visible(False)
     last = axes[-1]
     last.set_xlim(-0.8, len(arms) - 0.2)
     if named:
-        last.set_xticks(range(len(arms)), arms, rotation=90 if len(arms) > 8 else 0, fontsize=7)
+        last.set_xticks(range(len(arms)), arms, rotation=90 if len(arms) > 8 else 0, fontsize=7, parse_math=False)
     last.set_xlabel("arm" if named else f"{len(arms)} arms, in the order of their names", fontsize=8)
     axes[0].set_title("friction relative to the population; band: 95 % of new arms; diamonds differ", loc="left", fontsize=8.5)
     return figure

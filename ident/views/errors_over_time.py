@@ -23,4 +23,4 @@ def draw_position_errors(ax: "Axes", title: str, t: Array, errors: Mapping[str, 
     rest = list(errors.values())[1:] or list(errors.values())
     height = _SHOWN * max(float(np.abs(values).max()) for values in rest)
     ax.set_ylim(-height, height)
-    ax.set_title(title)
+    ax.set_title(title, parse_math=False)

@@ -17,4 +17,4 @@ def draw_external(ax: "Axes", title: str, t: Array, torque: Array, threshold: Ar
     ax.plot(t, torque, color=RESIDUAL, linewidth=0.8, label="external torque")
     for k, (start, end) in enumerate(pushes):
         ax.axvspan(start, end, color=PREDICTED, alpha=0.25, linewidth=0.0, label=None if k else "marked push")
-    ax.set_title(title)
+    ax.set_title(title, parse_math=False)

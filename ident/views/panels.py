@@ -72,9 +72,10 @@ def finish(ax: "Axes", title: str, unit: str, loads: bool = False) -> None:
     """Label the axes of a panel; `unit` is that of the friction, N·m or N. With `loads`, the last curve is named first."""
     ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
     ax.set_ylim(bottom=0.0)
-    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_title(title, loc="left", fontsize=9, parse_math=False)
     handles, labels = ax.get_legend_handles_labels()
     if labels:
         order = slice(None, None, -1 if loads else 1)       # the greatest load on top, as the curves are
-        ax.legend(handles[order], labels[order], frameon=False, fontsize=7)
+        for text in ax.legend(handles[order], labels[order], frameon=False, fontsize=7).get_texts():
+            text.set_parse_math(False)
     ax.spines[["top", "right"]].set_visible(False)

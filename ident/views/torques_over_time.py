@@ -20,7 +20,7 @@ def draw_torques(ax: "Axes", title: str, t: Array, measured: Array, predicted: A
             (rigid, WITHOUT_FRICTION, 0.8, "predicted without friction"),
             (predicted, PREDICTED, 0.8, "predicted"), (measured - predicted, RESIDUAL, 0.8, "residual")):
         ax.plot(*broken(t, values), color=colour, linewidth=width, label=label)
-    ax.set_title(title)
+    ax.set_title(title, parse_math=False)
 
 
 def broken(t: Array, values: Array) -> tuple[Array, Array]:

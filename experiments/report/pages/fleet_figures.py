@@ -59,9 +59,10 @@ def still_matrix(table: pd.DataFrame, marked: Set[tuple[str, str]]) -> Markup:
     joint, arm = np.array([(j, a) for j, name in enumerate(table.index) for a, own in enumerate(table.columns)
                            if (name, own) in marked]).reshape(-1, 2).T
     ax.plot(arm, joint, "D", color=COLOURS.ink, markersize=4.0, markeredgecolor="white", markeredgewidth=0.5)
-    ax.set_yticks(range(len(table)), list(table.index))
+    ax.set_yticks(range(len(table)), list(table.index), parse_math=False)
     few = table.shape[1] <= _FEW
-    ax.set_xticks(range(table.shape[1]) if few else [], list(table.columns) if few else [], rotation=90)
+    ax.set_xticks(range(table.shape[1]) if few else [], list(table.columns) if few else [], rotation=90,
+                  parse_math=False)
     ax.set_xlabel(_arms_title(table.shape[1]))
     ax.grid(False)
     figure.colorbar(image, ax=ax, format="%+.0f %%", pad=0.01)
@@ -108,7 +109,7 @@ def still_over_time(rows: pd.DataFrame, normal: tuple[float, float], moved: Set[
                 rasterized=many and not changed)
         if changed:
             ax.annotate(str(name), (own["created"].to_numpy()[-1], percent[-1]), (4, 0), textcoords="offset points",
-                        color=COLOURS.accent, va="center", fontsize=7.5)
+                        color=COLOURS.accent, va="center", fontsize=7.5, parse_math=False)
     ax.set_title("friction relative to the population, %")
     return inline(figure, "Friction of the joint of every arm over time, in percent of the population, with the normal range")
 

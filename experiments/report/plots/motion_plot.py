@@ -34,7 +34,7 @@ def plot_motion(found: ServoIdentification, path: Path) -> None:
                                                      (told, WITHOUT_FRICTION, 0.8, "set-point"),
                                                      (found.fits[name].q[k][known], PREDICTED, 0.9, "simulated")):
                     ax.plot(t, values, color=colour, linewidth=width, label=label)
-                ax.set_title(f"{name}, run {own.run[k] + 1}, gain {own.gain[k].max():g}")
+                ax.set_title(f"{name}, run {own.run[k] + 1}, gain {own.gain[k].max():g}", parse_math=False)
                 ax.set_xlabel("time, s")
                 if k % _COLUMNS == 0:
                     slides = found.calibration.joints[name].parameters["coulomb"].unit == "N"

@@ -1,5 +1,6 @@
 """Interactive pages in a browser: report, comparison, fleet, validation."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -264,6 +265,21 @@ def test_a_fleet_page_rings_a_picked_arm(browser, pages):
     browser.ask("(() => { const list = document.getElementById('pick'); list.value = 'A005';"
                 "list.dispatchEvent(new Event('change')); })()")
     browser.wait(f"{ringed} === 3")
+
+
+def test_names_that_look_like_formulas_or_have_no_glyph_are_drawn_as_they_are(tmp_path, recwarn):
+    made = {}
+    for name, one in simulated(Truth(arms=12, days=3, joints=2), np.random.default_rng(5)).calibrations.items():
+        odd = replace(one, serial="$\\frac$" if name.startswith("A003") else "\u6f22" + one.serial)
+        made[name] = rubbing(odd, "j1", 1.4) if name in ("A003-01", "A003-02") else odd
+    write_fleet_result(Fleet.of(made), tmp_path / "fleet.html")
+    text = (tmp_path / "fleet.html").read_text(encoding="utf-8")
+    assert len(re.findall(r"<text[^>]*>\$\\frac\$</text>", text)) >= 2
+    assert not [one for one in recwarn if "Glyph" in str(one.message)]
+    first = golden()
+    compared = {"$\\frac$": first, "$\\sqrt$": rubbing(first, "hinge", 0.8)}
+    write_comparison(compared, {"$\\sqrt$": compare(*compared.values())}, tmp_path / "comparison.html")
+    assert "mathdefault" not in (tmp_path / "comparison.html").read_text(encoding="utf-8")
 
 
 def test_five_hundred_arms_stay_small(tmp_path):
