@@ -145,8 +145,9 @@ class Fleet:
         _check_alike(calibrations)
         kept, dropped = independent(calibrations)
         if len(kept) < LEAST:
-            raise InputError(f"the fleet has {len(kept)} calibrations of different runs ({', '.join(kept)}); at least {LEAST} "
-                             "are needed")
+            same = f"; left out since they share runs with a newer one: {', '.join(dropped)}" if dropped else ""
+            raise InputError(f"a fleet needs at least {LEAST} calibrations of different runs, but found only "
+                             f"{', '.join(kept) or 'none'}{same}; add more")
         notes = [f"{', '.join(dropped)}: shares runs with a newer calibration; left out"] if dropped else []
         return cls(kept, (*notes, *fleet_notes(kept)))
 

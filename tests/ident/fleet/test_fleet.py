@@ -149,8 +149,11 @@ def test_other_units_are_refused(made):
 
 
 def test_two_calibrations_are_no_fleet(made):
-    with pytest.raises(InputError, match="at least 3"):
-        Fleet.of(dict(list(made.calibrations.items())[:2]))
+    some = dict(list(made.calibrations.items())[:2])
+    with pytest.raises(InputError, match=r"at least 3 calibrations of different runs, but found only A000-00, A000-01; add"):
+        Fleet.of(some)
+    with pytest.raises(InputError, match=r"left out since they share runs with a newer one: copy"):
+        Fleet.of({"copy": some["A000-01"], **some})
 
 
 def test_a_new_arm_is_in_family_or_not(made, fleet):
@@ -206,6 +209,14 @@ def test_the_picture_has_a_panel_for_each_joint_and_names_what_differs(arms):
     labels = {(joint, text.get_text()) for joint, ax in zip(("j1", "j2"), figure.axes, strict=True) for text in ax.texts}
     assert labels == {(one.joint, one.arm) for one in fleet.findings if one.found}
     assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()][:3] == ["A000", "A001", "A002"] or arms > 40
+
+
+def test_serial_numbers_that_look_like_formulas_are_drawn_as_they_are(made):
+    some = {name: replace(one, serial=one.serial.replace("A00", "$\\frac$")) for name, one in made.calibrations.items()
+            if name.startswith("A00")}
+    figure = Fleet.of(some).plot()
+    figure.draw_without_rendering()
+    assert figure.axes[-1].get_xticklabels()[0].get_text() == "$\\frac$0"
 
 
 def test_dates_without_a_time_zone_are_utc(made):
