@@ -101,6 +101,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     """Write a self-contained HTML report of a campaign."""
     from dataclasses import fields
 
+    from stribeck.experiments.fit_runs import load_fitted
     from stribeck.experiments.methods.warm_up import run_notes
     from stribeck.experiments.report.page import write_report
     from stribeck.ident.calibration.calibration import Calibration
@@ -108,9 +109,9 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.identify import identify
     from stribeck.ident.log.campaign_folder import find_runs
-    from stribeck.ident.log.run import FITTED, VALIDATION, load_run
+    from stribeck.ident.log.run import VALIDATION, load_run
 
-    runs = [load_run(path) for path in find_runs(folder, FITTED)]
+    runs = load_fitted([folder])
     options, created = Options(), None
     if (folder / "calibration.toml").is_file():
         loaded = Calibration.load(folder)
