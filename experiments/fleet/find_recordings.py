@@ -77,7 +77,7 @@ def find_recordings(folders: Iterable[str]) -> list[Recording]:
         by_run = _by_run(files, {run for own in runs.values() for run in own})
         for name, own in runs.items():
             listed = {path[len(name) + 1 if name else 0:]: files[path] for run in own for path in by_run[run]}
-            one = Recording(place / name, f"{folder.rstrip('/')}/{name}".rstrip("/"), tuple(sorted(listed)), _stamp(listed))
+            one = Recording(place / name, f"{folder.rstrip('/')}/{name}".rstrip("/"), tuple(sorted(listed)), stamp(listed))
             found.setdefault(one.place.url, one)
     return list(found.values())
 
@@ -94,7 +94,7 @@ def _by_run(files: Iterable[str], runs: set[str]) -> dict[str, list[str]]:
     return found
 
 
-def _stamp(files: Mapping[str, Mapping[str, Any]]) -> str:
+def stamp(files: Mapping[str, Mapping[str, Any]]) -> str:
     """Digest of the names of files with size and date, or with the tag that object storage gives to their content."""
     return digest(*(f"{name} {about.get('size')} {next((about[key] for key in _STAMPS if about.get(key)), '')}"
                     for name, about in sorted(files.items())))

@@ -73,6 +73,8 @@ class Dataset:
         InputError
             If the folder holds something else.
         """
+        if place.local is not None and place.local.is_file():
+            raise InputError(f"{place}: a file, but the results of stribeck {kind} are a folder; give a new folder")
         if place.files():
             return cls.existing(place, kind)
         place.write(_HEAD, json.dumps({"schema": SCHEMA, "kind": kind}).encode())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stribeck.experiments.fleet.calibration_rows import restored
-from stribeck.experiments.fleet.find_recordings import digest
+from stribeck.experiments.fleet.find_recordings import digest, stamp
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset, kind_of
 from stribeck.experiments.fleet.outcomes import KEPT, WRITTEN, Outcome, Task, judged, local_files
 from stribeck.experiments.fleet.storage import Place, fetched
@@ -46,8 +46,7 @@ class ValidationOrder:
     @property
     def described(self) -> Mapping[str, Any]:
         """All that may change the result."""
-        return {"judge": {name: [about.get(key) for key in ("size", "mtime", "ETag")] for name, about in
-                          self.judge.files().items()}, "tolerance": self.tolerance}
+        return {"judge": stamp(self.judge.files()), "tolerance": self.tolerance}
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
         """Judge the recording, unless it was judged with the same content; temporary copies go to `scratch`."""

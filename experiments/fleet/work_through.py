@@ -134,9 +134,9 @@ def _outcome(future: "Future", task: Task) -> Outcome | None:
 
 def _tidy(out: Dataset, result: FleetResult) -> None:
     """Note what failed, or remove the note of an earlier call."""
-    out.place.tidy()
     if failed := result.of_state(FAILED):
         out.note_failed((one.path, one.reason) for one in failed)
     elif FAILED_FILE in out.place.files():
         out.place.remove(FAILED_FILE)
+    out.place.tidy()
 

@@ -58,6 +58,7 @@ def test_a_run_that_ends_every_worker_is_named_and_the_others_are_done(workers, 
     assert "every worker that took it was ended" in failed.reason
     assert len(result.of_state(WRITTEN)) == 2
     assert "every worker" in (tmp_path / "out" / "_failed.csv").read_text(encoding="utf-8")
+    assert not (tmp_path / "out" / "_parts").exists()
     again = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing(Options(), "nothing"))     # its cause is gone
     assert [len(again.of_state(state)) for state in (WRITTEN, KEPT, FAILED)] == [1, 2, 0]
     assert not (tmp_path / "out" / "_failed.csv").exists()
@@ -135,3 +136,5 @@ def test_a_folder_with_something_else_is_not_written_to(tmp_path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"exists and is no result of stribeck fleet; give a result of stribeck fleet fit"):
         Dataset.create(Place.of(tmp_path), FITS)
+    with pytest.raises(InputError, match=r"notes.txt: a file, but the results of stribeck fleet fit are a folder"):
+        Dataset.create(Place.of(tmp_path / "notes.txt"), FITS)
