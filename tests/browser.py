@@ -58,9 +58,13 @@ class Browser:
         os.close(self._read)
         os.close(self._write)
 
-    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False, query: str = "") -> None:
-        """Show a page, called with a query such as ``?q=word``, in a window of this width [CSS px]."""
+    def window(self, width: int, height: int = 900, mobile: bool = False) -> None:
+        """Give the window a size [CSS px]; a mobile one widens its view to what is too wide."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+
+    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False, query: str = "") -> None:
+        """Show a page, called with a query such as ``?q=word``, in a window of this size."""
+        self.window(width, height, mobile)
         self._seen.clear()
         self._call("Page.navigate", url=page.as_uri() + query)
         while "Page.loadEventFired" not in self._seen:

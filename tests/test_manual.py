@@ -123,6 +123,11 @@ def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 
 
+def test_report(folder: Path) -> None:
+    run_page("report", folder)
+    assert (folder / "unseen.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
 def test_fleet(folder: Path) -> None:
     run_page("fleet", folder)
 

@@ -17,6 +17,7 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.views.panels import load_map
 
 _RASTER = 300           # number of points from which marks are drawn as a bitmap, so that the page stays small
+_COARSE = 100           # pixels per inch of a bitmap
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width of the figures on the page
 _CURVE = 120            # points of a curve
 _ROOM = 1.18            # factor by which the speed axis extends beyond the data at either end
@@ -30,7 +31,7 @@ def level_colours(data: JointData) -> list[tuple[str, str]]:
 
 def curve_figure(data: JointData) -> Markup:
     """Friction against speed with the law and its 95 % band; below, the residuals."""
-    figure = Figure(figsize=_LARGE)
+    figure = _figure(data, _LARGE)
     place = {"left": 0.085, "right": 0.985, "top": 0.955, "bottom": 0.075, "hspace": 0.17}
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.7, 1.0), gridspec_kw=place)
     _curves(upper, data)
@@ -52,7 +53,7 @@ def gravity_figure(data: JointData) -> Markup:
     against position.
     """
     scale, offset = data.fit.gravity["scale"].value, data.fit.gravity["offset"].value or 0.0
-    figure = Figure(figsize=_SMALL)
+    figure = _figure(data, _SMALL)
     place = {"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14}
     even = data.even - data.calibration.directional_torque(data.speed, data.load, data.gravity)
     rest = even - data.gravity
@@ -84,7 +85,7 @@ def off_law_figure(data: JointData) -> Markup:
 
     The time plot rings reference round trips and draws the fitted drift; the position plot removes the drift.
     """
-    figure = Figure(figsize=_SMALL)
+    figure = _figure(data, _SMALL)
     place = {"left": 0.12, "right": 0.975, "top": 0.93, "bottom": 0.15, "hspace": 0.95}
     over_time, over_place = figure.subplots(2, 1, gridspec_kw=place)
     level = np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
@@ -98,6 +99,11 @@ def off_law_figure(data: JointData) -> Markup:
         axes.xaxis.set_label_coords(0.5, -0.32)
         _calm(axes, 3)
     return inline(figure, "Residuals in percent of friction over the time of the session, and over the position of the joint")
+
+
+def _figure(data: JointData, size: tuple[float, float]) -> Figure:
+    """Return an empty figure."""
+    return Figure(figsize=size, dpi=_COARSE if len(data.odd) > _RASTER else None)
 
 
 def _over_time(axes: Axes, data: JointData, level: Array) -> None:

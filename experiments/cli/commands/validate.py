@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from stribeck.ident.fleet.fleet import Membership
     from stribeck.ident.model.mechanism import Mechanism
 
-_PAGE, _PLOTS = ".html", (".svg", ".png", ".pdf")
-
 
 def validate(
         run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a campaign with a validation run.")],
@@ -55,6 +53,7 @@ def validate(
     from stribeck.experiments.cli.commands.external import validate_external
     from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.report.comparison import PAGE, PLOTS
     from stribeck.experiments.report.fleets.fleet_tables import membership_lines, membership_table
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import Validation
@@ -67,10 +66,9 @@ def validate(
 
     if (gains or horizon is not None) and not rolled:
         raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
-    formats = _PLOTS if external else (_PAGE, *_PLOTS)
-    if out is not None and (out.exists() or out.suffix not in formats):
+    if out is not None and (out.exists() or out.suffix not in (PAGE, *PLOTS)):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
-                         else f"{out} ends in {out.suffix!r}; --out needs one of {', '.join(formats)}")
+                         else f"{out} ends in {out.suffix!r}; --out needs one of {', '.join((PAGE, *PLOTS))}")
     if out is not None and not out.parent.is_dir():         # before a minute of simulation
         raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
     told = read_gains(gains or ())
@@ -129,7 +127,7 @@ def validate(
     for path, joints in members.items():
         for line in membership_lines(path, joints):
             text.print(line)
-    if out is not None and out.suffix == _PAGE:
+    if out is not None and out.suffix == PAGE:
         from stribeck.experiments.report.pages.validation_page import Validated, write_validation
 
         write_validation(Validated(recorded, tolerance, dict(zip(names, found, strict=True)), rollouts, members, tuple(notes)),

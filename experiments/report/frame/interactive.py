@@ -19,7 +19,8 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 
 _SPEED = 6              # of compression: a higher one takes longer than it saves
-_DIGITS = 6             # of numbers in the page
+_DIGITS, _DRAWN = 6, 4          # digits of numbers in the page, and of those that are only drawn
+_MANY = 20_000          # points from which all numbers have the digits of those that are only drawn
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,10 @@ class PointTable:
     toggles : dict of str to Toggle
         Toggles by name; those with a single group are not offered.
     saved : tuple of str
-        Columns of the file that the page offers as a download.
+        Columns of the file that the page offers as a download; others are only drawn and have fewer digits.
     """
 
-    columns: Mapping[str, Array | Sequence[str]]
+    columns: Mapping[str, Array | Groups | Sequence[str]]
     toggles: Mapping[str, Toggle] = field(default_factory=dict)
     saved: tuple[str, ...] = ()
 
@@ -88,7 +89,8 @@ class Interactive:
 
     def packed(self) -> str:
         """Return everything as compressed JSON in base64."""
-        tables = ",".join(f"{json.dumps(name)}:{_table(table)}" for name, table in self.tables.items())
+        digits = _DIGITS if sum(map(_length, self.tables.values())) <= _MANY else _DRAWN
+        tables = ",".join(f"{json.dumps(name)}:{_table(table, digits)}" for name, table in self.tables.items())
         figures = {name: {"table": one.table, "data": one.data, "layout": one.layout, "height": one.height}
                    for name, one in self.figures.items()}
         return packed(f'{{"tables":{{{tables}}},"figures":{json.dumps(figures, default=_listed, allow_nan=False)},'
@@ -154,16 +156,27 @@ def span(low: float, high: float, axis: str = "", colour: str = "--band", **more
             "fillcolor": colour, "opacity": 0.45, "line": {"width": 0}, "layer": "below", **more}
 
 
-def _table(table: PointTable) -> str:
-    columns = ",".join(f"{json.dumps(name)}:{_column(values)}" for name, values in table.columns.items())
+def _length(table: PointTable) -> int:
+    return len(next(iter(table.columns.values()), ()))
+
+
+def _table(table: PointTable, digits: int) -> str:
+    columns = ",".join(f"{json.dumps(name)}:{_column(name, table, digits)}" for name in table.columns)
     toggles = {name: {"title": one.title, "groups": one.groups, "of": one.of.tolist()} for name, one in table.toggles.items()}
     return f'{{"columns":{{{columns}}},"toggles":{json.dumps(toggles)},"saved":{json.dumps(table.saved)}}}'
 
 
-def _column(values: Array | Sequence[str]) -> str:
-    """JSON of a column: numbers, or the different texts and their numbers."""
+def _column(name: str, table: PointTable, digits: int) -> str:
+    """JSON of a column: numbers, the different texts and their numbers, or the name of an equal column before it."""
+    values = table.columns[name]
     if isinstance(values, np.ndarray):
-        return "[" + ",".join([f"{value:.{_DIGITS}g}" if value - value == 0.0 else "null" for value in values.tolist()]) + "]"
+        for other, those in table.columns.items():
+            if other == name:
+                break
+            if isinstance(those, np.ndarray) and np.array_equal(values, those, equal_nan=values.dtype.kind == "f"):
+                return json.dumps(other)
+        digits = digits if name in table.saved or not table.saved else _DRAWN
+        return "[" + ",".join([f"{value:.{digits}g}" if value - value == 0.0 else "null" for value in values.tolist()]) + "]"
     texts = list(dict.fromkeys(values))
     place = {text: k for k, text in enumerate(texts)}
     return json.dumps({"texts": texts, "of": [place[text] for text in values]})

@@ -100,14 +100,11 @@
     for (const note of out.annotations || []) note.font ||= {color: muted, size: 12};
     return out;
   };
-  const still = matchMedia("(prefers-reduced-motion: reduce)");
   const draw = async place => {
     const {figure, live} = drawn.get(place), table = contents.tables[figure.table], kept = rows(table);
-    await Plotly.react(live, figure.data.map(given => trace(table, given, kept)),
-                       {...layout(figure.layout, figure.height), transition: {duration: 0}},
-                       {responsive: true, displaylogo: false, scrollZoom: false, doubleClickDelay: still.matches ? 600 : 300,
-                        displayModeBar: true, showSendToCloud: false, plotlyServerURL: "",
-                        modeBarButtons: [["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]]});
+    await Plotly.react(live, figure.data.map(given => trace(table, given, kept)), layout(figure.layout, figure.height),
+                       {responsive: true, displaylogo: false, scrollZoom: false, displayModeBar: true, showSendToCloud: false,
+                        plotlyServerURL: "", modeBarButtons: [["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]]});
   };
   const redraw = (name = null) => {
     for (const [place, {figure}] of drawn) if (name === null || figure.table === name) draw(place);
@@ -142,7 +139,8 @@
         return box;
       });
       if (groups.length > 3) {
-        const every = made("button", {type: "button"}, "all"), none = made("button", {type: "button"}, "none");
+        const every = made("button", {type: "button", "aria-label": `Show all: ${title}`}, "all");
+        const none = made("button", {type: "button", "aria-label": `Show none: ${title}`}, "none");
         for (const [one, on] of [[every, true], [none, false]]) one.addEventListener("click", () => {
           boxes.forEach((box, k) => { box.checked = on; table.off[on ? "delete" : "add"](`${key} ${k}`); });
           redraw(name);
@@ -182,6 +180,8 @@
   const start = async () => {
     if (document.getElementById("contents")) {
       contents = JSON.parse(await unpacked("contents"));
+      for (const {columns} of Object.values(contents.tables))         // a column may be the name of an equal one
+        for (const [name, own] of Object.entries(columns)) if (typeof own === "string") columns[name] = columns[own];
       all("[data-table]").forEach(offer);
       const view = new IntersectionObserver(entries => {
         for (const entry of entries) if (entry.isIntersecting) {

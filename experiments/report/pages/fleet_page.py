@@ -118,8 +118,9 @@ def _page(fleet: Fleet) -> str:
 def _lights(fleet: Fleet, found: list[Finding]) -> list[Light]:
     """Say whether joints differ from the fleet, from their own history, and change over time."""
     lights = []
-    for about, tests, words_of in (("Between arms", ("fleet",), "from the other arms"), ("Newest calibration", ("history",),
-                                   "from their own history"), ("Over time", ("step", "trend"), "by a step or a trend")):
+    for about, tests, words_of in (("Between arms", ("fleet",), "from the other arms"),
+                                   ("Newest calibration", ("history",), "from the arm's earlier ones"),
+                                   ("Over time", ("step", "trend"), "by a step or a trend")):
         tested = [one for one in fleet.findings if one.test in tests]
         some = {(one.arm, one.joint) for one in found if one.test in tests}
         if not tested:

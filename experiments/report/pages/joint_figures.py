@@ -89,15 +89,14 @@ def _residual(data: JointData) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     traces = [dots("minutes", "off_time", percent, _PLAIN),
               dots("position", "off_place", percent, _PLAIN, xaxis="x2", yaxis="y2")]
     if data.reference.any():
-        traces.append({"type": "scatter", "mode": "markers", "x": data.t[data.reference],
-                       "y": (100.0 * (data.residual + data.drift * data.elapsed * data.odd)
-                             / np.maximum(data.predicted, 1e-3 * float(data.predicted.max())))[data.reference],
-                       "hoverinfo": "skip", "marker": {"symbol": "circle-open", "size": 10, "color": "--accent"}})
+        ring = {"symbol": "circle-open", "size": 10, "color": "--accent"}
+        traces.append({**dots("minutes", "off_time", [], ring, only={"warm": "yes"}), "hovertemplate": None, "hoverinfo": "skip"})
     if data.drift:
         order = np.argsort(data.t)
         for run in data.points["run"].unique():
             rows = order[(data.points["run"] == run).to_numpy()[order]]
-            traces.append(line(data.t[rows], 100.0 * data.drift * data.elapsed[rows], "--accent", hoverinfo="skip"))
+            ends = rows[[0, -1]]
+            traces.append(line(data.t[ends], 100.0 * data.drift * data.elapsed[ends], "--accent", hoverinfo="skip"))
     return traces, {
         "xaxis": {"title": {"text": "time, min"}, "anchor": "y"},
         "xaxis2": {"title": {"text": f"position, {data.angle}"}, "anchor": "y2"},

@@ -8,7 +8,7 @@ from markupsafe import escape
 from stribeck.experiments.report import words
 from stribeck.experiments.report.frame.interactive import PointTable, Toggle
 from stribeck.experiments.report.joint_data import JointData
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.laws.load_components import load_unit
 
 _GROUPS = 3             # groups of loads, unless the loads have fewer values
@@ -23,7 +23,7 @@ def point_table(data: JointData) -> PointTable:
     """Return the points of a joint; columns have the names of ``points.csv``, beside those of the fit."""
     points, scale = data.points, np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
     runs, postures = [str(run) for run in points["run"]], points["posture"].to_numpy(dtype=int)
-    columns: dict[str, Array | Sequence[str]] = {
+    columns: dict[str, Array | Groups | Sequence[str]] = {
         "joint": [data.name] * len(points), "run": runs, "posture": postures, "segment": points["segment"].to_numpy(),
         "reference": data.reference, **{name: points[name].to_numpy(dtype=float) for name in
                                         ("t", "temperature", "position", "speed", "odd", "even", "gravity", *_LOADS)},
@@ -31,7 +31,7 @@ def point_table(data: JointData) -> PointTable:
         "even_off": data.even - data.calibration.directional_torque(data.speed, data.load, data.gravity),
         "off_place": 100.0 * data.residual / scale,
         "off_time": 100.0 * (data.residual + data.drift * data.elapsed * data.odd) / scale,
-        "name": [str(escape(run)) for run in runs]}
+        "name": [str(escape(run)) for run in runs], "warm": ["yes" if one else "no" for one in data.reference]}
     columns["rest"] = np.asarray(columns["even_off"]) - data.gravity
     if data.load is not None:
         columns["load"] = data.load

@@ -13,6 +13,7 @@ from stribeck.experiments.report import words
 from stribeck.experiments.report.frame.interactive import Interactive, InteractiveFigure, PointTable, Toggle, level, line, title
 from stribeck.experiments.report.frame.page_frame import anchors, rendered, write_page
 from stribeck.experiments.report.frame.palette import DARK_SERIES, themed
+from stribeck.experiments.report.frame.thinned import MOST, extremes, thinning
 from stribeck.experiments.report.lights import BAD, GOOD, MIND, Light
 from stribeck.experiments.report.rollout_section import rollout_section
 from stribeck.experiments.report.svg import drawing_style, inline
@@ -24,7 +25,6 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.simulators.rollout import Rollout
 from stribeck.ident.views.torques_over_time import broken, draw_torques
 
-_MOST = 90_000          # values that the page draws of all series together, so that it stays small
 _SIZE, _HEIGHT = (9.0, 2.6), 460        # inches, px
 _MEASURED, _RIGID = "measured", "predicted without friction"
 
@@ -93,7 +93,7 @@ def _page(own: Validated) -> str:
     names = list(own.found)
     joints = list(dict.fromkeys(joint for one in own.found.values() for joint in one.joints))
     place, tables, figures = anchors(joints), {}, {}
-    share = max(2, _MOST // max(1, len(joints) * (2 + 2 * len(names))))
+    share = max(2, MOST // max(1, len(joints) * (2 + 2 * len(names))))
     with drawing_style():
         sections = []
         for joint, anchor in place.items():
@@ -147,12 +147,9 @@ def _section(joint: str, anchor: str, judged: Mapping[str, JointValidation], nam
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     cells = tuple(ErrorCell(f"{words.number(one.error)} ({100.0 * one.error / one.friction:.1f} %)",
                             "passes" if one.passed else "fails") if (one := judged.get(name)) else None for name in names)
-    size = _bucket(len(first.t), share)
-    drawn_as = (f"All {len(first.t)} samples are drawn." if size == 1 else
-                f"{len(first.t)} samples; of every {size}, the least and the greatest value are drawn.")
     return JointSection(joint, anchor, first.unit, words.number(first.without_friction), cells, words.number(first.noise),
                         words.number(first.friction), f"{100.0 * first.outside:.0f} %",
-                        inline(figure, f"Measured and predicted torque of {joint} over time"), drawn_as)
+                        inline(figure, f"Measured and predicted torque of {joint} over time"), thinning(len(first.t), share))
 
 
 def _torques(anchor: str, judged: Mapping[str, JointValidation], names: list[str],
@@ -163,7 +160,7 @@ def _torques(anchor: str, judged: Mapping[str, JointValidation], names: list[str
     told = f"%{{y:.4g}} {first.unit}<br>%{{x:.2f}} s<extra></extra>"
 
     def trace(t: Array, values: Array, colour: str, k: int, text: str, **more: Any) -> dict[str, Any]:
-        return line(*_extremes(*broken(t, values), share), colour, at=["series", k], hovertemplate=f"{text}<br>{told}", **more)
+        return line(*extremes(*broken(t, values), share), colour, at=["series", k], hovertemplate=f"{text}<br>{told}", **more)
 
     data = [trace(first.t, first.measured, "--measured", 0, _MEASURED, line={"width": 3}),
             trace(first.t, first.rigid, "--faint", 1, _RIGID, line={"width": 1})]
@@ -179,24 +176,3 @@ def _torques(anchor: str, judged: Mapping[str, JointValidation], names: list[str
         "yaxis2": {"domain": [0.0, 0.28]}, "shapes": [level(0.0), {**level(0.0, "2"), "xref": "x domain"}],
         "annotations": [title(f"torque, {first.unit}"),
                         {**title(f"measured minus predicted, {first.unit}", "2"), "xref": "x domain"}]}, _HEIGHT)
-
-
-def _bucket(count: int, share: int) -> int:
-    """Samples of which two are drawn; 1 if all are."""
-    return 1 if count <= share else -(-2 * count // share)
-
-
-def _extremes(t: Array, values: Array, share: int) -> tuple[Array, Array]:
-    """Return the least and the greatest value of every few samples, in their order; gaps stay."""
-    size = _bucket(int(np.isfinite(values).sum()), share)
-    if size == 1:
-        return t, values
-    kept: list[int] = []
-    for part in np.split(np.arange(len(t)), np.flatnonzero(~np.isfinite(values))):
-        for start in range(0, len(part), size):
-            rows = part[start:start + size]
-            rows, gap = rows[np.isfinite(values[rows])], rows[~np.isfinite(values[rows])]
-            kept += gap.tolist()
-            if len(rows):
-                kept += sorted({int(rows[np.argmin(values[rows])]), int(rows[np.argmax(values[rows])])})
-    return t[kept], values[kept]

@@ -15,10 +15,13 @@ from stribeck.experiments.report.frame.interactive import packed
 from stribeck.experiments.report.frame.page_frame import resource
 from stribeck.experiments.report.page import write_report
 from stribeck.experiments.report.pages.comparison_page import write_comparison
+from stribeck.experiments.report.pages.external_page import write_external
 from stribeck.experiments.report.pages.fleet_page import write_fleet_result
 from stribeck.experiments.report.pages.validation_page import Validated, write_validation
 from stribeck.ident.calibration.changes import compare
 from stribeck.ident.calibration.validation import validate
+from stribeck.ident.external.judged_run import judge_external
+from stribeck.ident.external.pushes import Push
 from stribeck.ident.fleet.fleet import Membership
 from stribeck.ident.identify import Identification
 from stribeck.ident.log.run import load_run
@@ -70,7 +73,9 @@ def pages(report: Path, fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) 
     found = {name: validate(run, one) for name, one in compared.items()}
     members = {"golden": {"hinge": Membership(5.0, (4.0, 6.0), 0.5, "N·m"), "slide": Membership(9.0, (4.0, 6.0), 1e-4, "N")}}
     write_validation(Validated(run, 0.1, found, {}, members, ("a note",)), place / "validation.html")
-    return {"report": report, **{name: place / f"{name}.html" for name in ("comparison", "fleet", "validation")}}
+    seen = judge_external(run, first, [Push(130.0, 131.0, "hinge")])
+    write_external(run, {"golden": seen}, ["a note"], place / "external.html")
+    return {"report": report, **{name: place / f"{name}.html" for name in ("comparison", "fleet", "validation", "external")}}
 
 
 def golden() -> Calibration:
@@ -87,7 +92,7 @@ def rubbing(calibration: Calibration, joint: str, factor: float) -> Calibration:
         for name, one in own.parameters.items()})})
 
 
-@pytest.mark.parametrize("name", ["report", "comparison", "fleet", "validation"])
+@pytest.mark.parametrize("name", ["report", "comparison", "fleet", "validation", "external"])
 class TestEveryPage:
     """What holds for each of the pages."""
 

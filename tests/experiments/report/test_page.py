@@ -382,8 +382,11 @@ def test_unidentifiable_parameters_give_the_reason(result: Identification, tmp_p
 @pytest.mark.parametrize("copies", [8, 70])            # 576 points a joint, and 5040
 def test_page_with_many_points_and_joints_stays_small(result: Identification, tmp_path: Path, copies: int) -> None:
     joint, fit = result.calibration.joints["shoulder"], result.joints["shoulder"]
-    many = replace(fit, points=pd.concat([fit.points] * copies, ignore_index=True),
-                   fit=replace(fit.fit, residual=np.tile(fit.fit.residual, copies)))
+    random, points = np.random.default_rng(1), pd.concat([fit.points] * copies, ignore_index=True)
+    for column in ("position", "odd", "even", "gravity", "torque", "bending", "t"):         # repeated digits would compress
+        points[column] *= 1.0 + 0.01 * random.standard_normal(len(points))
+    many = replace(fit, points=points, fit=replace(
+        fit.fit, residual=np.tile(fit.fit.residual, copies) + 0.01 * random.standard_normal(len(points))))
     names = tuple(f"j{k}" for k in range(1, 7))
     page = write_report(Identification(replace(result.calibration, joints=dict.fromkeys(names, joint)), many.points,
                                        dict.fromkeys(names, many), (), mechanism_of(names, (False,) * 6)), tmp_path)
