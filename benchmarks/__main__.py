@@ -17,7 +17,7 @@ BENCHMARKS = {
     "agreement": "friction measured with the whole arm against friction measured joint by joint, under disturbed torques",
     "live": "lateness of a real-time loop without display, with a progress bar, and with `--live`",
     "loop": "speed of the simulated loop (physics, supervisor, recorder) relative to real time",
-    "fit": "time and memory from run folder to calibration for 600,000 rows of six joints",
+    "fit": "time and memory from run folder to calibration for long runs of six joints",
     "dynamics": "speed of joint wrenches for a batch of motion, compared with Pinocchio and MuJoCo in a loop",
     "simulate": "forward dynamics of arms, elastic arms and closed chains with friction: speed, energy balance, MuJoCo as judge",
     "flexible_parallel": "P3's parallel robot with elastic joints and links: torques and deviation by speed and stiffness",
@@ -49,10 +49,13 @@ BENCHMARKS = {
     "transmissions": "wrists whose motors move several joints: separation of motor friction and joint friction",
     "excitation": "periodic excitation against other motions of the same time, figaroh's included: reached and expected "
                   "intervals",
+    "library": "entries of the library, each made again by its commands and compared digit by digit",
     "real": "real logs: results of stribeck, published results, and results of other methods",
     "lack_of_fit": "detection of wrong laws: false alarms, detected misfits, and coverage of the widened band",
     "fleet": "simulated fleets: changed joints that are found, false discoveries, and coverage of scatter and of prediction "
              "intervals",
+    "fleet_engine": "thousands of runs through `stribeck fleet fit`: runs a minute, efficiency of two workers, memory, killed "
+                    "workers and corrupt runs",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, memory, changed files",
     "reliability": "motion of the joints after bus, drives or computer fail at random times",
     "wires": "the main job over the wire against the same job in process, and the punctuality of its cycles",

@@ -1,4 +1,4 @@
-"""Time and peak memory from run folder to calibration for a long run, in a process of its own."""
+"""Time and peak memory from run folder to calibration for long runs, in processes of their own."""
 
 import argparse
 import json
@@ -32,38 +32,60 @@ began = time.perf_counter()
 result = identify([load_run(Path(sys.argv[1]))])
 result.calibration.save(Path(sys.argv[2]))
 took = time.perf_counter() - began
-print(json.dumps({"s": took, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "joints": len(result.joints)}))
+print(json.dumps({"s": took, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "base_mb": base / 1024}))
 """
-_WHOLE = "from stribeck.experiments.cli.entry import main; main()"
+_WHOLE = """
+import json, resource, time
+began = time.perf_counter()
+from stribeck.experiments.cli.entry import main
+try:
+    main()
+finally:
+    print()
+    print(json.dumps({"s": time.perf_counter() - began,
+                      "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
+
+
+GROWTH = 0.10           # goal: growth of the peak memory from the shortest run to the longest
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--rows", type=int, default=600_000)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rows", type=int, nargs="+", default=[600_000, 2_400_000, 9_600_000])
+    parser.add_argument("--runs", type=int, default=3)
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Make a run with the given number of rows and fit it several times."""
-    import time
+    """Make runs with the given numbers of rows and fit each several times."""
+    cases = [_measured(rows, options.runs) for rows in options.rows]
+    lines = ["| rows | file MB | run folder to calibration s, median (largest) | s per million rows | peak memory MB | `stribeck "
+             "fit` with imports, exports and report s, median | its peak memory MB |", "|---|---|---|---|---|---|---|"]
+    for case in cases:
+        inner = case["inner"]
+        seconds, peak = float(np.median([one["s"] for one in inner])), max(one["peak_mb"] for one in inner)
+        lines.append(f"| {case['rows']:,} | {case['file_mb']:.0f} | {seconds:.2f} ({max(one['s'] for one in inner):.2f}) | "
+                     f"{1e6 * seconds / case['rows']:.1f} | {peak:.0f} | {np.median([one['s'] for one in case['whole']]):.1f} | "
+                     f"{max(one['peak_mb'] for one in case['whole']):.0f} |")
+    least, most = (max(one["peak_mb"] for one in cases[k]["inner"]) for k in (0, -1))
+    return {"cases": cases}, "\n".join([*lines, "", f"Peak memory grows by {100.0 * (most / least - 1.0):.0f} % from "
+                                        f"{options.rows[0]:,} to {options.rows[-1]:,} rows (goal: at most {100 * GROWTH:.0f} %); "
+                                        f"{cases[0]['inner'][0]['base_mb']:.0f} MB are the imported libraries."])
 
+
+def _measured(rows: int, runs: int) -> dict[str, Any]:
+    """Make one run, and fit it several times: without and with the command line."""
     with tempfile.TemporaryDirectory() as folder:
-        path = long_run(Path(folder), options.rows)
-        size = (path / "samples.arrows").stat().st_size / 1e6
-        inner = [json.loads(subprocess.run([sys.executable, "-c", _CHILD, str(path), f"{folder}/c{k}.toml"], check=True,
-                                           capture_output=True, text=True).stdout) for k in range(options.runs)]
-        whole = []
-        for k in range(options.runs):
-            began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", _WHOLE, "fit", str(path), "-o", f"{folder}/out{k}"], check=True,
-                           capture_output=True)
-            whole.append(time.perf_counter() - began)
-    seconds = float(np.median([entry["s"] for entry in inner]))
-    peak = max(entry["peak_mb"] for entry in inner)
-    table = ("| rows | file MB | run folder to calibration s, median (largest) | peak memory MB | `stribeck fit` with "
-             f"imports, exports and report s, median |\n|---|---|---|---|---|\n| {options.rows:,} | {size:.0f} | "
-             f"{seconds:.2f} ({max(entry['s'] for entry in inner):.2f}) | {peak:.0f} | {np.median(whole):.1f} |")
-    return {"inner": inner, "whole_s": whole, "file_mb": size}, table
+        path = long_run(Path(folder), rows)
+        inner = [_child(_CHILD, str(path), f"{folder}/c{k}.toml") for k in range(runs)]
+        whole = [_child(_WHOLE, "fit", str(path), "-o", f"{folder}/out{k}") for k in range(runs)]
+        return {"rows": rows, "inner": inner, "whole": whole, "file_mb": (path / "samples.arrows").stat().st_size / 1e6}
+
+
+def _child(code: str, *words: str) -> dict[str, Any]:
+    """Seconds and memory that a process states in its last line."""
+    done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def long_run(folder: Path, rows: int) -> Path:

@@ -77,9 +77,9 @@ class ReplayArm:
         if self._reason is not None:
             raise ArmStopped(f"the replay accepts no commands: {self._reason}; enable it first")
         run, row = self._run, self._row
-        if row >= len(run.t):
+        if row >= run.rows:
             self.stop("the recording has ended")
-            raise ReplayEnded(f"{run.path}: the recording has ended after {len(run.t)} samples")
+            raise ReplayEnded(f"{run.path}: the recording has ended after {run.rows} samples")
         recorded = run.signals["dq_cmd"][row]
         if command.velocity.shape != recorded.shape:
             self.stop("command for another number of joints")

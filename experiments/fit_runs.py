@@ -16,7 +16,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.breakaway import Breakaway, breakaway_table, breakaways
 from stribeck.ident.log.campaign_folder import find_runs
-from stribeck.ident.log.run import FITTED, Run, load_run
+from stribeck.ident.log.run import FITTED, Run, load_runs
 from stribeck.ident.whole_files import whole, write_whole
 
 CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
@@ -49,7 +49,7 @@ class Delivery:
 
 def load_fitted(paths: Iterable[Path]) -> list[Run]:
     """Load the runs of a fit in order: run folders, and runs of campaigns with round trips or breakaway."""
-    return [load_run(folder) for path in paths for folder in find_runs(path, FITTED)]
+    return load_runs([folder for path in paths for folder in find_runs(path, FITTED)])
 
 
 def fit_runs(runs: list[Run], out: Path, options: Options | None = None) -> Delivery:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stribeck.experiments.fit_runs import CALIBRATION, save_model
 from stribeck.experiments.report.plots.motion_plot import plot_motion
+from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.identify_servos import AUTO, ServoIdentification, identify_servos
@@ -47,10 +48,16 @@ def fit_servo_runs(runs: Sequence[Run], out: Path, law: str = AUTO, load: str = 
     """Fit runs of servos and write calibration, model, exported model and a picture of measured and simulated motion."""
     found = identify_servos(runs, law, load, datetime.now(UTC))
     out.mkdir(parents=True, exist_ok=True)
+    calibration = save_servos(found, out)
+    model, losses = save_model(calibration, out)
+    plot_motion(found, out / PICTURE)
+    return ServoDelivery(found, (out / CALIBRATION, out / PICTURE, model), losses)
+
+
+def save_servos(found: ServoIdentification, out: Path) -> Calibration:
+    """Write calibration and model; return the calibration."""
     source = found.calibration.folder / found.calibration.model.file
     with whole(out / source.name) as part:
         shutil.copyfile(source, part)
     found.calibration.save(out / CALIBRATION)
-    model, losses = save_model(found.calibration, out)
-    plot_motion(found, out / PICTURE)
-    return ServoDelivery(found, (out / CALIBRATION, out / PICTURE, model), losses)
+    return found.calibration

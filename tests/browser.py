@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from select import select
 from typing import Any
@@ -57,21 +58,44 @@ class Browser:
         os.close(self._read)
         os.close(self._write)
 
-    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False) -> None:
-        """Show a page in a window of this width [CSS px]."""
+    def window(self, width: int, height: int = 900, mobile: bool = False) -> None:
+        """Give the window a size [CSS px]; a mobile one widens its view to what is too wide."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+
+    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False, query: str = "") -> None:
+        """Show a page, called with a query such as ``?q=word``, in a window of this size."""
+        self.window(width, height, mobile)
         self._seen.clear()
-        self._call("Page.navigate", url=page.as_uri())
+        self._call("Page.navigate", url=page.as_uri() + query)
         while "Page.loadEventFired" not in self._seen:
             self._take()
 
-    def media(self, kind: str) -> None:
-        """Lay the page out for "screen" or "print"."""
-        self._call("Emulation.setEmulatedMedia", media=kind)
+    def media(self, kind: str, dark: bool = False) -> None:
+        """Lay the page out for "screen" or "print"; the system may ask for dark pages."""
+        self._call("Emulation.setEmulatedMedia", media=kind,
+                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def scripts(self, allowed: bool) -> None:
+        """Let pages that are opened from now on run scripts, or not."""
+        self._call("Emulation.setScriptExecutionDisabled", value=not allowed)
+
+    def press(self, key: str) -> None:
+        """Press a key: "Tab", "Enter" or " "."""
+        code, number, text = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), " ": ("Space", 32, " ")}[key]
+        named = {"key": key, "code": code, "windowsVirtualKeyCode": number}
+        self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
+        self._call("Input.dispatchKeyEvent", type="keyUp", **named)
+
+    def wait(self, condition: str) -> None:
+        """Wait until a JavaScript expression is true."""
+        until = time.monotonic() + _PATIENCE
+        while not self.ask(condition):
+            assert time.monotonic() < until, condition
+            time.sleep(0.05)
 
     def ask(self, expression: str) -> Any:
-        """Value of a JavaScript expression."""
-        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """Value of a JavaScript expression; a promise is awaited."""
+        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -8,6 +8,8 @@ import pytest
 from stribeck.drivers.dynamixel import dynamixel_keys as dynamixel
 from stribeck.drivers.simulation.friction_heat import HeatTruth
 from stribeck.drivers.simulation.truth import FlexibleLink, JointTruth, Knobs, _ArmTruth
+from stribeck.experiments.fleet import calibration_rows, validate_recording
+from stribeck.experiments.library.provenance import Provenance, Recordings
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
 from stribeck.ident.arm.arm_file import JointTable, _ArmTable
@@ -41,9 +43,14 @@ CODE = {
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
     "Fleet table (`compare --out fleet.csv`)": set(FLEET_COLUMNS),
+    "Fleet dataset (`fleet fit`)": {"arm", *calibration_rows.TEXTS, *calibration_rows.DATES, *calibration_rows.NUMBERS,
+                                    *calibration_rows.CURVES},
+    "Fleet dataset (`fleet validate`)": {"passed", "recorded", "tolerance", *validate_recording.TEXTS,
+                                         *validate_recording.NUMBERS},
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
     "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable,
                                               Spring))),
+    "Library entry (`provenance.toml`)": keys(Provenance) | keys(Recordings),
     "Plan file": keys(Plan) | keys(Segment) | keys(Harmonics) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
 }
 

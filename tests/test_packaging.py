@@ -16,6 +16,7 @@ from stribeck import Calibration
 from tests.places import ROOT
 
 LINKS = ROOT / "src" / "stribeck"
+FACE = ("__init__.py", "__main__.py", "library.py", "mujoco.py", "py.typed")
 SOURCES = ("src", "ident", "drivers", "experiments", "data", "README.md", "LICENSE", "pyproject.toml")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPT = """from pathlib import Path
@@ -148,9 +149,9 @@ class TestContents:
     def test_the_wheel_contains_one_package_with_every_file(self, wheel):
         version = PYPROJECT["project"]["version"]
         names = {name for name in contents(wheel) if not name.startswith(f"stribeck-{version}.dist-info/")}
-        folders = ("ident", "drivers", "experiments", "data/arms", "data/mechanisms", "data/schemas")
+        folders = ("ident", "drivers", "experiments", "data/arms", "data/library", "data/mechanisms", "data/schemas")
         expected = {f"stribeck/{name}" for folder in folders for name in files_of(folder)}
-        assert names == expected | {"stribeck/__init__.py", "stribeck/__main__.py", "stribeck/mujoco.py", "stribeck/py.typed"}
+        assert names == expected | {f"stribeck/{name}" for name in FACE}
         assert len(expected) > 200
 
     def test_the_sdist_contains_every_file(self, unpacked):
@@ -159,8 +160,7 @@ class TestContents:
         missing = {name for folder in folders for name in files_of(folder)} - names
         assert not missing
         assert {"README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "pyproject.toml"} <= names
-        assert {name for name in names if name.startswith("src/")} == {
-            "src/stribeck/__init__.py", "src/stribeck/__main__.py", "src/stribeck/mujoco.py", "src/stribeck/py.typed"}
+        assert {name for name in names if name.startswith("src/")} == {f"src/stribeck/{name}" for name in FACE}
 
     def test_a_wheel_from_the_sdist_is_the_same(self, wheel, unpacked, tmp_path):
         assert contents(built(unpacked, tmp_path, "wheel")["wheel"]) == contents(wheel)

@@ -4,20 +4,35 @@ import json
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
+from sphinx.search.en import SearchEnglish
 from typer.main import get_command
 
 import stribeck
 from stribeck.experiments.cli.app import app
+from tests.browser import CHROMIUM, Browser
 from tests.places import ROOT
 
-QUESTIONS = {
-    "torque constant": "logs", "armature": "manual/faq", "RTDE": "which-arms-work", "gripper": "logs",
-    "backlash": "manual/backlash", "payload": "theory", "resume campaign": "manual/hardware",
-    "temperature": "manual/temperature", "Isaac": "manual/other-simulators",
-    "MCAP": "logs", "Drake": "manual/other-simulators", "feedforward": "manual/judging"}
+QUESTIONS = {           # what a new user asks, and the page with the answer
+    "unknown torque constant": "manual/faq", "armature": "manual/faq", "gripper": "manual/faq", "wrong sign": "manual/faq",
+    "stick-slip": "manual/faq", "units": "manual/faq", "worn joint": "manual/faq", "rosbag": "manual/faq",
+    "domain randomization": "manual/faq", "reinforcement learning": "manual/faq", "linear axis": "manual/faq",
+    "confidence interval": "manual/faq", "install": "manual/faq", "payload": "manual/faq", "feedforward": "manual/faq",
+    "universal robots": "manual/universal-robots", "RTDE": "manual/universal-robots", "dynamixel": "manual/dynamixel",
+    "import csv": "logs", "MCAP": "logs", "backlash": "manual/backlash", "temperature": "manual/temperature",
+    "warm up": "manual/temperature", "resume campaign": "manual/hardware", "emergency stop": "safety",
+    "ROS 2 controller": "manual/controllers", "simulink": "manual/controllers", "Isaac": "manual/other-simulators",
+    "Drake": "manual/other-simulators", "compare arms": "manual/fleet", "contact": "manual/external-torque",
+    "validation": "manual/judging", "add law": "manual/extending", "driver": "drivers",
+    "closed chain": "manual/parallel-machines", "json": "manual/commands", "library": "manual/library",
+    "lugre": "manual/presliding", "how long": "manual/faq"}
+PATIENCE = 30.0         # s
+AMONG = 3               # pages on top of the results, among which the answer is
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -43,7 +58,10 @@ def test_every_public_name_and_command_has_its_entry(site: Path) -> None:
     for name in (*stribeck.__all__, "mujoco.attach"):
         assert f'id="stribeck.{name}"' in python, name
     commands = re.sub("<[^>]*>", "", (site / "reference" / "command-line.html").read_text(encoding="utf-8"))
-    for name, command in get_command(app).commands.items():
+    found = get_command(app).commands
+    fleet = {f"fleet {name}": command for name, command in found["fleet"].commands.items()}
+    assert len(fleet) == 3
+    for name, command in (found | fleet).items():
         assert f"$ stribeck {name} " in commands, name
         for option in command.params:
             assert not option.opts[0].startswith("--") or option.opts[0] in commands, (name, option.opts)
@@ -56,13 +74,41 @@ def test_every_key_of_the_schemas_is_explained(site: Path) -> None:
             assert f">{key}</span>" in files, (path.name, key)
 
 
+@pytest.fixture(scope="module")
+def results(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], list[str]]]:
+    """Pages that the site's search shows in a browser, the best first."""
+    if not CHROMIUM:
+        pytest.skip("no Chromium")
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        def found(asked: str) -> list[str]:
+            browser.open(site / "search.html", 1280, query=f"?q={quote(asked)}")
+            until = time.monotonic() + PATIENCE
+            while not (browser.ask("document.querySelector('#search-results .search-summary')?.innerText ?? ''")):
+                assert time.monotonic() < until, f"the search for {asked!r} does not end"
+                time.sleep(0.05)
+            shown = browser.ask("[...document.querySelectorAll('#search-results ul.search > li > a')].map(a => a.pathname)")
+            pages = [Path(unquote(path)).relative_to(site).with_suffix("").as_posix() for path in shown]
+            return list(dict.fromkeys(pages))
+        yield found
+
+
+@pytest.mark.parametrize("asked", QUESTIONS)
+def test_the_search_shows_the_page_among_the_first(results: Callable[[str], list[str]], asked: str) -> None:
+    assert QUESTIONS[asked] in results(asked)[:AMONG]
+
+
+def test_the_search_finds_nothing_for_nonsense(results: Callable[[str], list[str]]) -> None:
+    assert results("qwrtzx") == []
+
+
 @pytest.mark.parametrize("asked", QUESTIONS)
 def test_the_search_index_leads_to_the_page(site: Path, asked: str) -> None:
-    """Sphinx' search takes the pages that hold all words; it stems them."""
+    """Sphinx' search takes the pages that hold all words; it stems them. This test needs no browser."""
     index = json.loads((site / "searchindex.js").read_text(encoding="utf-8").removeprefix("Search.setIndex(").rstrip(");\n"))
-    page = index["docnames"].index(QUESTIONS[asked])
+    page, english = index["docnames"].index(QUESTIONS[asked]), SearchEnglish({})
     for word in _WORD.findall(asked.lower()):
-        stems = [stem for stem in (*index["terms"], *index["titleterms"]) if word.startswith(stem) and len(stem) >= len(word) - 3]
-        pages = {one for stem in stems for of in (index["terms"].get(stem, []), index["titleterms"].get(stem, []))
+        if word in english.stopwords or word.isdigit():         # as the search does
+            continue
+        pages = {one for terms in (index["terms"], index["titleterms"]) for of in [terms.get(english.stem(word), [])]
                  for one in (of if isinstance(of, list) else [of])}
-        assert page in pages, (word, stems)
+        assert page in pages, word

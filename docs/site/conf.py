@@ -26,3 +26,4 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = f"stribeck {version}"
 html_static_path: list[str] = []
+html_search_scorer = str(Path(__file__).parent / "scorer.js")

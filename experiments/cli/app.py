@@ -11,9 +11,10 @@ from pathlib import Path
 
 import typer
 
-from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, show, validate
+from stribeck.experiments.cli.commands import compare, drives, fit, init, motions, move, open_library, show, validate
 from stribeck.experiments.cli.common import BAD_INPUT, DONE, STOPPED
 from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
+from stribeck.experiments.cli.fleet import fleet_commands
 from stribeck.experiments.cli.refusal import of_parser, with_option
 
 _AGAIN = 0.001          # s; delay before a lost Ctrl-C is raised again
@@ -22,14 +23,15 @@ _ONE = 1.0              # s; signals within this time count as one request to en
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {       # in the order in which the help shows them
     "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
     "Analyse": (fit.import_, fit.fit, validate.validate, compare.compare, show.report, show.show),
-    "Use": (show.export, motions.loads, motions.simulate),
+    "Use": (show.export, open_library.library, motions.loads, motions.simulate),
     "Develop": (drives.emulate, fit.replay)}
+FLEET = fleet_commands.fleet_fit, fleet_commands.fleet_validate, fleet_commands.fleet_compare      # stribeck fleet fit, ...
 
 app = typer.Typer(name="stribeck", no_args_is_help=True, rich_markup_mode="markdown", pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]},
                   help="Identify and calibrate the joint friction of a robot arm.",
-                  epilog="Exit codes: 0 done, 1 a comparison or validation found a difference, 2 bad input, "
-                         "3 stopped by a limit, a fault or the operator.")
+                  epilog="Exit codes: 0 done, 1 a comparison or validation found a difference, or a recording of a fleet has no "
+                         "result, 2 bad input, 3 stopped by a limit, a fault or the operator.")
 
 
 class _Once(logging.Filter):
@@ -59,6 +61,11 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 for group, commands in COMMANDS.items():
     for command in commands:
         app.command(command.__name__.strip("_"), rich_help_panel=group)(command)
+_fleet = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]},
+                     help="Fit, validate or compare thousands of recordings, on this computer or a cluster.")
+for command in FLEET:
+    _fleet.command(command.__name__.removeprefix("fleet_"))(command)
+app.add_typer(_fleet, name="fleet", rich_help_panel="Analyse")
 
 
 class _Ending:

@@ -136,7 +136,7 @@ def console(as_json: bool = False, verbose: bool = False, quiet: bool = False) -
     return open_console(Detail.ALL if verbose else Detail.FILES if quiet else Detail.RESULT, as_json)
 
 
-def print_json(result: Mapping[str, Any], files: Iterable[Path]) -> None:
+def print_json(result: Mapping[str, Any], files: Iterable[Path | str]) -> None:
     """Print the result of a command and the paths of what it wrote as one JSON object, as data/schemas/ describes it."""
     json.dump(_finite({**result, "files": [str(path) for path in files]}), sys.stdout, ensure_ascii=False, indent=1)
     sys.stdout.write("\n")

@@ -98,7 +98,7 @@ def _joint_state(run: Run, signals: tuple[str | None, ...]) -> Callable[[int, in
         names = _padded(names, 4) + _string(name)
     head = _padded(_string(""), 4)                              # frame_id, behind the 8 bytes of the stamp
     fixed = _padded(head + names, 4)
-    columns = [run.signals[signal] if signal in run.signals else np.empty((len(run.t), 0)) for signal in signals]
+    columns = [run.signals[signal] if signal and signal in run.signals else np.empty((run.rows, 0)) for signal in signals]
 
     def message(k: int, stamp: int) -> bytes:
         seconds, nanoseconds = divmod(stamp, 10**9)

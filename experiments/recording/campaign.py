@@ -206,7 +206,7 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
 
 def _driven(plan: Plan, run: Run) -> set[int]:
     """Segments that a run finished with every sample on disk; strokes and ramps count only if both halves of the pair did."""
-    finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
+    finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= run.rows}
     pairs = [(segment.mirror_of, segment.id) for segment in plan.segments if segment.mirror_of is not None]
     pairs += [(up.id, down.id) for up, down in pairwise(plan.segments)
               if up.kind == down.kind == "ramp" and (up.joint, up.posture) == (down.joint, down.posture)]

@@ -68,7 +68,7 @@ def _ended(run: Run) -> Enough | None:
 def _follow_recording(arm: Arm, run: Run, writer: RunWriter, watch: Watch | None) -> None:
     """Step through an imported log, which has no plan."""
     segment = Segment(0, "move", (), 0)
-    for row in range(len(run.t)):
+    for row in range(run.rows):
         sample = arm.step(Command(run.signals["dq_cmd"][row]))
         writer.sample(sample, run.signals["q_cmd"][row], run.signals["dq_cmd"][row], int(run.segment[row]))
         if watch and row % max(1, round(arm.rate / 10.0)) == 0:

@@ -4,7 +4,8 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from stribeck.experiments.report.svg import COLOURS, inline
+from stribeck.experiments.report.frame.palette import COLOURS
+from stribeck.experiments.report.svg import inline
 from stribeck.experiments.report.words import plus_minus
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration

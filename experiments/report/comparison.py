@@ -11,7 +11,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.views.panels import figure_size, panels
 from stribeck.ident.whole_files import whole
 
-PLOTS = (".png", ".svg", ".pdf")
+PAGE, PLOTS = ".html", (".png", ".svg", ".pdf")
 
 
 def labels(paths: Sequence[Path]) -> list[str]:
@@ -45,6 +45,24 @@ def _entry(change: ParameterChange | CurveChange) -> dict[str, Any]:
             "unit": change.unit, "changed": change.changed}
 
 
+def verdict(comparison: Comparison) -> str:
+    """One word about a comparison: changed, the same, or unknown."""
+    return "changed" if comparison.changed else "the same" if comparison.curves else "unknown"
+
+
+def sentence(comparison: Comparison, first: str, other: str) -> str:
+    """What changed from the first calibration to the other."""
+    moved = [f"{joint} ({100.0 * curve.rms:.1f} % rms)" for joint, curve in comparison.curves.items() if curve.changed]
+    shown = [f"{change.name} of {change.joint}" for change in comparison.parameters
+             if change.changed and change.joint not in {joint for joint, curve in comparison.curves.items() if curve.changed}
+             and change.joint not in comparison.traded]
+    apart = f"; not compared: friction of {', '.join(comparison.apart)}" if comparison.apart else ""
+    if not comparison.changed:
+        agree = "agree within intervals and deviation between runs" if comparison.curves else "have no speeds and loads in common"
+        return f"{other} and {first} {agree}{apart}"
+    return "; ".join(([f"friction of {', '.join(moved)}"] if moved else []) + ([", ".join(shown)] if shown else [])) + apart
+
+
 def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path) -> None:
     """Plot friction of every joint against speed with its 95 % band, at a middle load; each calibration has its own colour.
 
@@ -54,7 +72,8 @@ def plot(calibrations: Sequence[Calibration], names: Sequence[str], target: Path
         If the file exists, or its suffix is not in `PLOTS`.
     """
     if target.suffix.lower() not in PLOTS:
-        raise InputError(f"{target}: unknown plot format {target.suffix!r}; the file name must end in {', '.join(PLOTS)}")
+        raise InputError(f"{target}: unknown plot format {target.suffix!r}; the file name must end in "
+                         f"{', '.join((PAGE, *PLOTS))}")
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,7 +1,5 @@
 """Figures of one joint. Call them inside `svg.drawing_style`."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -10,28 +8,30 @@ from matplotlib.colors import Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
+from stribeck.experiments.report.frame.palette import COLOURS, DARK_SHADES
 from stribeck.experiments.report.joint_data import JointData
-from stribeck.experiments.report.svg import COLOURS, inline
+from stribeck.experiments.report.svg import inline
 from stribeck.experiments.report.words import load_word
 from stribeck.ident.arrays import Array
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.views.panels import load_map
 
-_RASTER = 600           # number of points from which marks are drawn as a bitmap, so that the page stays small
+_RASTER = 300           # number of points from which marks are drawn as a bitmap, so that the page stays small
+_COARSE = 100           # pixels per inch of a bitmap
 _LARGE, _SMALL = (4.7, 5.3), (3.6, 2.9)      # inches; about the width of the figures on the page
 _CURVE = 120            # points of a curve
 _ROOM = 1.18            # factor by which the speed axis extends beyond the data at either end
 
 
-def load_colours(data: JointData, values: Iterable[float]) -> list[str]:
-    """Colour of each load, as hex."""
-    scale = _load_scale(data)
-    return [to_hex(load_map()(scale(value))) for value in values]
+def level_colours(data: JointData) -> list[tuple[str, str]]:
+    """Colours of the load levels on paper and on a dark page, as hex."""
+    scale, maps = _load_scale(data), (load_map(), load_map(DARK_SHADES))
+    return [(to_hex(maps[0](scale(value))), to_hex(maps[1](scale(value)))) for value in data.load_levels]
 
 
 def curve_figure(data: JointData) -> Markup:
     """Friction against speed with the law and its 95 % band; below, the residuals."""
-    figure = Figure(figsize=_LARGE)
+    figure = _figure(data, _LARGE)
     place = {"left": 0.085, "right": 0.985, "top": 0.955, "bottom": 0.075, "hspace": 0.17}
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.7, 1.0), gridspec_kw=place)
     _curves(upper, data)
@@ -53,7 +53,7 @@ def gravity_figure(data: JointData) -> Markup:
     against position.
     """
     scale, offset = data.fit.gravity["scale"].value, data.fit.gravity["offset"].value or 0.0
-    figure = Figure(figsize=_SMALL)
+    figure = _figure(data, _SMALL)
     place = {"left": 0.12, "right": 0.975, "top": 0.92, "bottom": 0.14}
     even = data.even - data.calibration.directional_torque(data.speed, data.load, data.gravity)
     rest = even - data.gravity
@@ -85,7 +85,7 @@ def off_law_figure(data: JointData) -> Markup:
 
     The time plot rings reference round trips and draws the fitted drift; the position plot removes the drift.
     """
-    figure = Figure(figsize=_SMALL)
+    figure = _figure(data, _SMALL)
     place = {"left": 0.12, "right": 0.975, "top": 0.93, "bottom": 0.15, "hspace": 0.95}
     over_time, over_place = figure.subplots(2, 1, gridspec_kw=place)
     level = np.maximum(data.predicted, 1e-3 * float(data.predicted.max()))
@@ -99,6 +99,11 @@ def off_law_figure(data: JointData) -> Markup:
         axes.xaxis.set_label_coords(0.5, -0.32)
         _calm(axes, 3)
     return inline(figure, "Residuals in percent of friction over the time of the session, and over the position of the joint")
+
+
+def _figure(data: JointData, size: tuple[float, float]) -> Figure:
+    """Return an empty figure."""
+    return Figure(figsize=size, dpi=_COARSE if len(data.odd) > _RASTER else None)
 
 
 def _over_time(axes: Axes, data: JointData, level: Array) -> None:
@@ -126,7 +131,7 @@ def _curves(axes: Axes, data: JointData) -> None:
     """Draw the law with its band; at the smallest, median and largest load if the law has a load."""
     w = curve_speeds(data)
     levels = data.load_levels or (None,)
-    colours = load_colours(data, data.load_levels) or [COLOURS.ink]
+    colours = [on_paper for on_paper, _ in level_colours(data)] or [COLOURS.ink]
     for level, colour in zip(levels, colours, strict=True):
         load = None if level is None else data.at_load(level, len(w))
         friction, half = data.calibration.torque(w, load), data.calibration.band(w, load)

@@ -5,7 +5,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from stribeck.experiments.report.svg import COLOURS, inline
+from stribeck.experiments.report.frame.palette import COLOURS
+from stribeck.experiments.report.svg import inline
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.memory.states.path import Path
 

@@ -2,27 +2,29 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
-from markupsafe import Markup, escape
 
 from stribeck.experiments.report import report_tables, sentences, words
 from stribeck.experiments.report.backlash_section import backlash_figure, backlash_words
 from stribeck.experiments.report.equation import equation
-from stribeck.experiments.report.figures import curve_figure, gravity_figure, load_colours, off_law_figure
+from stribeck.experiments.report.figures import curve_figure, gravity_figure, level_colours, off_law_figure
+from stribeck.experiments.report.frame.interactive import Interactive
+from stribeck.experiments.report.frame.page_frame import rendered
+from stribeck.experiments.report.frame.palette import DARK_SHADES
 from stribeck.experiments.report.joint_data import JointData, joint_data
 from stribeck.experiments.report.lights import lights
 from stribeck.experiments.report.memory_figure import memory_figure
 from stribeck.experiments.report.memory_words import memory_words
+from stribeck.experiments.report.pages.joint_figures import joint_figures
+from stribeck.experiments.report.pages.joint_points import point_table
 from stribeck.experiments.report.rollout_section import rollout_section
-from stribeck.experiments.report.svg import COLOURS, drawing_style
+from stribeck.experiments.report.svg import drawing_style
 from stribeck.experiments.report.temperature_words import temperature_words
+from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import IDENTIFIED
@@ -88,7 +90,10 @@ def render(result: Identification, run_note: dict[str, Any] | None = None, rolle
         motion = None if rolled is None else rollout_section(*rolled)
     calibration = result.calibration
     versions = dict(calibration.fit.get("versions", {}))
-    return _template().render(
+    return rendered(
+        "report.html.j2", _interactive(sections, calibration), kind="Friction calibration", heading=calibration.arm,
+        sections_of_page=[("glance", "Summary"), ("findings", "Health"), *((one.anchor, one.name) for one in sections),
+                          ("provenance", "Provenance")],
         calibration=calibration, created=words.moment(calibration.created), versions=versions,
         stribeck=versions.get("stribeck", version("stribeck")), facts=_facts(result, calibrated, run_note or {}),
         motors={line: report_tables.parameter_rows(motor.parameters) for line, motor in zip(
@@ -111,7 +116,7 @@ def render(result: Identification, run_note: dict[str, Any] | None = None, rolle
         limits=[report_tables.limit_row(data) for data in calibrated],
         options={key: "; ".join(value) if isinstance(value, list) else value for key, value in calibration.fit.items()
                  if key not in ("versions", "lack_of_fit", "closed_loop", "closed_loop_shared")},
-        session=_session(result), colours=COLOURS, shades=SHADES, css=Markup(_resource("report.css")),
+        session=_session(result), shades=SHADES, dark_shades=DARK_SHADES,
         missing=words.MISSING, identified=IDENTIFIED)
 
 
@@ -125,15 +130,23 @@ def _section(result: Identification, name: str, anchor: str) -> Section:
     levels = words.level(data.load_levels, 3) if data.load_levels else []
     return Section(name, anchor, findings, data, report_tables.summary_row(data), {
         "sentence": sentences.joint_sentence(data), "equation": equation(data),
-        "correlation": sentences.correlation_note(data),
+        "correlation": sentences.correlation_note(data), "correlations": report_tables.correlation_rows(joint),
         "curve": curve_figure(data), "gravity": gravity_figure(data), "off": off_law_figure(data),
         "parameters": report_tables.parameter_rows(joint.parameters), "along": report_tables.parameter_rows(along),
         "ripple": report_tables.wave_rows(joint.ripple), "candidates": report_tables.candidate_rows(data),
         "loads": report_tables.load_rows(data),
         "load": words.load_word(joint.load, data.prismatic), "load_unit": load_unit(joint.load, data.prismatic),
-        "levels": list(zip(levels, load_colours(data, data.load_levels), strict=True)),
+        "levels": list(zip(levels, level_colours(data), strict=True)),
         "part": None if joint.load_part is None else words.level(joint.load_part),
         "temperature": words.degrees(joint.temperature_range), "joined": bool(np.any(np.bincount(data.trip) > 1))})
+
+
+def _interactive(sections: list[Section], calibration: Calibration) -> Interactive:
+    """Points and figures of all joints, and the parameters as a file."""
+    known = [(section.anchor, section.data) for section in sections if section.data is not None]
+    return Interactive({anchor: point_table(data) for anchor, data in known},
+                       {place: figure for anchor, data in known for place, figure in joint_figures(anchor, data).items()},
+                       {"parameters.csv": calibration.to_dataframe().to_csv(index=False, float_format="%.8g")})
 
 
 def _by_kind(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
@@ -169,21 +182,3 @@ def _common_units(calibrated: list[JointData]) -> dict[str, str]:
     if len(kinds) != 1 or not calibrated:
         return {}
     return {cell.heading: cell.unit for cell in report_tables.summary_row(calibrated[0]).cells}
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-                                     lstrip_blocks=True)
-    environment.filters["breaking"] = _breaking
-    return environment.from_string(_resource("report.html.j2"))
-
-
-def _breaking(name: str) -> Markup:
-    """Name of a joint; a name too long for its column may break after an underscore."""
-    return escape(name).replace("_", Markup("_<wbr>"))
-
-
-def _resource(name: str) -> str:
-    """Text of a file of this package; works from an installed wheel, too."""
-    return files("stribeck.experiments.report").joinpath(name).read_text(encoding="utf-8")

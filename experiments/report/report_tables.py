@@ -18,6 +18,7 @@ from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.ripple.wave import KNOWN, Wave
 
+_STRONGEST = 70.0       # strength of the colour of a correlation of 1, so that text on it can be read [%]
 _LOADS = ("torque", "bending", "normal")
 
 
@@ -58,6 +59,25 @@ class ParameterRow:
     verdict: str
     note: str
     repeats: str
+
+
+@dataclass(frozen=True)
+class CorrelationCell:
+    """Correlation of two estimates: text, side of zero, strength of the colour [%], and whether both are the same estimate."""
+
+    text: str
+    side: str
+    share: int
+    own: bool
+
+
+@dataclass(frozen=True)
+class CorrelationRow:
+    """Row of the correlation table: one estimate with all."""
+
+    word: str
+    symbol: tuple[str, str]
+    cells: tuple[CorrelationCell, ...]
 
 
 @dataclass(frozen=True)
@@ -172,6 +192,15 @@ def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
         rows.append(row if row.note != said else ParameterRow(**{**vars(row), "note": ""}))
         said = row.note
     return rows
+
+
+def correlation_rows(joint: JointCalibration) -> list[CorrelationRow]:
+    """Make rows of the correlation of the estimates; none without two estimates."""
+    if len(joint.names) < 2:
+        return []
+    return [CorrelationRow(words.parameter_word(name), words.parameter_symbol(name), tuple(
+        CorrelationCell(words.fixed(value, 2), "above" if value > 0.0 else "below", round(_STRONGEST * abs(value)), j == k)
+        for k, value in enumerate(joint.correlation[j].tolist()))) for j, name in enumerate(joint.names)]
 
 
 def candidate_rows(data: JointData) -> list[CandidateRow]:

@@ -6,7 +6,8 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from stribeck.experiments.report.svg import COLOURS, inline
+from stribeck.experiments.report.frame.palette import COLOURS
+from stribeck.experiments.report.svg import inline
 from stribeck.ident.arrays import Array
 from stribeck.ident.simulators.rollout import CALIBRATED, TORQUES, VELOCITIES, WITHOUT, Rollout
 

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
-from types import SimpleNamespace
 from typing import Any
 
 import matplotlib
@@ -14,10 +13,9 @@ from markupsafe import Markup
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from stribeck.experiments.report.frame.palette import COLOURS
 from stribeck.ident.arrays import Array
 
-COLOURS = SimpleNamespace(ink="#1b2733", muted="#5c6975", faint="#98a3ad", line="#dde3e8", band="#c9d6df",
-                          point="#2f6f94", measured="#a9cbe0", accent="#b8501f")
 _SPARK = (110.0, 34.0)   # width and height of a small curve
 _SPARK_POINTS = 150     # maximum number of dots in a small curve
 _SPARK_SPAN = 0.3       # smallest span of the friction axis over the largest friction, so that noise stays small
@@ -33,7 +31,7 @@ _STYLE: dict[Any, Any] = {
     "axes.titley": 1.0,         # a fixed place: the search for free room would take a third of the time
     "axes.labelsize": 8.5, "axes.labelcolor": COLOURS.muted, "axes.edgecolor": COLOURS.faint, "axes.linewidth": 0.6,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
-    "grid.color": "#e9edf0", "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,
+    "grid.color": COLOURS.grid, "grid.linewidth": 0.6, "xtick.color": COLOURS.faint, "ytick.color": COLOURS.faint,
     "xtick.labelcolor": COLOURS.muted, "ytick.labelcolor": COLOURS.muted, "xtick.major.size": 3.0,
     "ytick.major.size": 0.0, "xtick.minor.size": 1.8, "xtick.major.width": 0.6, "xtick.minor.width": 0.5,
     "figure.dpi": 180.0, "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",

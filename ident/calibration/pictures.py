@@ -1,6 +1,7 @@
 """Plots of the friction of calibrated joints."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#7a8794", "#b4532a", "#1b3a5c", "#5ab4ac", "#8f6bb0", "#c49a2c")      # of calibrations side by side
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Friction over speed with the half width of its 95 % band, shape (120,) each."""
+
+    speed: Array
+    friction: Array
+    band: Array
 
 
 def draw_joint(ax: "Axes", name: str, joint: JointCalibration, points: pd.DataFrame | None) -> None:
@@ -52,16 +62,22 @@ def draw_side_by_side(ax: "Axes", name: str, joints: Sequence[JointCalibration |
     labels : sequence of str
         Labels of the calibrations.
     """
+    at, curves = side_by_side(joints)
+    for k, (joint, curve, label) in enumerate(zip(joints, curves, labels, strict=True)):
+        if joint is not None and curve is not None:
+            warm = "" if joint.temperature_range is None else " ({:.0f} to {:.0f} °C)".format(*joint.temperature_range)
+            draw_curve(ax, curve.speed, curve.friction, curve.band, COLOURS[k % len(COLOURS)], f"{label}{warm}")
+    finish(ax, f"{name}{at}", next(joint.parameters["coulomb"].unit for joint in joints if joint is not None))
+
+
+def side_by_side(joints: Sequence[JointCalibration | None]) -> tuple[str, list[Curve | None]]:
+    """Return where friction of several calibrations is shown, as ", load 3 N·m", and the curve of each that has the joint."""
     known = [joint for joint in joints if joint is not None]
     shared = all(loads_agree(known[0], other) for other in known)
     loaded = next((joint for joint in known if joint.load != "none" and joint.load_range is not None), None)
     level, unit = np.zeros(()) if loaded is None else loaded.middle_load, known[0].parameters["coulomb"].unit
-    for k, (joint, label) in enumerate(zip(joints, labels, strict=True)):
-        if joint is not None:
-            warm = "" if joint.temperature_range is None else " ({:.0f} to {:.0f} °C)".format(*joint.temperature_range)
-            _draw(ax, joint, level if shared else joint.middle_load, COLOURS[k % len(COLOURS)], f"{label}{warm}")
     same = f", load {level:.3g} {load_unit(loaded.load, unit == 'N')}" if loaded and shared and np.ndim(level) == 0 else ""
-    finish(ax, f"{name}{same}", unit)
+    return same, [None if joint is None else _curve(joint, level if shared else joint.middle_load) for joint in joints]
 
 
 def stored_points(folder: Path, names: Mapping[str, JointCalibration]) -> dict[str, pd.DataFrame]:
@@ -75,6 +91,11 @@ def stored_points(folder: Path, names: Mapping[str, JointCalibration]) -> dict[s
 
 
 def _draw(ax: "Axes", joint: JointCalibration, load: Array, colour: Array | str, label: str) -> None:
+    curve = _curve(joint, load)
+    draw_curve(ax, curve.speed, curve.friction, curve.band, colour, label)
+
+
+def _curve(joint: JointCalibration, load: Array) -> Curve:
     speed = shown_speeds(*joint.velocity_range)
     loads = np.repeat(np.asarray(load)[None], len(speed), axis=0)
-    draw_curve(ax, speed, joint.torque(speed, loads), joint.band(speed, loads) if joint.names else 0.0, colour, label)
+    return Curve(speed, joint.torque(speed, loads), joint.band(speed, loads) if joint.names else np.zeros(len(speed)))

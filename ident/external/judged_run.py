@@ -185,7 +185,7 @@ def judge_external(run: Run, calibration: Calibration, pushes: Sequence[Push] = 
     parts = [observer.along(part.t, part.q, part.dq, part.tau, part.temperature) for part in motions]
     found = External(*(np.concatenate([getattr(part, key) for part in parts]) for key in ("torque", "threshold", "resting")))
     speed = np.abs(np.concatenate([part.dq for part in motions]))
-    free = np.ones(len(run.t), dtype=bool)
+    free = np.ones(run.rows, dtype=bool)
     for push in pushes:
         free &= (run.t < push.start) | (run.t > push.end + _SETTLED / gain)
     period = np.diff(run.t, prepend=run.t[0])

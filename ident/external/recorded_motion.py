@@ -39,7 +39,7 @@ class RecordedMotion:
 
 def measured_velocity(run: Run) -> Array:
     """Return the recorded velocities, shape (N, n), or differences of positions where none were recorded."""
-    dq, slopes = read_signal(run, "dq", len(run.t)), np.gradient(run.signals["q"], run.t, axis=0)
+    dq, slopes = read_signal(run, "dq", run.rows), np.gradient(run.signals["q"], run.t, axis=0)
     if dq is None:
         return slopes
     return np.where(np.isfinite(dq).all(axis=0), dq, slopes)
@@ -47,7 +47,8 @@ def measured_velocity(run: Run) -> Array:
 
 def recorded_motions(run: Run, calibration: Calibration, rows: int | None = None) -> Iterator[RecordedMotion]:
     """Yield the stretches of a run, or of its first rows."""
-    t = run.t[:rows]
+    run = run if rows is None else run.between(0, rows)
+    t = run.t
     if len(t) < 2:
         return
     dq = measured_velocity(run)

@@ -28,7 +28,7 @@ def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibrati
     except (InputError, ModelError):
         return calibration
     mechanisms = [as_recorded(run, calibration) for run in runs]
-    period = float(np.median(np.concatenate([np.diff(run.t) for run in runs])))
+    period = float(np.median([run.period for run in runs]))
     seen: list[list[Array]] = []
     for run, mechanism in zip(runs, mechanisms, strict=True):
         observer = ExternalTorque.without_noise(mechanism, calibration, GAIN, period)

@@ -142,10 +142,10 @@ def _check_labels(runs: Sequence[Run]) -> None:
 
 def _without_stubs(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
     """Leave out runs that ended after their first sample (the path to the start was blocked); keep all if none is left."""
-    stubs = [run for run in runs if len(run.t) <= 1]
+    stubs = [run for run in runs if run.rows <= 1]
     if len(stubs) == len(runs):
         return list(runs), []
-    return [run for run in runs if len(run.t) > 1], [
+    return [run for run in runs if run.rows > 1], [
         Finding(None, "ended", f"{run.label} ended after its first sample and is not fitted") for run in stubs]
 
 

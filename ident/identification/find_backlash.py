@@ -54,7 +54,7 @@ def find_backlash(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str,
     if option == "none" or reduced.mechanism.chain is not None:
         return NO_BACKLASH
     runs = chosen.small or chosen.runs
-    links = [read_signal(run, "q_link", len(run.t)) for run in runs]
+    links = [read_signal(run, "q_link", run.rows) for run in runs]
     measured = {name for j, name in enumerate(runs[0].names)
                 if all(link is not None and np.isfinite(link[:, j]).all() for link in links)}
     asked = [name for name in joints if option == "any" or name in measured]

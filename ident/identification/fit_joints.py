@@ -14,7 +14,7 @@ from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.identify_inertia import TRUSTED, SoughtInertia
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.log.finding import Finding
-from stribeck.ident.log.health.late_torque import ringing_joints
+from stribeck.ident.log.health.late_torque import Starts
 from stribeck.ident.log.health.points_health import check_reading, check_scale
 from stribeck.ident.log.motion.commanded_motion import commanded
 from stribeck.ident.log.signal_checks import dead_torques
@@ -62,7 +62,7 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIne
     for name, rows in reduced.points.groupby("joint", sort=False):
         if name in joints:
             findings += [*check_scale(rows), *check_reading(chosen.runs, rows)]
-    for name, hertz in ringing_joints(chosen.runs[0], reduced.reductions[0].strokes).items():
+    for name, hertz in Starts.of(chosen.runs[0], reduced.reductions[0].strokes).ringing.items():
         if name in joints:
             stiffness = joint_stiffness(chosen.runs, reduced.mechanisms, name, hertz)
             joints[name] = replace(joints[name], gravity={**joints[name].gravity, "stiffness": stiffness})

@@ -13,6 +13,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.joint.fit_joint import JointFit
 from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import load_at
+from stribeck.ident.log.parts import parts
 from stribeck.ident.log.run import Run
 from stribeck.ident.temperature.self_heating import HeatLog, heat_log
 
@@ -41,6 +42,7 @@ class Clock:
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
+        self._speeds: dict[str, tuple[Array, Array]] = {}
         self.runs = tuple(sorted(runs, key=lambda run: str(run.record.get("start") or "")))
         self.span = sum(run.duration for run in runs)
         self.begin: dict[str, float] = {}
@@ -69,14 +71,20 @@ class Clock:
         t : ndarray, shape (N,)
             Times on the clock of its run [s].
         """
-        first = {run.label: self.begin[run.label] - float(run.t[0]) for run in self.runs}
+        first = {run.label: self.begin[run.label] - run.begin for run in self.runs}
         return np.asarray(t + np.array([first[str(label)] for label in labels]))
+
+    def speeds(self, run: Run) -> tuple[Array, Array]:
+        """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all joints in them, shape (B, n)."""
+        if run.label not in self._speeds:
+            self._speeds[run.label] = _speeds(run)
+        return self._speeds[run.label]
 
     def rests(self) -> float:
         """Return the longest rest of all joints between motion, as a fraction of the recorded time."""
         longest, since = 0.0, None
         for run in self.runs:
-            edges, speeds = _speeds(run)
+            edges, speeds = self.speeds(run)
             pace = np.max(speeds / np.maximum(speeds.max(axis=0), 1e-12), axis=1)       # parts of each joint's highest speed
             ends = self.begin[run.label] + edges - edges[0]
             for k in np.flatnonzero(pace > _STILL).tolist():
@@ -92,7 +100,7 @@ def friction_power(clock: Clock, name: str, joint: JointFit) -> HeatLog:
     labels, when, pressed = points["run"].to_numpy(), points["t"].to_numpy(dtype=float), load_at(points, fit.load, fit.values)
     last = None
     for run in clock.runs:
-        edges, speeds = _speeds(run)
+        edges, speeds = clock.speeds(run)
         begin = clock.begin[run.label]
         own, middle = labels == run.label, 0.5 * (edges[1:] + edges[:-1])
         if last is not None and begin > last:
@@ -114,8 +122,11 @@ def friction_power(clock: Clock, name: str, joint: JointFit) -> HeatLog:
 def _speeds(run: Run) -> tuple[Array, Array]:
     """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all joints in them, shape (B, n)."""
     width = max(_SHORTEST, run.duration / _BINS)
-    edges = np.linspace(run.t[0], run.t[-1], max(2, round(run.duration / width) + 1))
-    q = np.column_stack([np.interp(edges, run.t, column) for column in run.signals["q"].T])
+    edges = np.linspace(run.begin, run.begin + run.duration, max(2, round(run.duration / width) + 1))
+    q = np.empty((len(edges), len(run.names)))
+    for part in parts(run):
+        inside = slice(*np.searchsorted(edges, (part.t[0], np.inf)))
+        q[inside] = np.column_stack([np.interp(edges[inside], part.t, column) for column in part.signals["q"].T])
     return edges, np.abs(np.diff(q, axis=0)) / (edges[1] - edges[0])
 
 

@@ -99,4 +99,4 @@ def _without(run: Run, found: SoughtRipple, log: Log | None, strokes: tuple[Stro
 
 def _period(run: Run) -> float:
     """Time between samples [s]."""
-    return float(np.ptp(run.t)) / max(1, len(run.t) - 1)
+    return float(np.ptp(run.t)) / max(1, run.rows - 1)

@@ -98,7 +98,7 @@ def _pairs(run: Run) -> Iterable[dict[str, object]]:
     steps = [_resolution(run.signals["q"][:, joint]) for joint in range(len(run.names))]
     ways: dict[tuple[str, int, float], dict[float, tuple[float, float, float]]] = {}
     for number, segment in planned.items():
-        if number not in loose or loose[number] > len(run.t):
+        if number not in loose or loose[number] > run.rows:
             continue
         joint, rows = run.names.index(segment["joint"]), slice(begun[number], loose[number])
         temperature = float(run.signals["temperature"][rows, joint].mean()) if "temperature" in run.signals else np.nan

@@ -1,5 +1,7 @@
 """Checks for unusable signals: time that does not increase, values that are not numbers, wrong velocities, dead torques."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from stribeck.ident.arrays import Array
@@ -17,28 +19,29 @@ SMALLEST, LARGEST = 1e-12, 1e12         # allowed absolute values of any signal,
 
 def dead_torques(run: Run) -> list[str]:
     """Joints that move with a constant torque signal, and joints without any recorded torque."""
-    without = unrecorded_torques(run)
-    return [name for name, q, tau in zip(run.names, run.signals["q"].T, run.signals["tau"].T, strict=True)
-            if name in without or (np.ptp(q) > REST_TOLERANCE and np.ptp(tau) == 0.0)]
+    way, swing = (np.subtract(*run.range_of(signal)[::-1]) for signal in ("q", "tau"))
+    return [name for name, moved, varied in zip(run.names, way, swing, strict=True)
+            if np.isnan(varied) or (moved > REST_TOLERANCE and varied == 0.0)]
 
 
 def unrecorded_torques(run: Run) -> list[str]:
     """Joints without any torque sample, for example if an imported current has no torque constant."""
-    return [name for name, tau in zip(run.names, run.signals["tau"].T, strict=True) if np.isnan(tau).all()]
+    return [name for name, least in zip(run.names, run.range_of("tau")[0], strict=True) if np.isnan(least)]
 
 
-def check_signals(run: Run) -> None:
-    """Refuse positions and torques that are not finite numbers; joints without any torque are accepted.
+def check_signals(run: Run, without: Collection[str] | None = None) -> None:
+    """Refuse positions and torques that are not finite numbers, except the torques of joints `without` torque: by default,
+    those without any in this run.
 
     Raises
     ------
     InputError
         If a value is not a finite number; the message names signal, joint, row and time.
     """
-    without = unrecorded_torques(run)
+    without = unrecorded_torques(run) if without is None else without
     known = [name not in without for name in run.names] if len(without) < len(run.names) else slice(None)
-    check_numbers(run.signals["q"], "q", run.names, run.t, str(run.path))
-    check_numbers(run.signals["tau"][:, known], "tau", tuple(np.array(run.names)[known]), run.t, str(run.path))
+    check_numbers(run.signals["q"], "q", run.names, run.t, str(run.path), first=run.first)
+    check_numbers(run.signals["tau"][:, known], "tau", tuple(np.array(run.names)[known]), run.t, str(run.path), first=run.first)
 
 
 def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source: str) -> None:
@@ -79,8 +82,10 @@ def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source
                              "check unit and sign of both columns")
 
 
-def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarray]:
+def check_time(t: Array, source: str, remedy: str = "", first: int = 0) -> tuple[float, np.ndarray]:
     """Return the median sampling rate [Hz], and the rows before each gap; `remedy` is appended to the error message.
+
+    The row in the message counts from `first`, the row of the first time.
 
     Raises
     ------
@@ -90,19 +95,20 @@ def check_time(t: Array, source: str, remedy: str = "") -> tuple[float, np.ndarr
     steps = np.diff(t)
     if len(t) < 2 or not np.isfinite(t).all() or (steps <= 0.0).any():
         row = int(np.argmin(np.append(np.where(np.isfinite(steps), steps, -1.0) > 0.0, True)))
-        raise InputError(f"{source}: time must increase from row to row; it does not after row {row} (t = {t[row]:.6g} s){remedy}"
-                         if len(t) > 1 else f"{source}: fewer than two samples; at least two are needed")
+        raise InputError(f"{source}: time must increase from row to row; it does not after row {first + row} (t = {t[row]:.6g} "
+                         f"s){remedy}" if len(t) > 1 else f"{source}: fewer than two samples; at least two are needed")
     period = float(np.median(steps))
     return 1.0 / period, np.flatnonzero(steps > GAP * period)
 
 
-def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, source: str, remedy: str = "") -> None:
-    """Refuse values that are not finite numbers; `remedy` is appended to the error message."""
+def check_numbers(values: Array, signal: str, names: tuple[str, ...], t: Array, source: str, remedy: str = "",
+                  first: int = 0) -> None:
+    """Refuse values that are not finite numbers; `remedy` is appended to the error message, whose row counts from `first`."""
     bad = ~np.isfinite(values)
     if bad.any():
         row, joint = np.argwhere(bad)[0]
-        raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {row} (t = {t[row]:.3f} s), the "
-                         f"first of {int(bad.sum())} bad values{remedy or '; finite numbers are needed'}")
+        raise InputError(f"{source}: {signal} of {names[joint]} is not a finite number in row {first + row} (t = {t[row]:.3f} "
+                         f"s), the first of {int(bad.sum())} bad values{remedy or '; finite numbers are needed'}")
     check_size(values, signal, names, source)
 
 

@@ -4,9 +4,10 @@ A stroke is a part of a run in which a joint moves at constant speed, and every 
 speed. Strokes are detected from the times that the joint needs for equal steps of position, never from commands.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,19 +68,50 @@ class Stroke:
         """Unique key of the stroke in its run: joint and first row."""
         return self.joint, self.rows.start
 
+    def moved(self, rows: int) -> "Stroke":
+        """Return the stroke with its rows counted from an earlier row."""
+        return replace(self, rows=slice(self.rows.start + rows, self.rows.stop + rows)) if rows else self
+
     def at(self, position: ArrayLike) -> Array:
         """Positions of all joints when the joint of the stroke passes `position`, shape (N, n)."""
         since = (np.asarray(position, dtype=float) - self.start[self.joint]) / self.rate[self.joint]
         return np.asarray(self.start + since[..., None] * self.rate)
 
 
-def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = frozenset()) -> list[Stroke]:
+class Grain(NamedTuple):
+    """Scale of one joint's positions [rad or m].
+
+    Attributes
+    ----------
+    step : float
+        Encoder step.
+    fine : float
+        Smallest change between samples, after positions that a slow sensor repeats were interpolated.
+    span : float
+        Range of the positions.
+    """
+
+    step: float
+    fine: float
+    span: float
+
+    @classmethod
+    def of(cls, t: Array, x: Array, span: float | None = None) -> "Grain":
+        """Scale of positions at some times, shapes (N,); for the first part of a run, with the range in the whole run."""
+        step = encoder_step(x)
+        return cls(step, encoder_step(moving_on(t, x, step)), float(np.ptp(x)) if span is None else span)
+
+
+def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = frozenset(),
+                 grains: Sequence[Grain] | None = None) -> list[Stroke]:
     """Find the strokes of all joints, joint by joint.
 
-    Segments in `but` are not searched; these only move the arm to another position.
+    Segments in `but` are not searched; these only move the arm to another position. A part of a run needs the `grains` of the
+    whole run, so that its strokes do not depend on where it ends.
     """
-    q = np.column_stack([moving_on(t, x) for x in q.T])
-    steady = [list(_stretches(t, q[:, joint], segment, but)) for joint in range(q.shape[1])]
+    grains = [Grain.of(t, x) for x in q.T] if grains is None else grains
+    q = np.column_stack([moving_on(t, x, grain.step) for x, grain in zip(q.T, grains, strict=True)])
+    steady = [list(_stretches(t, x, segment, but, grain)) for x, grain in zip(q.T, grains, strict=True)]
     found = []
     for joint, stretches in enumerate(steady):
         for part, sign in stretches:
@@ -90,11 +122,14 @@ def find_strokes(t: Array, q: Array, segment: np.ndarray, but: frozenset[int] = 
     return found
 
 
-def moving_on(t: Array, x: Array) -> Array:
-    """Replace positions that a slow sensor repeats by linear interpolation between new positions, shape (N,)."""
+def moving_on(t: Array, x: Array, step: float) -> Array:
+    """Replace positions that a slow sensor repeats by linear interpolation between new positions, shape (N,).
+
+    Jumps of several encoder steps `step` mark the repetition.
+    """
     new = np.concatenate(([0], np.flatnonzero(x[1:] != x[:-1]) + 1))
     length, jump = np.diff(new), np.abs(np.diff(x[new]))
-    leaps = jump > 3.0 * encoder_step(x)            # larger than steps of a coarse encoder
+    leaps = jump > 3.0 * step            # larger than steps of a coarse encoder
     usual = float(np.median(length[leaps])) if leaps.any() else 0.0
     slow = _OLD_ROWS <= usual <= _SLOW_ROWS and np.mean(np.abs(length[leaps] - usual) <= 1.0) > _ALIKE
     waits = leaps & (length > 1) & (length < (usual + 2.0 if slow else _OLD_ROWS))
@@ -107,15 +142,14 @@ def moving_on(t: Array, x: Array) -> Array:
     return moved
 
 
-def _stretches(t: Array, x: Array, segment: np.ndarray, but: frozenset[int]) -> Iterator[tuple[slice, int]]:
+def _stretches(t: Array, x: Array, segment: np.ndarray, but: frozenset[int], grain: Grain) -> Iterator[tuple[slice, int]]:
     """Yield the rows of each part at constant speed, and its direction."""
-    resolution = encoder_step(x)
-    least = max(20.0 * resolution, float(np.ptp(x)) / 400.0)
+    least = max(20.0 * grain.fine, grain.span / 400.0)
     for rows in motions(x, segment, least):
         if int(segment[rows.start]) in but:
             continue
         sign = 1 if x[rows.stop - 1] > x[rows.start] else -1
-        parts = [slice(rows.start + first, rows.start + last) for first, last in _steady(t[rows], sign * x[rows], resolution)]
+        parts = [slice(rows.start + first, rows.start + last) for first, last in _steady(t[rows], sign * x[rows], grain.fine)]
         size = np.array([(t[part.stop - 1] - t[part.start], abs(x[part.stop - 1] - x[part.start])) for part in parts])
         for part, own in zip(parts, size, strict=True):
             if (own > _REMNANT * size.max(axis=0)).any():

@@ -32,7 +32,7 @@ def servo_commands(run: Run) -> ServoCommands:
     InputError
         If the run was imported without gains of servos.
     """
-    told = read_signal(run, "q_cmd", len(run.t)) if of_servos(run) else None
+    told = read_signal(run, "q_cmd", run.rows) if of_servos(run) else None
     if told is None:
         raise InputError(f"{run.path}: the run has no gains of servos (torque signal \"{POSITION_ERROR}\"); import the log with "
                          "--servo JOINT=GAIN and --column q_cmd.JOINT=NAME")

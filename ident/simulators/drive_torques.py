@@ -84,7 +84,7 @@ def by_servos(run: Run, servos: Sequence[JointServo]) -> tuple[dict[str, ServoGa
     stiff, damps = per_gain * commands.gains, back * (commands.gains > 0.0)
 
     def drive(part: Stretch, times: Array) -> Torques:
-        row = np.clip(np.searchsorted(run.t, times, "right") - 1, 0, len(run.t) - 1)
+        row = np.clip(np.searchsorted(run.t, times, "right") - 1, 0, run.rows - 1)
         wanted = np.column_stack([np.interp(times - own, run.t, column)
                                   for own, column in zip(late, commands.goals.T, strict=True)])
         return lambda step, q, dq: np.asarray(stiff[row[step]] * (wanted[step] - q) - damps[row[step]] * dq)

@@ -76,14 +76,14 @@ def stated_gains(stated: Mapping[str, tuple[float, ...]], names: tuple[str, ...]
 
 def velocity_set_points(run: Run) -> Array | None:
     """Return the velocity set-points of all joints, shape (N, n); None if the run lacks some."""
-    found = read_signal(run, "dq_cmd", len(run.t))
-    return None if found is None or len(found) != len(run.t) or not np.isfinite(found).all() else found
+    found = read_signal(run, "dq_cmd", run.rows)
+    return None if found is None or len(found) != run.rows or not np.isfinite(found).all() else found
 
 
 def references(run: Run) -> tuple[Array | None, str]:
     """Return the position references of all joints, shape (N, n); if the run lacks them, None and what it lacks."""
-    found = read_signal(run, "q_cmd", len(run.t))
-    if found is None or len(found) != len(run.t):
+    found = read_signal(run, "q_cmd", run.rows)
+    if found is None or len(found) != run.rows:
         return None, "the run has no position references (q_cmd)"
     if unknown := [name for name, column in zip(run.names, found.T, strict=True) if not np.isfinite(column).all()]:
         return None, f"the run has no position references (q_cmd) of {', '.join(unknown)}, or not in all rows"

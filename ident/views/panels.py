@@ -51,11 +51,11 @@ def draw_curve(ax: "Axes", speed: Array, friction: Array, band: Array | float, c
     ax.plot(speed, friction, color=colour, lw=1.3, label=label or None)
 
 
-def load_map() -> "Colormap":
+def load_map(shades: Sequence[str] = SHADES) -> "Colormap":
     """Return the colours of the load, from light at the least to dark at the greatest."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("load", SHADES)
+    return LinearSegmentedColormap.from_list("load", shades)
 
 
 def load_colours(loads: ArrayLike, low: float, high: float) -> Array:

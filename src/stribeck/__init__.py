@@ -48,7 +48,7 @@ _HOMES = {"BatchedFriction": "ident.simulators.batched_friction",
           "load_mechanism": "ident.arm.load_mechanism", "load_run": "ident.log.run",
           "stopping_torque": "ident.simulators.stopping_torque", "stribeck": "ident.laws.stribeck"}
 
-_MODULES = ("mujoco",)          # with public names of their own
+_MODULES = ("library", "mujoco")     # with public names of their own
 
 if not (Path(__file__).parent / "ident").is_dir():      # a checkout in which symbolic links are text files, e.g. on Windows
     __path__.append(str(Path(__file__).parents[2]))

@@ -76,7 +76,7 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         words = [str(argument) for argument in arguments]
         outcome = Outcome(run(words), *capsys.readouterr())
         if "--json" in words and outcome.out:
-            judge(words[0], json.loads(outcome.out))
+            judge("_".join(words[:2]) if words[0] == "fleet" else words[0], json.loads(outcome.out))
         for line in outcome.err.splitlines() if outcome.code == 2 else ():
             if line.startswith("stribeck: "):
                 lacks = refusal_faults(line.removeprefix("stribeck: "), words)

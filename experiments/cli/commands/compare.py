@@ -19,15 +19,16 @@ def compare(
         calibrations: Annotated[list[Path], typer.Argument(
             metavar="CALIBRATION...", help="Two calibrations; or three and more of different runs, or folders with many: a "
             "fleet.")],
-        out: Annotated[Path | None, out_option("Plot of the friction (.png, .svg, .pdf); of a fleet also its table "
-                                               "(.csv).")] = None,
+        out: Annotated[Path | None, out_option("Page (.html) or plot of the friction (.png, .svg, .pdf); of a fleet "
+                                               "also its table (.csv).")] = None,
         as_json: JsonOption = False) -> None:
     """Show which friction changed beyond the intervals and the deviation between runs, or what differs in a fleet.
 
     The exit code is 1 if something differs.
     """
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.report.comparison import comparison_table, labels, plot
+    from stribeck.experiments.report.comparison import comparison_table, labels, sentence, verdict
+    from stribeck.experiments.report.pages.comparison_page import write_comparison
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.changes import compare as compare_calibrations
     from stribeck.ident.errors import InputError
@@ -42,19 +43,18 @@ def compare(
     first, *others = loaded = [Calibration.load(path) for path in files]
     of_files = dict(zip(names, loaded, strict=True))
     if len(of_files) >= LEAST and len(independent(of_files)[0]) >= LEAST:
-        _compare_fleet(Fleet.of(of_files), out, as_json)
+        compare_fleet(Fleet.of(of_files), out, as_json)
         return
     found = [compare_calibrations(first, other) for other in others]
     if out is not None:
-        plot(loaded, names, out)
+        write_comparison(dict(zip(names, loaded, strict=True)), dict(zip(names[1:], found, strict=True)), out)
     for name, other, comparison in zip(names[1:], others, found, strict=True):
         text.print(fitted(_table(first, other, comparison, names[0], name), text.width, keys=2))
         for joint in comparison.traded:
             text.print(f"note      {joint}: parameters changed and compensate each other; friction did not change")
         for note in comparison.notes:
             text.print(f"note      {note}")
-        verdict = "changed" if comparison.changed else "the same" if comparison.curves else "unknown"
-        text.print(f"{verdict:<9} {_sentence(comparison, names[0], name)}")
+        text.print(f"{verdict(comparison):<9} {sentence(comparison, names[0], name)}")
     if out is not None:
         text.print(f"wrote     {out}")
     changed = any(comparison.changed for comparison in found)
@@ -67,13 +67,14 @@ def compare(
         raise typer.Exit(DIFFERS)
 
 
-def _compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
-    """Print what is normal for each joint of a fleet, and what differs."""
+def compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
+    """Print what is normal for each joint of a fleet, and what differs; exit code 1 if something differs."""
     from rich import box
     from rich.table import Table
 
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.report.fleets.fleet_tables import fleet_table, heading, population_rows, verdicts, write_fleet
+    from stribeck.experiments.report.fleets.fleet_tables import fleet_table, heading, population_rows, verdicts
+    from stribeck.experiments.report.pages.fleet_page import write_fleet_result
 
     text = console(as_json)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -82,7 +83,7 @@ def _compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
     for row in population_rows(fleet):
         table.add_row(*row)
     if out is not None:
-        write_fleet(fleet, out)
+        write_fleet_result(fleet, out)
     text.print(f"fleet     {heading(fleet)}")
     text.print(fitted(table, text.width))
     for line in verdicts(fleet):
@@ -128,15 +129,3 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
         if name not in before.joints:
             parameters(name)
     return table
-
-
-def _sentence(comparison: "Comparison", first: str, other: str) -> str:
-    moved = [f"{joint} ({100.0 * curve.rms:.1f} % rms)" for joint, curve in comparison.curves.items() if curve.changed]
-    shown = [f"{change.name} of {change.joint}" for change in comparison.parameters
-             if change.changed and change.joint not in {joint for joint, curve in comparison.curves.items() if curve.changed}
-             and change.joint not in comparison.traded]
-    apart = f"; not compared: friction of {', '.join(comparison.apart)}" if comparison.apart else ""
-    if not comparison.changed:
-        agree = "agree within intervals and deviation between runs" if comparison.curves else "have no speeds and loads in common"
-        return f"{other} and {first} {agree}{apart}"
-    return "; ".join(([f"friction of {', '.join(moved)}"] if moved else []) + ([", ".join(shown)] if shown else [])) + apart

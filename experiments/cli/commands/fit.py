@@ -63,14 +63,14 @@ def fit(
         verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Fit recorded runs, or a table of speed and torque; moves nothing."""
     from stribeck.experiments.cli.commands.servo_fit import servos_fitted
-    from stribeck.experiments.cli.commands.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.cli.commands.tried_fits import refusal
+    from stribeck.experiments.cli.dialogues.table_dialogue import fit_table_file, refuse_of_table
     from stribeck.experiments.fit_runs import fit_ramps, fit_runs
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.errors import FitError
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.campaign_folder import find_runs
-    from stribeck.ident.log.run import BREAKAWAY, FITTED, load_run
+    from stribeck.ident.log.run import BREAKAWAY, FITTED, load_runs
 
     text = console(as_json, verbose, quiet)
     options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
@@ -80,9 +80,9 @@ def fit(
         return
     refuse_of_table(runs or [], arm, column or [], ignore or [])
     folders = [folder for path in runs or [] for folder in find_runs(path, FITTED)]
-    folder = out or Path(f"calibration-{load_run(folders[0], signals=()).arm.name}")
+    recorded = [run.about(serial, note) for run in load_runs(folders)]
+    folder = out or Path(f"calibration-{recorded[0].arm.name}")
     refuse_used(folder)
-    recorded = [load_run(path).about(serial, note) for path in folders]
     if signal != "torque":
         servos_fitted(text, recorded, folder, signal, options, as_json)
         return
@@ -165,7 +165,7 @@ def import_(
             "--yes", help="Use guessed columns without asking. Without a terminal, guesses need this option.")] = False,
         as_json: JsonOption = False) -> None:
     """Convert a log to a run folder (SI units)."""
-    from stribeck.experiments.cli.commands.import_dialogue import (
+    from stribeck.experiments.cli.dialogues.import_dialogue import (
         agreed_columns,
         agreed_signal,
         prospects,

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from stribeck.ident.fleet.fleet import Membership
     from stribeck.ident.model.mechanism import Mechanism
 
-_FORMATS = (".svg", ".png", ".pdf")
-
 
 def validate(
         run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or a campaign with a validation run.")],
@@ -45,7 +43,8 @@ def validate(
         fleet: Annotated[Path | None, typer.Option(
             metavar="FOLDER", help="Calibrations of other arms of this model: says for each joint whether friction is normal "
             "among them.")] = None,
-        out: Annotated[Path | None, out_option("Plot of the first calibration's torques (.svg, .png, .pdf).")] = None,
+        out: Annotated[Path | None, out_option("Page (.html), or plot of the first calibration's torques (.svg, .png, "
+                                               ".pdf).")] = None,
         as_json: JsonOption = False) -> None:
     """Compare predicted and measured torque on a run that was not fitted; exit code 1 if a joint fails.
 
@@ -54,6 +53,7 @@ def validate(
     from stribeck.experiments.cli.commands.external import validate_external
     from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
     from stribeck.experiments.cli.screen.tables import fitted
+    from stribeck.experiments.report.comparison import PAGE, PLOTS
     from stribeck.experiments.report.fleets.fleet_tables import membership_lines, membership_table
     from stribeck.ident.calibration.calibration import Calibration
     from stribeck.ident.calibration.validation import Validation
@@ -66,9 +66,9 @@ def validate(
 
     if (gains or horizon is not None) and not rolled:
         raise InputError("--gains and --horizon belong to --rollout; add it, or leave them out")
-    if out is not None and (out.exists() or out.suffix not in _FORMATS):
+    if out is not None and (out.exists() or out.suffix not in (PAGE, *PLOTS)):
         raise InputError(f"{out} exists; choose another --out" if out.exists()
-                         else f"{out} ends in {out.suffix!r}; a plot needs one of {', '.join(_FORMATS)}")
+                         else f"{out} ends in {out.suffix!r}; --out needs one of {', '.join((PAGE, *PLOTS))}")
     if out is not None and not out.parent.is_dir():         # before a minute of simulation
         raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
     told = read_gains(gains or ())
@@ -104,17 +104,22 @@ def validate(
         rollouts = {path: rollout(recorded, calibration, told, HORIZON if horizon is None else horizon)
                     for path, calibration in zip(names, loaded, strict=True)}
     members = {} if fleet is None else _members(fleet, dict(zip(names, loaded, strict=True)))
+    notes = [f"{path}: it is of the arm with the serial number {calibration.serial}, and the run of {recorded.arm.serial}"
+             for path, calibration in zip(names, loaded, strict=True)
+             if recorded.arm.serial and calibration.serial and recorded.arm.serial != calibration.serial]
     text.print(f"run       {recorded.path}, {recorded.duration:.0f} s")
-    for path, calibration in zip(names, loaded, strict=True):
-        if recorded.arm.serial and calibration.serial and recorded.arm.serial != calibration.serial:
-            text.print(f"note      {path}: it is of the arm with the serial number {calibration.serial}, and the run of "
-                       f"{recorded.arm.serial}")
+    for note in notes:
+        text.print(f"note      {note}")
     if not servos:
         text.print(fitted(_table(names, found, loaded[0].mechanism), text.width))
         text.print(f"passes    a joint passes with a noise-corrected RMS error within {100.0 * tolerance:g} % of RMS friction")
         for path, one in zip(names, found, strict=True):
-            for line in _said(path, one, recorded.arm, loaded[0].mechanism):
-                text.print(line)
+            for reason in one.left_out.values():
+                text.print(f"note      {path}: {reason}; it is not judged")
+            for note in (own := list(_notes(path, one, recorded.arm, loaded[0].mechanism))):
+                text.print(f"note      {note}")
+            notes += own
+            text.print(f"verdict   {path}: {_verdict(one)}")
     if rollouts:
         for line in rollout_lines(rollouts):
             text.print(line)
@@ -122,7 +127,13 @@ def validate(
     for path, joints in members.items():
         for line in membership_lines(path, joints):
             text.print(line)
-    if out is not None:
+    if out is not None and out.suffix == PAGE:
+        from stribeck.experiments.report.pages.validation_page import Validated, write_validation
+
+        write_validation(Validated(recorded, tolerance, dict(zip(names, found, strict=True)), rollouts, members, tuple(notes)),
+                         out)
+        text.print(f"wrote     {out}")
+    elif out is not None:
         from stribeck.experiments.report.plots.validation_plot import plot_validation
 
         plot_validation(found[0].joints, loaded[0].mechanism, out, rollouts.get(names[0]))
@@ -149,20 +160,22 @@ def _members(folder: Path, calibrations: "dict[str, Calibration]") -> "dict[str,
         return {path: fleet.membership(calibration) for path, calibration in calibrations.items()}
 
 
-def _said(path: str, found: "Validation", arm: "ArmFile", mechanism: "Mechanism") -> Iterator[str]:
-    """Notes about the joints and the verdict on one calibration."""
+def _notes(path: str, found: "Validation", arm: "ArmFile", mechanism: "Mechanism") -> Iterator[str]:
+    """Notes about the judged joints of one calibration."""
     from stribeck.ident.fit.joint.misfit_words import size_and_place
 
-    for reason in found.left_out.values():
-        yield f"note      {path}: {reason}; it is not judged"
     for name, joint in found.joints.items():
         prismatic = bool(mechanism.prismatic[mechanism.names.index(name)])
         for misfit in joint.lack_of_fit:
-            yield f"note      {path}: {name}: {size_and_place(misfit, joint.friction, prismatic)}, more than the tolerance"
+            yield f"{path}: {name}: {size_and_place(misfit, joint.friction, prismatic)}, more than the tolerance"
         if joint.inertia:
-            yield f"note      {path}: {_unstated(name, joint.inertia, arm, mechanism)}"
+            yield f"{path}: {_unstated(name, joint.inertia, arm, mechanism)}"
+
+
+def _verdict(found: "Validation") -> str:
+    """Verdict on one calibration."""
     missing = f"; {', '.join(found.left_out)} not judged" if found.left_out else ""
-    yield f"verdict   {path}: {'fails for ' + ', '.join(found.failed) if found.failed else 'passes'}{missing}"
+    return f"{'fails for ' + ', '.join(found.failed) if found.failed else 'passes'}{missing}"
 
 
 def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism") -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stribeck.experiments.report.comparison import PLOTS
+from stribeck.experiments.report.comparison import PAGE, PLOTS
 from stribeck.experiments.report.words import number
 from stribeck.ident.errors import InputError
 from stribeck.ident.fleet.findings import FALSE, Finding
@@ -55,6 +55,11 @@ def finding_words(one: Finding) -> str:
     """One finding: arm, joint, difference, and how improbable it is."""
     return (f"{one.arm} {one.joint}: {100.0 * one.effect:+.0f} % {_WORDS[one.test]}, {abs(one.deviations):.1f} deviations, "
             f"{one.day}")
+
+
+def finding_place(one: Finding) -> str:
+    """Return against what a finding differs."""
+    return "trend" if one.test == "trend" else _WORDS[one.test]
 
 
 def _moving_words(one: Finding) -> str:
@@ -116,7 +121,8 @@ def write_fleet(fleet: Fleet, target: Path) -> None:
         If the file exists, or its suffix is another.
     """
     if target.suffix.lower() not in (".csv", *PLOTS):
-        raise InputError(f"{target}: unknown format {target.suffix!r}; the file name must end in .csv, {', '.join(PLOTS)}")
+        raise InputError(f"{target}: unknown format {target.suffix!r}; the file name must end in "
+                         f"{', '.join((PAGE, '.csv', *PLOTS))}")
     if target.exists():
         raise InputError(f"{target} exists; choose another --out")
     if target.suffix.lower() == ".csv":

@@ -16,6 +16,7 @@ _RAMPS = 4              # smallest number of ramps of a joint
 
 def late_motions(run: Run) -> list[Finding]:
     """Findings about the latency between commanded and measured speed, if the latency is long or varies."""
+    run = run.between(0, _COMMAND_ROWS)
     command = read_signal(run, "dq_cmd", _COMMAND_ROWS)
     if command is None or len(command) < 3:
         return []

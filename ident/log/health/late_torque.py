@@ -3,7 +3,7 @@
 Starts after which the torque swings do not show the lag.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
@@ -11,6 +11,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.swinging_starts import swing_after, swinging_starts
+from stribeck.ident.log.parts import parts_with_strokes
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.strokes import Stroke, resolution_of
 
@@ -28,19 +29,63 @@ _STARTS = 4             # smallest number of starts in each group
 _MOST = 0.9             # quantile of the lags: noise and a slow loop make the torque seem early, never late
 
 
-def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
+class Starts:
+    """Starts of the joints of a run from rest, except of joints that share a motor, whose torque depends on other joints' motion.
+
+    Attributes
+    ----------
+    lags : dict of str to list of ndarray, shape (S, 2)
+        Speed and lag [s] of the starts of each joint, part by part.
+    hertz : dict of str to list of float
+        Frequencies of swinging starts [Hz].
+    """
+
+    def __init__(self, run: Run) -> None:
+        coupled = run.arm.transmission_of(run.names)
+        names = [name for joint, name in enumerate(run.names) if coupled is None or not coupled.motors_of(joint)]
+        self.lags: dict[str, list[Array]] = {name: [np.empty((0, 2))] for name in names}
+        self.hertz: dict[str, list[float]] = {name: [] for name in names}
+
+    @classmethod
+    def of(cls, run: Run, strokes: Sequence[Stroke]) -> "Starts":
+        """All starts of a run."""
+        starts = cls(run)
+        if strokes:                     # a table of friction has neither strokes nor samples
+            for part, own in parts_with_strokes(run, strokes):
+                starts.add(part, own)
+        return starts
+
+    def add(self, part: Run, strokes: Sequence[Stroke]) -> None:
+        """Add the starts of a part, with its strokes."""
+        for name, lags in self.lags.items():
+            joint = part.names.index(name)
+            if not (own := [stroke for stroke in strokes if stroke.joint == joint]):
+                continue
+            some, swings = lags_of_starts(part.t, part.signals["q"][:, joint], part.signals["tau"][:, joint], own)
+            lags.append(some)
+            self.hertz[name] += swings
+
+    @property
+    def ringing(self) -> dict[str, float]:
+        """Joints whose torque swings after most starts, with the median frequency [Hz]."""
+        return {name: float(np.median(hertz)) for name, hertz in self.hertz.items()
+                if len(hertz) >= max(_STARTS, sum(map(len, self.lags[name])))}
+
+
+def late_torques(period: float, starts: Starts) -> list[Finding]:
     """Findings about joints whose torque lags their motion, or swings, at the beginning of strokes.
 
     Parameters
     ----------
-    run : Run
-        Run with signals q and tau.
-    strokes : sequence of Stroke
-        Strokes in the run.
+    period : float
+        Sampling period [s].
+    starts : Starts
+        Starts in the run.
     """
-    period, findings = float(np.median(np.diff(run.t))), list[Finding]()
-    for name, lags, hertz in _starts(run, strokes):
-        if _rings(lags, hertz):
+    findings, ringing = list[Finding](), starts.ringing
+    for name, found in starts.lags.items():
+        lags, hertz = np.concatenate(found), starts.hertz[name]
+        if name in ringing:
             findings += swinging_starts(name, hertz, len(hertz) + len(lags))
         lag = common_lag(lags) if len(lags) >= _GROUPS * _STARTS else 0.0
         if lag > max(LATE, _PERIODS * period):
@@ -49,25 +94,6 @@ def late_torques(run: Run, strokes: Sequence[Stroke]) -> list[Finding]:
                 "Along a stroke, the torque belongs to an earlier position: the slope of gravity looks like viscous friction. "
                 "Log torque and position of the same instant, or filter the torque less"))
     return findings
-
-
-def ringing_joints(run: Run, strokes: Sequence[Stroke]) -> dict[str, float]:
-    """Joints whose torque swings after most starts, with the median frequency [Hz]."""
-    return {name: float(np.median(hertz)) for name, lags, hertz in _starts(run, strokes) if _rings(lags, hertz)}
-
-
-def _starts(run: Run, strokes: Sequence[Stroke]) -> Iterator[tuple[str, Array, list[float]]]:
-    """Yield name, lags and swing frequencies of the starts of each joint, except joints that share a motor."""
-    coupled = run.arm.transmission_of(run.names)
-    for joint, name in enumerate(run.names if strokes else ()):             # a table of friction has neither strokes nor samples
-        if coupled is not None and coupled.motors_of(joint):        # its torque depends on other joints' motion
-            continue
-        own = [stroke for stroke in strokes if stroke.joint == joint]
-        yield name, *lags_of_starts(run.t, run.signals["q"][:, joint], run.signals["tau"][:, joint], own)
-
-
-def _rings(lags: Array, hertz: Sequence[float]) -> bool:
-    return len(hertz) >= max(_STARTS, len(lags))
 
 
 def common_lag(lags: Array) -> float:

@@ -6,7 +6,9 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
+from stribeck.ident.log.health.findings_by_run import of_all_parts
 from stribeck.ident.log.health.torque_limit import at_stated_limit, at_unstated_limit
+from stribeck.ident.log.parts import parts
 from stribeck.ident.log.run import DONE, REPLIES, Run
 from stribeck.ident.log.signal_checks import GAP, JITTER, check_signals, check_time, dead_torques, unrecorded_torques
 
@@ -25,25 +27,32 @@ def check_log(run: Run) -> tuple[Finding, ...]:
     InputError
         If time does not increase, or a position or torque is not a finite number; names joint, row and time.
     """
-    rate, gaps = check_time(run.t, str(run.path))
-    check_signals(run)
-    without = unrecorded_torques(run)
-    longest = max(gaps, key=lambda row: run.t[row + 1] - run.t[row], default=0)
-    findings = [Finding(None, "rate", f"{rate:.1f} Hz{'' if len(gaps) else ', no gaps'}")]
-    if len(gaps):
-        findings.append(Finding(None, "gaps", f"{len(gaps)} gap(s) between samples, the longest "
-                                f"{run.t[longest + 1] - run.t[longest]:.3f} s at t = {run.t[longest]:.2f} s"))
+    without, dead = unrecorded_torques(run), dead_torques(run)
+    rates, gaps, longest, last = list[float](), 0, (0.0, 0.0), np.empty(0)
+    about_parts: list[list[Finding]] = []
+    for part in parts(run):
+        t = np.append(last, part.t)
+        rate, before = check_time(t, str(run.path), first=part.first - len(last))
+        rates, gaps, last = [*rates, rate], gaps + len(before), part.t[-1:]
+        longest = max([longest, *zip((t[before + 1] - t[before]).tolist(), t[before].tolist(), strict=True)])
+        check_signals(part, without)
+        about_parts.append([*_jitter(part.t), *at_stated_limit(part), *at_unstated_limit(part)])
+    rate = float(np.median(rates))
+    findings = [Finding(None, "rate", f"{rate:.1f} Hz{'' if gaps else ', no gaps'}")]
+    if gaps:
+        findings.append(Finding(None, "gaps", f"{gaps} gap(s) between samples, the longest {longest[0]:.3f} s at t = "
+                                f"{longest[1]:.2f} s"))
     findings += [Finding(name, "dead torque", f"the torque of {name} was not recorded; this run has no information about {name}"
                          if name in without else f"the torque of {name} is constant although the joint moves: it is dead or was "
                                                  f"not recorded; this run has no information about {name}")
-                 for name in dead_torques(run)]
-    findings += [*_claimed(run, rate), *_jitter(run.t), *_bus(run), *_warming(run)]
+                 for name in dead]
+    findings += [*_claimed(run, rate), *of_all_parts(about_parts), *_bus(run), *_warming(run)]
     if run.closed is None:
-        findings.append(Finding(None, "torn", f"the recording was cut off after {len(run.t)} samples (no closing event); "
+        findings.append(Finding(None, "torn", f"the recording was cut off after {run.rows} samples (no closing event); "
                                               "the recorded samples are used"))
     elif run.closed.get("reason") not in (DONE, None):
         findings.append(Finding(None, "ended", f"the run ended early: {run.closed['reason']}"))
-    return (*findings, *at_stated_limit(run), *at_unstated_limit(run))
+    return tuple(findings)
 
 
 def _claimed(run: Run, rate: float) -> list[Finding]:
@@ -97,15 +106,13 @@ def _bus(run: Run) -> list[Finding]:
 
 def _warming(run: Run) -> list[Finding]:
     """Joints whose temperature changed by more than `WARMED` in the run; missing temperatures are not reported."""
-    temperature = run.signals.get("temperature")
-    if temperature is None:
+    if "temperature" not in run.signals:
         return []
     findings = []
-    for joint, name in enumerate(run.names):
-        seen = temperature[:, joint]
-        low, high = float(np.fmin.reduce(seen)), float(np.fmax.reduce(seen))
+    for joint, (name, low, high) in enumerate(zip(run.names, *run.range_of("temperature"), strict=True)):
         if high - low > WARMED:
-            at = float(run.t[int(np.nanargmax(seen))])
+            at = next(float(part.t[rows[0]]) for part in parts(run)
+                      if len(rows := np.flatnonzero(part.signals["temperature"][:, joint] == high)))
             findings.append(Finding(name, "temperature", f"{name} was between {low:.0f} and {high:.0f} °C, warmest at t = "
                                     f"{at:.2f} s. Friction is a mean over this range: warm up and run again, or use the result "
                                     "in this range only", at))

@@ -10,13 +10,15 @@ import numpy as np
 
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.command_lag import late_motions
+from stribeck.ident.log.health.findings_by_run import of_all_parts
 from stribeck.ident.log.health.gaps import recorded_whole
-from stribeck.ident.log.health.late_torque import late_torques
+from stribeck.ident.log.health.late_torque import Starts, late_torques
 from stribeck.ident.log.health.ringing import ringing
 from stribeck.ident.log.health.uneven_speed import uneven_speeds
+from stribeck.ident.log.parts import parts, parts_with_strokes
 from stribeck.ident.log.reduction.round_trips import Reduction
 from stribeck.ident.log.run import DONE, Run
-from stribeck.ident.log.strokes import REST_TOLERANCE, encoder_step
+from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, encoder_step
 
 OF_STROKES = ("left out", "speed not constant")     # kinds that only matter for round trips
 STALE = 0.01            # a greater share of repeated samples in motion is reported,
@@ -36,14 +38,23 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
     prismatic : ndarray of bool, shape (n,)
         True for prismatic joints; decides the units.
     """
+    found, starts = list[list[Finding]](), Starts(run)
+    for part, own in parts_with_strokes(run, reduction.strokes):
+        found.append(_of_part(part, own, prismatic))
+        starts.add(part, own)
+    return (*of_all_parts(found), *late_motions(run), *late_torques(run.period, starts), *_left_out(run, reduction.left_out))
+
+
+def _of_part(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> list[Finding]:
+    """Findings about the motion in a part of a run."""
     findings = _stood_still(run, prismatic)
     for joint in range(len(run.names)):
         step = encoder_step(run.signals["q"][:, joint])
         unit = "m/s" if prismatic[joint] else "rad/s"
         findings += _stale(run, joint, step)
-        own = [stroke for stroke in reduction.strokes if stroke.joint == joint]
+        own = [stroke for stroke in strokes if stroke.joint == joint]
         findings += uneven_speeds(run, joint, step, own, unit) or ringing(run, joint, unit)
-    return (*findings, *late_motions(run), *late_torques(run, reduction.strokes), *_left_out(run, reduction.left_out))
+    return findings
 
 
 def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
@@ -52,7 +63,7 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     segments = [segment for segment in plan.get("segments", ()) if "target" in segment]
     if "start" not in plan or not segments:
         return []
-    edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [len(run.t)]))
+    edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [run.rows]))
     rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
     if run.closed is None or run.closed.get("reason") not in (DONE, None):
         rows.pop(int(run.segment[-1]), None)                    # this segment was not finished when the run ended
@@ -105,14 +116,24 @@ def _stale(run: Run, joint: int, step: float) -> list[Finding]:
 
 def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
     """One finding for each joint and reason."""
-    segments: dict[tuple[str, str], list[int]] = {}
+    begins, segments = _begins(run) if entries else {}, dict[tuple[str, str], list[int]]()
     for joint, segment, reason in entries:
         segments.setdefault((joint, reason), []).append(segment)
     findings = []
     for (joint, reason), numbers in segments.items():
-        at = float(run.t[np.argmax(run.segment == numbers[0])]) if np.ptp(run.segment) > 0 else None
+        at = begins[numbers[0]] if len(begins) > 1 else None
         where = "" if at is None else (f"; segments {', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
                                        f"; the first at t = {at:.2f} s")
         findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) are excluded from the fit ({reason}"
                                 f"{where})", at))
     return findings
+
+
+def _begins(run: Run) -> dict[int, float]:
+    """Time of the first sample of each segment [s]."""
+    begins: dict[int, float] = {}
+    for part in parts(run):
+        rows = np.flatnonzero(np.diff(part.segment, prepend=part.segment[0] - 1))
+        for segment, t in zip(part.segment[rows].tolist(), part.t[rows].tolist(), strict=True):
+            begins.setdefault(segment, t)
+    return begins

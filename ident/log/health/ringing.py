@@ -19,7 +19,7 @@ _LEAST = 512            # smallest number of rows
 def ringing(run: Run, joint: int, unit: str) -> list[Finding]:
     """Finding about the ringing of one joint, with frequency and amplitude."""
     rate, gaps = check_time(run.t, str(run.path))
-    edges = np.concatenate(([0], gaps + 1, [len(run.t)]))
+    edges = np.concatenate(([0], gaps + 1, [run.rows]))
     longest = int(np.argmax(np.diff(edges)))
     rows = slice(int(edges[longest]), int(edges[longest + 1]))
     if rows.stop - rows.start < _LEAST:

@@ -73,8 +73,8 @@ def along(motion: Motion, log: Log, names: Sequence[str]) -> Motion:
 
 def _reference(run: Run, t: Array) -> Array | None:
     """Position references of all joints at the times t, shape (M, n); None if they were not recorded."""
-    recorded = read_signal(run, "q_cmd", len(run.t))
-    if recorded is None or len(recorded) < len(run.t) or not np.isfinite(recorded).all():
+    recorded = read_signal(run, "q_cmd", run.rows)
+    if recorded is None or len(recorded) < run.rows or not np.isfinite(recorded).all():
         return None
     return np.column_stack([np.interp(t, run.t, column) for column in recorded.T])
 

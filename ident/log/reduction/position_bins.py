@@ -26,11 +26,6 @@ class PositionBin:
     centre: Array
     width: float
 
-    @property
-    def first(self) -> Stroke:
-        """The earlier stroke."""
-        return min(self.forward, self.backward, key=lambda stroke: stroke.rows.start)
-
 
 def bins_of(width: float, turn: float, samples: float) -> tuple[int, float]:
     """Return number and total width of the bins of a stroke: whole motor revolutions, if the stroke contains at least one."""

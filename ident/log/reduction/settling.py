@@ -111,7 +111,7 @@ def settling_torque(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], w
     moves = np.abs(rate) * np.array([[stroke.duration] for stroke in strokes]) > REST_TOLERANCE
     moves[own] = True                       # the motion of a resting joint is sensor noise
     positions = run.signals["q"]
-    if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x) is not x for x in positions.T):
+    if np.diff(run.t).min() <= 0.0 or any(moving_on(run.t, x, encoder_step(x)) is not x for x in positions.T):
         return np.zeros(len(strokes))       # a clock or sensor slower than the log does not show accelerations
     q = windows.mean(positions[windows.rows])
     straight = np.array([stroke.at(x) for stroke, x in zip(strokes, q[own], strict=True)])

@@ -1,6 +1,6 @@
 """Pairing of strokes to round trips, and detection of motions that only connect round trips."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import groupby
 
 import numpy as np
@@ -17,7 +17,8 @@ _RETURNED = 0.25        # part of the first motion; a smaller distance to its st
 _EQUAL_GRAVITY = 0.005  # strokes at different positions pair if gravity differs by a smaller part of friction
 
 
-def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: Array,
+def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int,
+                 torques: Mapping[tuple[int, int], float],
                  partner: Mapping[int, int] | None = None) -> tuple[list[tuple[Stroke, Stroke]], list[Stroke]]:
     """Pair each stroke with the nearest opposite stroke at the same speed, with all joints at the same positions.
 
@@ -34,9 +35,9 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
         return [], []
     centre = np.array([stroke.at((stroke.low + stroke.high) / 2.0) for stroke in strokes])
     gravity = joint_loads(mechanism, centre).tau[:, joint]
-    torque = [float(np.mean(tau[stroke.rows, joint])) for stroke in strokes]
+    torque = [torques[stroke.key] for stroke in strokes]
     candidates = []
-    for a, b in np.argwhere(_opposite(strokes, partner)).tolist():
+    for a, b in _opposite(strokes, partner):
         forward, backward = strokes[a], strokes[b]
         if not _same_places(forward, backward, joint):
             continue
@@ -55,7 +56,7 @@ def pair_strokes(strokes: list[Stroke], mechanism: Mechanism, joint: int, tau: A
     return pairs, [stroke for k, stroke in enumerate(strokes) if k not in used]
 
 
-def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array) -> set[tuple[int, int]]:
+def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Mapping[int, Array]) -> set[tuple[int, int]]:
     """Keys of strokes that only move the arm to another position, for logs without a plan: before, between and after round trips.
 
     After a connecting motion, the arm continues from its end. A round trip that could not be paired, in contrast, ends at its
@@ -67,8 +68,8 @@ def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array
         Strokes of all joints; strokes that overlap in time are one motion.
     paired : set of (int, int)
         Keys of strokes that belong to round trips.
-    q : ndarray, shape (N, n)
-        Positions of all joints.
+    q : mapping of int to ndarray, shape (n,)
+        Positions of all joints at the first row of the run, and at the first and the last row of each stroke.
 
     Returns
     -------
@@ -96,14 +97,16 @@ def connecting(strokes: Sequence[Stroke], paired: Set[tuple[int, int]], q: Array
     return found
 
 
-def _opposite(strokes: list[Stroke], partner: Mapping[int, int] | None) -> np.ndarray:
-    """Mask of candidate pairs (forward, backward): equal speed, and partner segments if the plan names partners."""
+def _opposite(strokes: list[Stroke], partner: Mapping[int, int] | None) -> Iterator[tuple[int, int]]:
+    """Yield candidate pairs (forward, backward): equal speed, and partner segments if the plan names partners."""
     direction, segment = np.array([(stroke.direction, stroke.segment) for stroke in strokes]).T
     pace = np.log([stroke.speed for stroke in strokes])
-    pairs = (direction[:, None] > 0) & (direction < 0) & (np.abs(pace[:, None] - pace) <= SAME_SPEED)
-    if partner:
-        pairs &= np.array([partner.get(stroke.segment, -1) for stroke in strokes])[:, None] == segment
-    return np.asarray(pairs)
+    back = np.flatnonzero(direction < 0)
+    for a in np.flatnonzero(direction > 0).tolist():
+        alike = np.abs(pace[a] - pace[back]) <= SAME_SPEED
+        if partner:
+            alike &= segment[back] == partner.get(strokes[a].segment, -1)
+        yield from ((a, b) for b in back[alike].tolist())
 
 
 def _same_places(a: Stroke, b: Stroke, joint: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from stribeck.experiments.cli.app import COMMANDS
+from stribeck.experiments.cli.app import COMMANDS, FLEET
 from stribeck.experiments.cli.common import print_json
 from stribeck.experiments.plans.plan import write_plan
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -62,7 +62,7 @@ def as_json(cli, tmp_path):
 
 class TestSchemas:
     def test_every_command_has_one(self):
-        commands = {command.__name__.strip("_") for group in COMMANDS.values() for command in group}
+        commands = {command.__name__.strip("_") for group in (*COMMANDS.values(), FLEET) for command in group}
         assert SCHEMAS.keys() == commands - WITHOUT | PARTS
 
     @pytest.mark.parametrize("name", SCHEMAS)

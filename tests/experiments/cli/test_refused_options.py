@@ -8,8 +8,11 @@ import typer
 
 from stribeck.experiments.cli.app import app
 
-COMMANDS = typer.main.get_command(app).commands
-TYPES = {name: get_type_hints(info.callback) for name, info in zip(COMMANDS, app.registered_commands, strict=True)}
+GROUPS = {"": app, **{f"{group.name} ": group.typer_instance for group in app.registered_groups}}
+COMMANDS = {f"{group}{name}": command for group, one in GROUPS.items()
+            for name, command in typer.main.get_command(one).commands.items() if not hasattr(command, "commands")}
+TYPES = {name: get_type_hints(info.callback) for name, info in zip(
+    COMMANDS, (info for one in GROUPS.values() for info in one.registered_commands), strict=True)}
 
 
 def valued(command: str) -> Iterator[Any]:
@@ -37,21 +40,21 @@ def test_there_are_options() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_unknown_option(cli: Any, command: str) -> None:
-    said = sentence(cli(command, "--no-such-option"))
+    said = sentence(cli(*command.split(), "--no-such-option"))
     assert "--no-such-option" in said
     assert f"stribeck {command} --help" in said
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
 def test_an_option_without_its_value(cli: Any, command: str, option: str) -> None:
-    said = sentence(cli(command, option))
+    said = sentence(cli(*command.split(), option))
     assert option in said
     assert "requires an argument" in said
 
 
 @pytest.mark.parametrize(("command", "option"), NUMBERS)
 def test_a_word_for_a_number(cli: Any, command: str, option: str) -> None:
-    said = sentence(cli(command, option, "many"))
+    said = sentence(cli(*command.split(), option, "many"))
     assert f"{option} 'many': " in said
     assert "must be" in said or "not a valid" in said          # in the words of either parser
     assert f"stribeck {command} --help" in said
@@ -60,7 +63,7 @@ def test_a_word_for_a_number(cli: Any, command: str, option: str) -> None:
 @pytest.mark.parametrize("command", [name for name, one in COMMANDS.items()
                                      if any(param.required for param in one.params)])
 def test_a_missing_argument(cli: Any, command: str) -> None:
-    assert "missing " in sentence(cli(command))
+    assert "missing " in sentence(cli(*command.split()))
 
 
 @pytest.mark.parametrize(("arguments", "told"), [

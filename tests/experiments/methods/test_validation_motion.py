@@ -244,6 +244,15 @@ class TestCommand:
         assert "passes" in outcome.err
         assert "</svg>" in Path("plot.svg").read_text(encoding="utf-8")
 
+    def test_validate_writes_a_page(self, cli, pendulum):
+        outcome = cli("validate", pendulum, GOLDEN, "-o", "page.html", "--json")
+        assert outcome.code == 0, outcome.err
+        assert json.loads(outcome.out)["files"] == ["page.html"]
+        page = Path("page.html").read_text(encoding="utf-8")
+        for words in ("hinge", "passes", "Measured and predicted torque of hinge", "10 % of RMS friction"):
+            assert words in page
+        assert cli("validate", pendulum, GOLDEN, "-o", "page.html").code == 2
+
     def test_a_failed_validation_has_exit_code_1(self, cli, pendulum):
         outcome = cli("validate", pendulum, GOLDEN, "--tolerance", "0.001")
         assert outcome.code == 1

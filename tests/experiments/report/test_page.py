@@ -27,6 +27,7 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.mechanism import Mechanism
 from tests.browser import CHROMIUM, Browser
+from tests.experiments.report.page_checks import OUT
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)
 ODD = 'a<b>&"$1$'              # a joint name with characters that are special in HTML and in mathematics
@@ -112,7 +113,7 @@ def written(result: Identification, folder: Path) -> str:
 
 def text_of(page: str) -> str:
     """The visible text of the page."""
-    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<style>.*?</style>", "", page)).split())
+    return " ".join(re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<(style|script)\b.*?</\1>", "", page)).split())
 
 
 def sections(page: str) -> Iterator[str]:
@@ -145,7 +146,8 @@ class Tags(HTMLParser):
 
 def test_page_refers_to_no_other_file(page: str) -> None:
     assert not re.findall(r"https?://", page)
-    assert not re.findall(r"<(?:script|link|iframe|img)\b|@import|\bsrc=", page)
+    assert not re.findall(r"<(?:link|iframe|img)\b|@import|\bsrc=", page)
+    assert "default-src 'none'" in page         # nor could a script
     assert all(target.startswith(("#", "data:")) for target in re.findall(r'href="([^"]*)"', page))
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", page))
 
@@ -235,9 +237,6 @@ def test_export_losses_are_stated(result: Identification, page: str) -> None:
 class TestInABrowser:
     """Layout of the page in a browser."""
 
-    OUT = """[...document.querySelectorAll("body *")].filter(part => !part.closest(".visually-hidden, svg"))
-             .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5)
-             .map(part => part.tagName + "." + part.className)"""
     PAPER = 695             # px between the margins of A4
     HEIGHT = 1039
 
@@ -260,7 +259,7 @@ class TestInABrowser:
         browser.open(shown, width, mobile=mobile)
         assert browser.ask("innerWidth") == width           # a phone would widen its view to an element that is too wide
         assert browser.ask("document.documentElement.scrollWidth") == width
-        assert browser.ask(self.OUT) == []
+        assert browser.ask(OUT) == []
         assert browser.complaints == []
         assert set(browser.requests) == {shown.as_uri()}
 
@@ -275,7 +274,7 @@ class TestInABrowser:
             browser.open(path, width, mobile=width < 400)
             assert "left_shoulder_lift_joint_of_the_arm" in browser.ask("document.body.innerText")
             assert browser.ask("document.documentElement.scrollWidth") == width
-            assert browser.ask(self.OUT) == []
+            assert browser.ask(OUT) == []
         finally:
             browser.media("screen")
 
@@ -286,7 +285,7 @@ class TestInABrowser:
         with Browser(tmp_path / "other") as other:
             other.open(wrong, 375, mobile=True)
             assert other.ask("document.documentElement.scrollWidth") > 375
-            assert "TABLE." in other.ask(self.OUT.replace("innerWidth", "375"))
+            assert "TABLE." in other.ask(OUT.replace("innerWidth", "375"))
             assert any("no" in text for text in other.complaints)
             assert any(address.endswith("missing.png") for address in other.requests)
 
@@ -383,12 +382,15 @@ def test_unidentifiable_parameters_give_the_reason(result: Identification, tmp_p
 @pytest.mark.parametrize("copies", [8, 70])            # 576 points a joint, and 5040
 def test_page_with_many_points_and_joints_stays_small(result: Identification, tmp_path: Path, copies: int) -> None:
     joint, fit = result.calibration.joints["shoulder"], result.joints["shoulder"]
-    many = replace(fit, points=pd.concat([fit.points] * copies, ignore_index=True),
-                   fit=replace(fit.fit, residual=np.tile(fit.fit.residual, copies)))
+    random, points = np.random.default_rng(1), pd.concat([fit.points] * copies, ignore_index=True)
+    for column in ("position", "odd", "even", "gravity", "torque", "bending", "t"):         # repeated digits would compress
+        points[column] *= 1.0 + 0.01 * random.standard_normal(len(points))
+    many = replace(fit, points=points, fit=replace(
+        fit.fit, residual=np.tile(fit.fit.residual, copies) + 0.01 * random.standard_normal(len(points))))
     names = tuple(f"j{k}" for k in range(1, 7))
     page = write_report(Identification(replace(result.calibration, joints=dict.fromkeys(names, joint)), many.points,
                                        dict.fromkeys(names, many), (), mechanism_of(names, (False,) * 6)), tmp_path)
-    assert page.stat().st_size < 2_000_000
+    assert page.stat().st_size < 3_000_000
 
 
 @pytest.mark.parametrize(("value", "low", "high", "expected"), [

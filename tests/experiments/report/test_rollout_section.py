@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.report.page import write_report
+from stribeck.experiments.report.pages.validation_page import Validated, write_validation
+from stribeck.ident.calibration.validation import Validation
+from stribeck.ident.log.run import load_run
 from stribeck.ident.simulators.rollout import CALIBRATED, OWN, REFERENCES, TORQUES, WITHOUT, Rollout, SimulatedMotion
 from tests.experiments.report.test_page import points_of, result_of
 from tests.places import DATA
@@ -32,6 +35,17 @@ def test_the_page_has_errors_of_every_joint_and_friction(tmp_path, by_torques):
         assert cell in section, cell
     assert ("every 0.3 s" in section) == by_torques
     assert "<b>\"" not in section
+
+
+def test_the_page_of_a_validation_without_torques_has_the_motion(tmp_path):
+    run = load_run(DATA / "golden" / "runs" / "constant-speed")
+    found = Validation({}, dict.fromkeys(run.names, "no torque was recorded"))
+    write_validation(Validated(run, 0.1, {"mine": found}, {"mine": rollout(True)}, {}, ()), tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    section = page[page.index('id="motion"'):]
+    for cell in ("200", "2.51", "mrad", "Error of simulated position over time", "no torque was recorded"):
+        assert cell in section, cell
+    assert "No torque was judged" in page
 
 
 def test_without_a_rollout_there_is_no_section(tmp_path):

@@ -83,9 +83,24 @@ def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffi
     assert target.read_bytes() == data
 
 
+def test_the_page(cli: Callable[..., Any], serviced: Path, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    outcome = cli("compare", GOLDEN, serviced, "-o", target, "--json")
+    assert outcome.code == 1
+    assert json.loads(outcome.out)["files"] == [str(target)]
+    page = target.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    for words in ("hinge", "serviced", "coulomb", "tolerance (95 %)", "40 … 44 °C", "changed", 'class="still"'):
+        assert words in page
+    again = cli("compare", GOLDEN, serviced, "-o", target)
+    assert again.code == 2
+    assert "exists" in again.err
+    assert target.read_text(encoding="utf-8") == page
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     ([GOLDEN], "needs at least two calibrations"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
-    ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format '.txt'; the file name must end in .png, .svg, .pdf")])
+    ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format '.txt'; the file name must end in .html, .png, .svg")])
 def test_invalid_comparison(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
     outcome = cli("compare", *arguments)
     assert outcome.code == 2

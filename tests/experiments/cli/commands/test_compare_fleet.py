@@ -64,7 +64,11 @@ def test_json_table_and_pictures(cli, folder, tmp_path):
     assert rows.loc[rows["ratio"].idxmax(), "calibration"] == "A003-01"
     assert cli("compare", folder, "-o", tmp_path / "fleet.png").code == 1
     assert (tmp_path / "fleet.png").read_bytes().startswith(b"\x89PNG")
-    for name, words in (("fleet.csv", "exists"), ("fleet.txt", ".csv, .png")):
+    assert cli("compare", folder, "-o", tmp_path / "fleet.html").code == 1
+    page = (tmp_path / "fleet.html").read_text(encoding="utf-8")
+    for words in ("A003", "Joints × arms", "Benjamini", "from its own history", "normal for a new arm"):
+        assert words in page
+    for name, words in (("fleet.csv", "exists"), ("fleet.html", "exists"), ("fleet.txt", ".html, .csv, .png")):
         refused = cli("compare", folder, "-o", tmp_path / name)
         assert refused.code == 2
         assert words in refused.err

@@ -58,6 +58,10 @@ def test_json_and_plot(cli, unseen, tmp_path):
     done = cli("validate", run, GOLDEN, "--external", "--pushes", tmp_path / "pushes.csv", "--json", "-o", tmp_path / "plot.svg")
     assert done.code == 0
     assert "marked push" in (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    assert cli("validate", run, GOLDEN, "--external", "--pushes", tmp_path / "pushes.csv", "-o", tmp_path / "page.html").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for words in ("1 of 1 pushes found", "130.00 s", "External torque of hinge over time", "undetectable below hinge"):
+        assert words in page
     (push,) = json.loads(done.out)["calibrations"][0]["joints"]["hinge"]["pushes"]
     assert 0.0 <= push["delay"] <= 0.5
     assert push["torque"] is None

@@ -115,6 +115,17 @@ class TestKnownNames:
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
         assert run.record["import"]["torque_signal"] == "motor current"
 
+    def test_a_torque_without_gravity(self, bring):
+        """Of UR's RTDE: refused alone, and left out beside currents."""
+        header = ("timestamp", "actual_q_0", "actual_q_1", "actual_current_as_torque_0", "actual_current_as_torque_1")
+        columns = np.column_stack((T, Q, TAU))
+        refused = bring(header, columns)
+        assert refused.code == 2
+        assert "subtracted gravity" in refused.err
+        both = bring((*header, "actual_current_0", "actual_current_1"), np.column_stack((columns, TAU / 0.5)),
+                     "--torque-constant", "gravity")
+        assert "tau.turn=actual_current_0[A]" in both.out
+
     def test_torque_setpoints_of_a_controller(self, bring):
         """Simulators log such torques. A message names them if they are the only torques, and an option imports them."""
         header = ("time", "dof_pos.0", "dof_pos.1", "des_dof_pos.0", "des_dof_pos.1", "des_dof_torque.0", "des_dof_torque.1")

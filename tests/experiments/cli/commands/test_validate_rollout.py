@@ -37,7 +37,7 @@ def test_json_and_plot(cli, other, tmp_path):
     (("--rollout", "--gains", "elbow=1,1"), "unknown joint"),
     (("--rollout", "--horizon", "0"), "above 0"),
     (("--rollout", "--out", "nowhere/motion.svg"), "does not exist"),
-    (("--rollout", "--out", "motion.jpg"), ".svg, .png, .pdf")])
+    (("--rollout", "--out", "motion.jpg"), ".html, .png, .svg, .pdf")])
 def test_refusals(cli, other, options, words):
     outcome = cli("validate", RUN, other, *options)
     assert (outcome.code, outcome.out) == (2, ""), outcome

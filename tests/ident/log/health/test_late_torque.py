@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import lsim
 
-from stribeck.ident.log.health.late_torque import LATE, common_lag, lags_of_starts, late_torques
+from stribeck.ident.log.health.late_torque import LATE, Starts, common_lag, lags_of_starts, late_torques
 from stribeck.ident.log.health.swinging_starts import swinging_starts
 from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.log.strokes import find_strokes
@@ -29,7 +29,8 @@ def lagging(run: Run, lag: float) -> Run:
 
 @pytest.mark.parametrize("lag", [0.0, 0.01, 0.04, 0.1, 0.2])
 def test_the_lag_of_a_shifted_torque_is_found(golden: Run, lag: float) -> None:
-    findings = late_torques(lagging(golden, lag), find_strokes(golden.t, golden.signals["q"], golden.segment))
+    strokes = find_strokes(golden.t, golden.signals["q"], golden.segment)
+    findings = late_torques(golden.period, Starts.of(lagging(golden, lag), strokes))
     assert len(findings) == (lag > LATE)
     for finding in findings:
         (told,) = re.findall(r"torque of hinge lags the motion by (\d+) ms", finding.text)

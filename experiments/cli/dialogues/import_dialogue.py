@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 12             # columns that are not used
-_SENSOR = re.compile(r"(?<![A-Za-z])tau_J(?!_d)(?![A-Za-z])")       # of libfranka and franka_ros
+_OTHER_TORQUES = (      # columns whose names look like torques, and what they hold
+    (re.compile(r"(?<![A-Za-z])tau_J(?!_d)(?![A-Za-z])"),       # of libfranka and franka_ros
+     "in libfranka, {} is the torque sensor behind the gear, which does not measure the gear's friction, and tau_J_d is a "
+     "command without gravity and friction, which the robot adds"),
+    (re.compile(r"actual_current_as_torque"),                   # of UR's RTDE
+     "in the RTDE of Universal Robots, {} is a torque from which the robot has subtracted gravity, and perhaps friction; record "
+     "actual_current instead"))
 _FIGURES = {"load", "pwm", "duty"}      # what servos report instead of a torque
 
 
@@ -120,21 +126,22 @@ def refuse_unseen(log: Path, columns: Sequence["ColumnMap"], signal: str | None,
 
 
 def refuse_sensor(log: Path, columns: Sequence["ColumnMap"], signal: str | None) -> None:
-    """Refuse guessed torque columns that are named after a joint torque sensor, unless --torque-signal states their kind.
+    """Refuse guessed torque columns that are known not to show the friction of gears, unless --torque-signal states their kind.
 
     Raises
     ------
     InputError
-        Says why neither they nor the commands beside them show the friction of gears, and names the option that takes them.
+        Says why they do not show it, and names the option that takes them.
     """
     from stribeck.ident.errors import InputError
 
-    guessed = [entry.column for entry in columns if entry.signal == "tau" and entry.guess and _SENSOR.search(entry.column)]
-    if not guessed or signal is not None:
+    guessed = [entry.column for entry in columns if entry.signal == "tau" and entry.guess]
+    found = next(((column, why) for name, why in _OTHER_TORQUES for column in guessed if name.search(column)), None)
+    if found is None or signal is not None:
         return
-    raise InputError(f"{log}: in libfranka, {guessed[0]} is the torque sensor behind the gear, which does not measure the "
-                     "gear's friction, and tau_J_d is a command without gravity and friction, which the robot adds; import a "
-                     "torque from the motor's side. If it is such a torque, state its kind: --torque-signal \"motor current\"")
+    column, why = found
+    raise InputError(f"{log}: {why.format(column)}; import a torque from the motor's side. If it is such a torque, state its "
+                     "kind: --torque-signal \"motor current\"")
 
 
 def _at_terminal() -> bool:

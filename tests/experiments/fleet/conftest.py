@@ -1,0 +1,56 @@
+"""A small fleet of one-joint runs, and workers for it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from stribeck.experiments.fleet.dask_workers import local_workers
+from tests.places import DATA
+
+RUN = DATA / "golden" / "runs" / "constant-speed"
+
+
+def add_run(folder: Path, serial: str, seed: int, record: dict[str, Any] | None = None) -> Path:
+    """Copy the golden run with a serial number and noise of its own."""
+    shutil.copytree(RUN, folder)
+    table = json.loads((RUN / "run.json").read_text(encoding="utf-8")) | {"serial": serial} | (record or {})
+    (folder / "run.json").write_text(json.dumps(table), encoding="utf-8")
+    with pa.ipc.open_stream(RUN / "samples.arrows") as reader:
+        samples = reader.read_all()
+    place = samples.column_names.index("tau.hinge")
+    tau = samples["tau.hinge"].to_numpy() + np.random.default_rng(seed).normal(0.0, 0.02, len(samples))
+    samples = samples.set_column(place, samples.schema.field(place), pa.array(tau))
+    with pa.OSFile(str(folder / "samples.arrows"), "wb") as file, pa.ipc.new_stream(file, samples.schema) as writer:
+        writer.write_table(samples, max_chunksize=1000)
+    return folder
+
+
+@pytest.fixture
+def arms(tmp_path: Path) -> Path:
+    """Two arms: one with two runs, one with a campaign; and a corrupt run."""
+    add_run(tmp_path / "arms" / "S1" / "monday", "S1", 1)
+    add_run(tmp_path / "arms" / "S1" / "friday", "S1", 2)
+    add_run(tmp_path / "arms" / "S2" / "runs" / "first", "S2", 3)
+    bad = add_run(tmp_path / "arms" / "S3", "S3", 4)
+    (bad / "samples.arrows").write_bytes((bad / "samples.arrows").read_bytes()[:5000])
+    return tmp_path / "arms"
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Any]:
+    """Client of two worker processes."""
+    with local_workers(2, "1GB") as client:
+        yield client
+
+
+@pytest.fixture
+def with_workers(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands use workers that run already, since a start takes seconds."""
+    monkeypatch.setattr("stribeck.experiments.fleet.dask_workers.local_workers", lambda *_: nullcontext(workers))
