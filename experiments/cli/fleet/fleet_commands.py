@@ -147,7 +147,7 @@ def fleet_validate(
 def fleet_compare(
         folders: Annotated[list[str], typer.Argument(
             metavar="FOLDER...", help="Results of fleet fit, by path or URL; or folders with calibrations.")],
-        out: Annotated[Path | None, out_option("Picture (.png, .svg, .pdf) or table (.csv).")] = None,
+        out: Annotated[Path | None, out_option("Page (.html), picture (.png, .svg, .pdf) or table (.csv).")] = None,
         as_json: JsonOption = False) -> None:
     """Show what is normal for each joint of a fleet and what differs, as compare does; exit code 1 if something differs."""
     from stribeck.experiments.cli.commands.compare import compare_fleet
