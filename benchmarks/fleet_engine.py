@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,8 @@ GOALS = {"efficiency": 0.85, "memory": 700.0}
 CRASHING = "crashing"   # name of the recording that ends every worker, in place of a library that crashes
 _CHANGE = 0.02          # relative change of friction torque between distinct runs
 _KILLS = 3              # workers that are killed from outside
+_ARMS = 2               # arms of ten runs each that are fitted while things go wrong
+_EMPTY = 1000           # tasks without work
 _CLUSTER = 100          # workers of the estimate
 _FETCH = 50e6           # assumed speed of object storage for each worker [bytes/s]
 _ALONE = """
@@ -54,6 +56,17 @@ found = [order(task) for task in tasks]
 print(json.dumps({"s": time.perf_counter() - began, "cpu_s": sum(one.cpu for one in found), "runs": len(found),
                   "memory_mb": max(one.memory for one in found)}))
 """
+
+
+@dataclass(frozen=True)
+class NoOrder:
+    """No work, to see what a task costs by itself."""
+
+    described: ClassVar[dict[str, str]] = {}
+
+    def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
+        """Return at once."""
+        return Outcome(task.recording.shown, WRITTEN)
 
 
 @dataclass(frozen=True)
@@ -77,18 +90,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Make the runs, fit some in one process and all with two workers, and break things meanwhile."""
+    """Make the runs, fit some in one process, all with two workers, and some again while things go wrong."""
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         arms = linked(distinct(folder, options.distinct, options.rows), folder / "arms", options.runs)
         size = sum(path.stat().st_size for path in next(arms.glob("*/*")).rglob("*") if path.is_file())
         alone = json.loads(subprocess.run([sys.executable, "-c", _ALONE, str(arms), str(folder / "alone"), str(options.alone)],
                                           check=True, capture_output=True, text=True).stdout)
-        corrupt = spoiled(arms)
-        figures = {"alone": alone, "size_mb": size / 1e6, "corrupt": len(corrupt)}
-        figures |= _with_workers(arms, folder / "fits", corrupt)
+        figures = {"alone": alone, "size_mb": size / 1e6, **clean(arms, folder / "fits"), **faulty(arms, folder)}
     figures["efficiency"] = alone["s"] / alone["runs"] / (WORKERS * figures["s"] / figures["fitted"])
     figures["cpu_efficiency"] = alone["cpu_s"] / alone["runs"] / figures["cpu_s_a_run"]
+    figures["load"] = os.getloadavg()[2]
     figures["estimate"] = estimate(figures)
     return figures, _table(figures, options)
 
@@ -139,26 +151,46 @@ def spoiled(arms: Path) -> set[str]:
     return set(map(str, bad.values()))
 
 
-def _with_workers(arms: Path, out: Path, bad: set[str]) -> dict[str, Any]:
-    """Fit all runs with two workers, of which some are killed; return figures, and how often a second call fits again."""
-    order, dataset = FaultyOrder(Options()), Dataset.create(Place.of(out), FITS)
-    recordings = find_recordings([str(arms)])
-    before, own, began = _cpu(), time.process_time(), time.perf_counter()
+def clean(arms: Path, out: Path) -> dict[str, Any]:
+    """Fit all runs with two workers, and ask what a second call would do; then send tasks without work."""
+    order, dataset = FitOrder(Options()), Dataset.create(Place.of(out), FITS)
+    tasks, before = tasks_of(find_recordings([str(arms)]), order, dataset), _cpu()
     with local_workers(WORKERS, MEMORY) as client:
         _warm(client)
-        started = time.perf_counter() - began
-        result, killed = _killing(client, tasks_of(recordings, order, dataset), order)
-    total, own = _cpu() - before, time.process_time() - own
-    again = tasks_of(recordings, order, dataset)
-    named = {one.path for one in result.of_state(FAILED)}
-    fitted = result.of_state(WRITTEN)
-    return {"s": result.seconds, "start_s": started, "fitted": len(fitted), "killed": killed, "named": len(named & bad),
-            "wrongly_named": [one.reason for one in result.of_state(FAILED) if one.path not in bad],
-            "cpu_s_a_run": total / len(fitted),
-            "driver_cpu_s_a_run": own / len(fitted), "task_cpu_s": float(np.median([one.cpu for one in fitted])),
-            "memory_mb": max(one.memory for one in fitted),
-            "to_do_again": sum(task.unchanged is None for task in again) - len(named),
-            "listing_s": _listing(arms, order, dataset)}
+        result = work_through(client, tasks, order)
+    total, fitted = _cpu() - before, result.of_state(WRITTEN)
+    began = time.perf_counter()
+    again = [task for task in tasks_of(find_recordings([str(arms)]), order, dataset) if task.unchanged is None]
+    listing = time.perf_counter() - began
+    return {"s": result.seconds, "fitted": len(fitted), "cpu_s_a_run": total / len(fitted),
+            "task_cpu_s": float(np.median([one.cpu for one in fitted])), "memory_mb": max(one.memory for one in fitted),
+            "to_do_again": len(again), "listing_s": listing, "task_s_scheduler": _scheduling(tasks, dataset)}
+
+
+def _scheduling(tasks: list[Task], dataset: Dataset) -> float:
+    """Computing time of command and scheduler for a task [s], from tasks without work."""
+    many = [replace(task, recording=replace(task.recording, place=Place(f"{task.recording.place.url}/{k}")))
+            for k in range(-(-_EMPTY // len(tasks))) for task in tasks]
+    with local_workers(WORKERS, MEMORY) as client:
+        _warm(client)
+        before = time.process_time()
+        work_through(client, many, NoOrder())
+        return (time.process_time() - before) / len(many)
+
+
+def faulty(arms: Path, folder: Path) -> dict[str, Any]:
+    """Fit some runs with two workers that are killed now and then, beside corrupt runs and one that ends its workers."""
+    some = folder / "some"
+    for arm in sorted(arms.iterdir())[:_ARMS]:
+        shutil.copytree(arm, some / arm.name, copy_function=os.link)
+    bad = spoiled(some)
+    order, dataset = FaultyOrder(Options()), Dataset.create(Place.of(folder / "faulty"), FITS)
+    tasks = tasks_of(find_recordings([str(some)]), order, dataset)
+    with local_workers(WORKERS, MEMORY) as client:
+        result, killed = _killing(client, tasks, order)
+    named = {one.path: one.reason for one in result.of_state(FAILED)}
+    return {"good": len(tasks) - len(bad), "good_fitted": len(result.of_state(WRITTEN)), "killed": killed, "bad": len(bad),
+            "named": len(named.keys() & bad), "wrongly_named": [reason for path, reason in named.items() if path not in bad]}
 
 
 def _killing(client: "Client", tasks: list[Task], order: FaultyOrder) -> tuple[FleetResult, int]:
@@ -190,17 +222,10 @@ def _cpu() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def _listing(arms: Path, order: FitOrder, dataset: Dataset) -> float:
-    """Time in which a call finds that nothing is to be done [s]."""
-    began = time.perf_counter()
-    tasks_of(find_recordings([str(arms)]), order, dataset)
-    return time.perf_counter() - began
-
-
 def estimate(figures: dict[str, Any]) -> dict[str, float]:
     """Rate of a cluster, from the time of a run in one process, of its files, and of scheduler and command for each run."""
     work = figures["task_cpu_s"] + figures["size_mb"] * 1e6 / _FETCH
-    by_workers, by_scheduler = 60.0 * _CLUSTER / work, 60.0 / max(figures["driver_cpu_s_a_run"], 1e-6)
+    by_workers, by_scheduler = 60.0 * _CLUSTER / work, 60.0 / max(figures["task_s_scheduler"], 1e-6)
     return {"work_s": work, "by_workers": by_workers, "by_scheduler": by_scheduler, "a_minute": min(by_workers, by_scheduler),
             "network": figures["size_mb"] * min(by_workers, by_scheduler) / 60.0}
 
@@ -211,20 +236,23 @@ def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
             ("two workers: runs a minute", f"{60.0 * figures['fitted'] / figures['s']:.1f} ({figures['fitted']} runs)"),
             ("efficiency by wall time, of two", f"{figures['efficiency']:.2f}"),
             ("efficiency by computing time", f"{figures['cpu_efficiency']:.2f}"),
-            ("computing time of a run: one process; two workers, with all overhead",
-             f"{alone['cpu_s'] / alone['runs']:.2f} s; {figures['cpu_s_a_run']:.2f} s"),
-            ("of this, command and scheduler", f"{1e3 * figures['driver_cpu_s_a_run']:.1f} ms"),
+            ("computing time of a run: one process; a task of two workers; with all overhead",
+             f"{alone['cpu_s'] / alone['runs']:.2f} s; {figures['task_cpu_s']:.2f} s; {figures['cpu_s_a_run']:.2f} s"),
+            ("computing time of command and scheduler for a task without work", f"{1e3 * figures['task_s_scheduler']:.1f} ms"),
             ("peak memory of a worker", f"{figures['memory_mb']:.0f} MB"),
-            ("workers killed from outside; runs lost by that", f"{figures['killed']}; {len(figures['wrongly_named'])}"),
-            ("corrupt and crashing runs; of these named", f"{figures['corrupt']}; {figures['named']}"),
-            ("runs that a second call fits again; time to know it", f"{figures['to_do_again']}; {figures['listing_s']:.1f} s")]
+            ("runs that a second call fits again; time to know it", f"{figures['to_do_again']}; {figures['listing_s']:.2f} s"),
+            ("with faults: runs; of these fitted; workers killed from outside",
+             f"{figures['good']}; {figures['good_fitted']}; {figures['killed']}"),
+            ("with faults: corrupt and crashing runs beside them; of these named", f"{figures['bad']}; {figures['named']}")]
     return "\n".join([
         f"{options.runs} run folders of {options.rows:,} rows and six joints ({figures['size_mb']:.1f} MB), hard-linked to "
         f"{options.distinct} distinct ones; two worker processes with {MEMORY} each. The efficiency by wall time is the time "
-        "of a run in one process over twice the time of a run with two workers, and suffers from other programs on the computer; "
-        "that by computing time counts starts, imports, scheduler, nannies and killed attempts as loss. One run ends every "
-        f"worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: efficiency {GOALS['efficiency']:g}, "
-        f"{GOALS['memory']:g} MB.", "",
+        "of a run in one process over twice the time of a run with two workers. It suffers from other programs on the computer, "
+        f"which here had a load of {figures['load']:.1f} on {os.cpu_count()} cores after the run; that by computing time does so "
+        "less. It compares one process's computing time for a run with that of two workers, with all overhead: start, imports, "
+        f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are killed from outside, beside four "
+        f"corrupt runs and one that ends every worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: "
+        f"efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB.", "",
         "| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), "",
         f"On paper, {_CLUSTER} workers do {guess['a_minute']:,.0f} runs a minute: each takes {guess['work_s']:.2f} s a run, its "
         f"computing time above and {_FETCH / 1e6:g} MB/s from object storage, which together is {guess['network']:.0f} MB/s for "

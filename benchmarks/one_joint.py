@@ -73,10 +73,11 @@ def judge(name: str) -> dict[str, Any]:
 def _table(rows: list[dict[str, Any]]) -> str:
     """Return the page."""
     text = ["The first half of each log is fitted by `fit_memory(time, position, torque, velocity)` without options, the second "
-            "half predicted by `fit.predict(time, position, velocity)`. Errors of the second half are root mean squares in N·m, "
-            "of the carriage in N. Wrists: 25.4 s at 1 kHz, gravity and inertia unknown, noise with a memory of 20 ms, velocity "
-            "behind a filter of 30 ms (`benchmarks/one_joint_truth.py`). Joints of real arms are fitted without the model of the "
-            "arm, so torques of the other joints count as error. Seconds: processor time of the fit.", "",
+            "half predicted by `fit.predict(time, position, velocity)`. It follows the first half, so the prediction begins with "
+            "the last state of the fit. Errors of the second half are root mean squares in N·m, of the carriage in N. Wrists: "
+            "25.4 s at 1 kHz, gravity and inertia unknown, noise with a memory of 20 ms, velocity behind a filter of 30 ms "
+            "(`benchmarks/one_joint_truth.py`). Joints of real arms are fitted without the model of the arm, so torques of the "
+            "other joints count as error. Seconds: processor time of the fit.", "",
             "| log | Coulomb and viscous | and one state | `fit_memory` | noise | seconds | law and memory |",
             "|---|---|---|---|---|---|---|"]
     text += list(_rows(rows))

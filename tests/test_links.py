@@ -17,7 +17,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 TEXTS = [*PAGES, *sorted(DOCS.rglob("*.ipynb")), *sorted((DATA / "library").glob("*/provenance.toml"))]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", flags=re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)]*)\)")
-_ADDRESS = re.compile(r"\w+://[^\s\"'`<>)\\]*[^\s\"'`<>)\\.,;:]")
+_ADDRESS = re.compile(r"https?://[^\s\"'`<>)\\]*[^\s\"'`<>)\\.,;:]")
 _HEADING = re.compile(r"^#+ (.*)$", flags=re.MULTILINE)
 _HOST = re.compile(r"([a-z0-9-]+\.)+[a-z]{2,}")
 
@@ -83,7 +83,7 @@ def test_internal_links_have_their_file_and_heading(page: Path) -> None:
 @pytest.mark.parametrize("page", TEXTS, ids=label)
 def test_external_links_are_well_formed(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    addresses = {*_ADDRESS.findall(text.replace("socket://", "").replace("package://", "")),
+    addresses = {*_ADDRESS.findall(text),
                  *(target for target in (links(text) if page.suffix == ".md" else ()) if "://" in target)}
     assert {address: fault for address in addresses if (fault := external_fault(address))} == {}
 
@@ -92,8 +92,7 @@ def test_an_external_page_has_one_spelling() -> None:
     spellings: dict[str, set[str]] = defaultdict(set)
     for page in TEXTS:
         for address in _ADDRESS.findall(page.read_text(encoding="utf-8")):
-            if address.startswith("http"):
-                spellings[same_place(address)].add(address)
+            spellings[same_place(address)].add(address)
     assert len(spellings) > 10
     assert {place: several for place, several in spellings.items() if len(several) > 1} == {}
 

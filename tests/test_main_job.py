@@ -171,7 +171,7 @@ def test_the_help_has_every_command_of_the_manual():
     written = set(re.findall(r"^\| `stribeck (\w+)", page, flags=re.MULTILINE))
     done = subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, text=True, check=True)
     assert written == {command for command in written if f" {command} " in done.stdout}
-    assert len(written) == 17
+    assert len(written) == 18
 
 
 def test_the_result_is_printed_in_at_most_thirty_lines(campaign):

@@ -104,7 +104,7 @@ class Dataset:
         """Write the rows of one recording, then remove its earlier files; return the path from the folder."""
         import pyarrow.parquet as pq
 
-        file, content = f"{ARM}={quote(arm, safe='')}/{'-'.join(entry)}.parquet", io.BytesIO()
+        file, content = f"{_folder(arm)}/{'-'.join(entry)}.parquet", io.BytesIO()
         pq.write_table(table, content, compression="zstd")
         self.place.write(file, content.getvalue())
         self.place.remove(*(old.file for old in replaced if old.file != file))
@@ -122,9 +122,9 @@ class Dataset:
         import pandas as pd
         import pyarrow.parquet as pq
 
-        wanted, folder = None if keys is None else set(keys), None if arm is None else f"{ARM}={quote(arm, safe='')}/"
-        names = [entry.file for own in self.entries().values() for entry in own
-                 if (wanted is None or entry.key in wanted) and (folder is None or entry.file.startswith(folder))]
+        wanted, folder = None if keys is None else set(keys), "" if arm is None else _folder(arm)
+        names = [f"{folder}/{name}".lstrip("/") for name in (self.place / folder).files()
+                 if (match := _NAME.fullmatch(name)) and (wanted is None or match[1] in wanted)]
         frames = [pq.read_table(io.BytesIO(self.place.read(name)), columns=list(columns)).to_pandas() for name in sorted(names)]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(columns))
 
@@ -134,6 +134,10 @@ class Dataset:
 
         self.place.write(FAILED, pd.DataFrame(list(failed), columns=["path", "reason"]).to_csv(index=False).encode())
         return FAILED
+
+
+def _folder(arm: str) -> str:
+    return f"{ARM}={quote(arm, safe='')}"
 
 
 def kind_of(place: Place) -> str:

@@ -92,6 +92,11 @@ class Place:
         content: bytes = files.cat_file(f"{root}/{name}")
         return content
 
+    def copy(self, name: str, target: Path) -> None:
+        """Copy a file to this computer, block by block."""
+        files, root = self._opened
+        files.get_file(f"{root}/{name}", str(target))
+
     def write(self, name: str, content: bytes) -> None:
         """Write a file, which is whole or not there."""
         files, root = self._opened
@@ -147,7 +152,7 @@ def fetched(place: Place, names: Iterable[str], scratch: str | None = None) -> I
         copy = Path(folder) / place.url.rstrip("/").rpartition("/")[2]
         for name in names:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes(place.read(name))
+            place.copy(name, copy / name)
         yield copy
 
 

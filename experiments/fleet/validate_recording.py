@@ -82,7 +82,8 @@ class ValidationOrder:
             raise InputError(f"{run.path}: {self.judge} has no calibration of arm {arm} that was fitted to other runs; fit one "
                              "with stribeck fleet fit, or give one calibration for all with --calibration")
         with TemporaryDirectory(dir=scratch) as folder:
-            yield str(rows["source"].iloc[-1]), restored(fits, rows.iloc[-1].to_dict(), Path(folder))
+            newest = {str(name): value for name, value in rows.iloc[-1].items()}
+            yield str(newest["source"]), restored(fits, newest, Path(folder))
 
 
 def judge_at(path: str) -> Place:

@@ -78,10 +78,9 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
     `time` [s] applies to excitation and warm-up, the earlier runs `after` to excitation only, `goal` to round trips only, `small`
     to presliding only.
     """
+    check_experiment(experiment)
     if experiment == ROUND_TRIPS:
         return plan_method(method, arm, joints, seed, goal)
-    if experiment not in EXPERIMENTS:
-        raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
     if experiment == EXCITATION:
         return plan_excitation(arm, joints, seed, time, after)
     if experiment == WARM_UP:
@@ -89,6 +88,18 @@ def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[st
     if experiment == PRESLIDING:
         return plan_presliding(arm, joints, seed, small, _resolution(arm))
     return EXPERIMENTS[experiment](arm, joints, seed)
+
+
+def check_experiment(experiment: str) -> None:
+    """Refuse an unknown experiment.
+
+    Raises
+    ------
+    InputError
+        Lists the experiments.
+    """
+    if experiment not in (ROUND_TRIPS, *EXPERIMENTS):
+        raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
 
 
 def shortest(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> float:

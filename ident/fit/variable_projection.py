@@ -98,11 +98,13 @@ class Moments:
     @classmethod
     def of(cls, data: FitPoints, law: Law, grid: Mapping[str, Array]) -> "Moments":
         """Compute the sums for the points of a joint."""
-        parts = []
+        size = len(next(iter(grid.values()))) if grid else 1
+        columns = len(linear_names(data, law)) + 1
+        sums, squares, done = np.empty((size, data.groups, columns)), np.empty((size, columns, columns)), 0
         for rows in row_blocks(data, law, grid):
-            sums, about = _about_means(data, rows)
-            parts.append((sums, np.swapaxes(about, -1, -2) @ about))
-        sums, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+            part = slice(done, done := done + len(rows))
+            sums[part], about = _about_means(data, rows)
+            squares[part] = np.swapaxes(about, -1, -2) @ about
         squares[:, -1, -1] += weighted_spread(data).sum()
         return cls(data, law, grid, sums, squares)
 

@@ -44,8 +44,7 @@ _RIVAL = 2.0            # standard errors of the signed ranks by which a law or 
 _CLAIM = 2.6            # and by which a memory must win against none
 _HALVED = 0.5           # ratio of mean squares, of blocks and of quarters, that wins without a test
 _DISTANCES = 12         # distances in the global search
-_LONGEST = 0.25         # greatest distance of the search, as a part of the range of positions,
-_BEYOND = 0.5           # and of a memory that may win
+_LONGEST = 0.25         # greatest distance of the search, and of a memory that may win, as a part of the range of positions
 _FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
 _ROWS, _FEWER = 20_000, 6000        # most samples of the contest; fewer if they lie closer
 _FINE = 0.003           # s; than this
@@ -220,7 +219,7 @@ class _Contest:
             return ""
         if fit.memory.distances and (last := 1.0 - sum(fit.values[name] for name in fit.memory.parameters)) < 0.0:
             return f"the share of its last element is {last:.2g}, below 0"
-        near, far, longest = least_reach(fit), reach(fit), _BEYOND * float(np.ptp(np.cumsum(self._data.path.step)))
+        near, far, longest = least_reach(fit), reach(fit), _LONGEST * float(np.ptp(np.cumsum(self._data.path.step)))
         if near < self._resolution:
             return f"its presliding distance of {near:.2g} is below {self._resolution:.2g}, which the position signal resolves"
         if far > longest:

@@ -11,6 +11,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 
 _GAP = 5.0              # periods; a longer gap begins another recording
+_ALIKE = 1e-6           # periods; less is rounding
 _MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
 
 
@@ -61,9 +62,10 @@ def recordings(t: Array) -> list[slice]:
 
 def _spread(t: Array) -> Array:
     """Return time stamps of which none repeats: those of a coarse clock are spread evenly between its ticks."""
-    out = t.copy()
-    for a, b in pairwise((0, *(np.flatnonzero(np.diff(t) < 0.0) + 1).tolist(), len(t))):
-        ticks = np.flatnonzero(np.diff(t[a:b], prepend=-np.inf))
+    out, step = t.copy(), np.diff(t)
+    least = _ALIKE * float(np.median(np.abs(step))) if len(step) else 0.0
+    for a, b in pairwise((0, *(np.flatnonzero(step < -least) + 1).tolist(), len(t))):
+        ticks = np.flatnonzero(np.diff(t[a:b], prepend=-np.inf) > least)
         if 2 <= len(ticks) < b - a:
             period = (t[a + ticks[-1]] - t[a]) / ticks[-1]
             ends = t[a + ticks[-1]] + period * (b - a - ticks[-1])

@@ -47,6 +47,7 @@ _AT_ONCE = 512          # samples in a product of matrices: small ones need no t
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
 _ROUGH, CLOSE = 1e-6, 1e-10       # relative change of the squares with which a competing fit, and the final one, end
 _SOON = 1e-3            # s; delay and lag of the torque signal at the start
+_LEVEL = 0.1            # slope of a law at the greatest fitted speed, relative to the mean slope, below which it has levelled off
 _NEAR_TOP = 0.01        # part of the greatest fitted speed over which the slope of the law is taken
 _BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
 
@@ -122,8 +123,8 @@ class MemoryFit:
     def predict(self, data: MemoryData) -> Array:
         """Return the torque along other samples, shape (M,) [N·m or N].
 
-        Beyond the fitted speeds friction follows a straight line, as steep as the law at the greatest of them or in the mean over
-        them, whichever is steeper: that a law levels off there has not been seen, and viscous friction grows.
+        Beyond the fitted speeds friction follows a straight line, as steep as the law at the greatest of them. If the law has
+        levelled off there, the line is as steep as the law in the mean over the fitted speeds, since viscous friction grows.
         """
         top = float(self.data.speed[self.data.used].max())
         within = replace(data, velocity=np.clip(data.velocity, -top, top))
@@ -138,7 +139,8 @@ class MemoryFit:
         mean = np.polyfit(used.speed, self.law.torque(used.speed, own, used.load), 1)[0] if np.ptp(used.speed) > 0.0 else 0.0
         fastest = None if used.load is None else used.load[[int(np.argmax(used.speed))] * 2]
         near, there = self.law.torque(top * np.array([1.0 - _NEAR_TOP, 1.0]), own, fastest).tolist()
-        return max(0.0, float(mean), (there - near) / (_NEAR_TOP * top))
+        slope = (there - near) / (_NEAR_TOP * top)
+        return max(0.0, slope if slope > _LEVEL * mean else float(mean))
 
 
 def predicted(data: MemoryData, law: Law, memory: Memory, values: Mapping[str, float]) -> tuple[Array, Array]:

@@ -111,8 +111,9 @@ class MemoryResult:
         def after(fitted: Array, given: ArrayLike) -> Array:
             return np.concatenate((fitted[before], joined(given)))
 
-        log = JointLog.of(after(own.time, t), after(own.position, q), None if velocity is None else after(own.velocity, velocity),
-                          own.prismatic)
+        times = after(own.time - own.time[-1] + t[0] - own.period, t) if len(t) else t
+        rate = None if velocity is None else after(own.velocity, velocity)
+        log = JointLog.of(times, after(own.position, q), rate, own.prismatic)
         pressed = None if load is None else after(np.zeros(len(own.time)) if own.load is None else own.load, load)
         further = {name: after(own.beside[name], column) for name, column in (columns or {}).items()}
         data = joint_samples(log, np.zeros(len(log.t)), pressed, further, self.smoothing, self.rigid)
@@ -123,7 +124,7 @@ class MemoryResult:
         own = self.fit.data
         rows = slice(int(own.path.begins[-1]), len(own.time))
         step = float(np.abs(np.diff(own.position[rows])).max(initial=0.0)) + self.smoothing.resolution
-        follows = (len(t) and 0.0 < t[0] - own.time[-1] < _NEXT * own.period and abs(q[0] - own.position[-1]) < _NEXT * step)
+        follows = len(t) and abs(t[0] - own.time[-1]) < _NEXT * own.period and abs(q[0] - own.position[-1]) < _NEXT * step
         return rows if follows else slice(0)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":

@@ -83,21 +83,25 @@ def calibrate(
     from stribeck.experiments.cli.screen.text import clock
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
-    from stribeck.ident.errors import InputError
+    from stribeck.ident.errors import InputError, unknown_name
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import ARM, BREAKAWAY, FIT, LOWEST_SPEED, WARM_UP
 
     text = console(as_json, verbose, quiet)
     check_view(text, live, rerun)
+    named, aim, longest = split(joints), fraction(target), seconds(budget)
     arm_file = load_arm(arm)
+    for name in named or ():
+        if name not in (names := load_mechanism(arm_file).names):
+            raise unknown_name("joint", name, names)
     folder = out or Path(f"calibration-{arm_file.name}")
     if folder.exists() or not resume:
         arm_file = _assumed(text, arm_file, folder, resume)
     mechanism = load_mechanism(arm_file)
     search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
     asked: dict[str, Any] = {
-        "joints": split(joints), "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
-        "warm_up": 60.0 * warm_up, "target": fraction(target), "budget": seconds(budget), "law": law, "load": load,
+        "joints": named, "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
+        "warm_up": 60.0 * warm_up, "target": aim, "budget": longest, "law": law, "load": load,
         "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia, "ripple": ripple,
         "serial": serial, "note": note}
     if resume:
@@ -245,7 +249,7 @@ def run(
     from stribeck.drivers.connect import connect
     from stribeck.experiments.cli.commands.excite import SEEKING, runs_before, show_told, time_of
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
-    from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, TIMED, UNTIL, plan_experiment
+    from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, TIMED, UNTIL, check_experiment, plan_experiment
     from stribeck.experiments.plans.check_plan import check_plan, with_margin
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
@@ -261,6 +265,7 @@ def run(
     check_view(text, live, rerun)
     if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
         raise InputError(f"--plan {plan} states the motion; leave out --joints, --method and --experiment")
+    check_experiment(experiment)
     arm_file = load_arm(arm).numbered(serial)
     mechanism = load_mechanism(arm_file)
     excites, known = experiment == EXCITATION and not plan, runs_before(after, arm_file, experiment)

@@ -1,14 +1,16 @@
-"""Live picture of every joint that a plan measures: position, speed, torque, and the points of its friction curve."""
+"""Live picture of every joint that a plan measures: position, speed, torque, its friction curve, and the law as it forms."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import log10
 from statistics import fmean
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
+from stribeck.experiments.cli.screen.curve_plot import Points, curve, plot
 from stribeck.experiments.cli.screen.drawer import drawer
+from stribeck.experiments.cli.screen.forming_law import FormingLaw, FormingLaws
+from stribeck.experiments.cli.screen.tables import COLOURS
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
 
 VIEW = "view"           # instead of a file name: open the Rerun viewer
 _END = 0.2              # share of a stroke's samples that is left out at each end
-_WIDTH, _HEIGHT = 30, 4         # size of a curve in characters of 2 x 4 dots
-_PANEL = _WIDTH + 6     # width of the panel around a curve
+_WIDTH, _HEIGHT = 30, 3         # least size of a curve in characters of 2 x 4 dots
+_PANEL = _WIDTH + 6     # least width of the panel around a curve
+_FRAME = 4              # lines of a panel beside its curve: border, position and speed, axis
+_LONGEST = 80           # characters of what is told of a joint
+_ROOMY = 10             # lines of a panel that also shows parameters
 _LINE, _NAMED = 64, 8   # characters of a joint's line without its name, and least characters of the name
-_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 @contextmanager
@@ -78,7 +82,7 @@ class Curves:
         For each joint index its points: speed [rad/s or m/s], friction [N·m or N].
     """
 
-    points: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    points: dict[int, Points] = field(default_factory=dict)
     _means: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     _rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -105,33 +109,15 @@ class Curves:
                 self.points.setdefault(j, []).append((abs(forth - back) / 2.0, (push - pull) / 2.0 * (1 if forth > 0.0 else -1)))
 
 
-def spread(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Scale points: the logarithm of speed to 0 ... 1, and friction to a part of its maximum."""
-    if not points:
-        return []
-    speeds = [log10(speed) for speed, _ in points]
-    low, span = min(speeds), max(max(speeds) - min(speeds), 1e-9)
-    top = max(max(friction for _, friction in points), 1e-9)
-    return [((speed - low) / span, friction / top) for speed, (_, friction) in zip(speeds, points, strict=True)]
-
-
-def plot(points: list[tuple[float, float]], width: int = _WIDTH, height: int = _HEIGHT) -> list[str]:
-    """Return a plot of friction (from zero) over the logarithm of speed, as rows of braille characters."""
-    cells = [[0] * width for _ in range(height)]
-    for right, up in spread(points):
-        column, row = round(right * (2 * width - 1)), round((1.0 - max(up, 0.0)) * (4 * height - 1))
-        cells[row // 4][column // 2] |= _DOTS[column % 2][row % 4]
-    return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
-
-
 class Joints:
     """The picture of `live`."""
 
     lasting = False
 
     def __init__(self, head: dict[str, Any]) -> None:
-        self._head, self.curves = head, Curves()
+        self._head, self.curves, self.laws = head, Curves(), FormingLaws()
         self._row: dict[str, Any] = {}
+        self._formed: dict[int, FormingLaw] = {}
 
     def add(self, row: dict[str, Any]) -> None:
         """Add a sample."""
@@ -140,33 +126,51 @@ class Joints:
 
     def draw(self) -> "RenderableType":
         """Return the present picture of the joints."""
+        self._formed = self.laws.of(self.curves.points)
         return self
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        """Yield a panel for each joint; if the terminal is too small for panels, a line."""
-        from rich.columns import Columns
+        """Yield a panel for each joint, over the full height; if the terminal is too small for panels, a line."""
+        from rich.table import Table
         from rich.text import Text
 
-        head, row, room = self._head, self._row, console.size.height - 2
-        done = min(1.0, row["done"] / max(head["total"], 1e-9))
-        yield Text(f"{head['word']:<9} {100.0 * done:3.0f} %  {max(0.0, head['total'] - row['done']):.0f} s left")
-        beside, shown = options.max_width // (_PANEL + 1), head["measured"]
-        if beside and -(-len(shown) // beside) * (_HEIGHT + 3) <= room:
-            yield Columns([self._panel(j) for j in shown])
+        head, room, width, shown = self._head, console.size.height - 2, options.max_width, self._head["measured"]
+        yield self._progress(width)
+        if grid := _grid(len(shown), width, room):
+            beside, height = grid
+            table = Table.grid()
+            for first in range(0, len(shown), beside):
+                table.add_row(*(self._panel(j, width // beside, height) for j in shown[first:first + beside]))
+            yield table
             return
-        named = min(max(len(head["names"][j]) for j in shown), max(_NAMED, options.max_width - _LINE))
+        named = min(max(len(head["names"][j]) for j in shown), max(_NAMED, width - _LINE))
         for j in shown if len(shown) <= room else shown[:max(room - 1, 0)]:
-            yield self._line(j, named, options.max_width)
+            yield self._line(j, named, width)
         if len(shown) > room:
             yield Text(f"and {len(shown) - max(room - 1, 0)} more, for which this terminal is too small", no_wrap=True)
 
-    def _panel(self, j: int) -> "Panel":
+    def _progress(self, width: int) -> "RenderableType":
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        total, done = max(self._head["total"], 1e-9), self._row["done"]
+        words = f"{self._head['word']:<9} {100.0 * min(1.0, done / total):3.0f} %", f"{max(0.0, total - done):.0f} s left"
+        line = Table.grid(padding=(0, 1))
+        line.add_row(words[0], ProgressBar(total, done, max(width - len("".join(words)) - 4, 1)), words[1])
+        return line
+
+    def _panel(self, j: int, width: int, height: int) -> "Panel":
         from rich.panel import Panel
         from rich.text import Text
 
-        points, (q, dq, tau) = self.curves.points.get(j, []), self._said(j)
-        title = f"{_cut(self._head['names'][j], _WIDTH - 1 - len(tau))}  {tau}"
-        return Panel(Text("\n".join([f"q {q}  {dq}", *plot(points)])), title=title, subtitle=self._told(points, j), width=_PANEL)
+        points, (q, dq, tau), law = self.curves.points.get(j, []), self._said(j), self._formed.get(j)
+        lines = [f"q {q}  {dq}", *([law.words if law else ""] if height >= _ROOMY else [])]
+        colour, name = COLOURS[law.verdict] if law else "", _cut(self._head["names"][j], width - 7 - len(tau))
+        units = f"{self._head['position_units'][j]}/s", self._head["units"][j]
+        drawn = curve(points, width - 4, height - 3 - len(lines), units, law.friction if law else None, colour)
+        text = Text("\n").join([*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines), drawn])
+        title, told = Text.assemble((name, "bold"), f"  {tau}"), Text(self._told(points, j, width - 6), colour)
+        return Panel(text, title=title, subtitle=told, width=width, height=height, border_style="dim")
 
     def _line(self, j: int, named: int, width: int) -> "Text":
         from rich.text import Text
@@ -174,18 +178,36 @@ class Joints:
         points = self.curves.points.get(j, [])
         said = "  ".join([_cut(self._head["names"][j], named).ljust(named), *self._said(j), self._told(points, j)])
         left = width - len(said) - 2
-        return Text(f"{said}  {plot(points, min(left, _WIDTH), 1)[0]}" if left > 0 else said, no_wrap=True, overflow="ellipsis")
+        return Text(f"{said}  {plot(points, min(left, _WIDTH), 1)[0]}" if left > 0 else said, no_wrap=True, overflow="ellipsis",
+                    style=COLOURS[self._formed[j].verdict] if j in self._formed else "")
 
     def _said(self, j: int) -> tuple[str, str, str]:
         """Position, speed and torque of a joint as text."""
         row, unit, place = self._row, self._head["units"][j], self._head["position_units"][j]
         return f"{row['q'][j]:z7.3f} {place}", f"{row['dq'][j]:z7.3f} {place}/s", f"{row['tau'][j]:z.2f} {unit}"
 
-    def _told(self, points: list[tuple[float, float]], j: int) -> str:
+    def _told(self, points: Points, j: int, width: int = _LONGEST) -> str:
+        """What the points say, in the longest words that fit."""
         if not points:
             return "no point yet"
-        most = max(friction for _, friction in points)
-        return f"{len(points)} point{'s' * (len(points) > 1)}, up to {most:.3g} {self._head['units'][j]}"
+        count, law = f"{len(points)} point{'s' * (len(points) > 1)}", self._formed.get(j)
+        if law is None:
+            most = max(friction for _, friction in points)
+            return _cut(f"{count}, up to {most:.3g} {self._head['units'][j]}", width)
+        said = f"{law.law}, {law.verdict}"
+        fits = (words for words in (f"{count} so far: {said}", f"{count}: {said}", said) if len(words) <= width)
+        return next(fits, _cut(said, width))
+
+
+def _grid(count: int, width: int, room: int) -> tuple[int, int] | None:
+    """Return how many panels stand beside each other, and their height; the plots are as large as they can be.
+
+    None if panels of the least size do not fit.
+    """
+    sizes = [(beside, room // -(-count // beside)) for beside in range(1, min(count, width // _PANEL) + 1)]
+    fits = [(min((width // beside) / _PANEL, (height - _FRAME) / _HEIGHT), beside, height) for beside, height in sizes
+            if height >= _HEIGHT + _FRAME]
+    return max(fits)[1:] if fits else None
 
 
 def _cut(name: str, length: int) -> str:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from stribeck.experiments.cli.screen.live import VIEW, Joints, spread
+from stribeck.experiments.cli.screen.curve_plot import spread
+from stribeck.experiments.cli.screen.live import VIEW, Joints
 
 
 class Viewer(Joints):

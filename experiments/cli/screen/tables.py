@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Column
 
+COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}      # of verdicts
+
 
 def fitted(table: Table, width: int, keys: int = 1) -> "RenderableType":
     """Fit a table to a width.

@@ -7,7 +7,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from stribeck.experiments.cli.screen.tables import fitted
+from stribeck.experiments.cli.screen.tables import COLOURS, fitted
 from stribeck.experiments.methods.breakaway_ramps import USUAL
 from stribeck.experiments.methods.small_round_trips import planned_amplitudes
 from stribeck.experiments.plans.clear.clearance import relied_on
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from stribeck.ident.calibration.joint_calibration import JointCalibration
     from stribeck.ident.identify import Identification
     from stribeck.ident.model.mechanism import Mechanism
-
-COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}
 
 
 def clock(seconds: float) -> str:

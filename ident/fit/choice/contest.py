@@ -33,8 +33,6 @@ class Contest:
     judge : Judge
     mixture : Mixture
         Mixture of all laws, in their order.
-    wholes : dict of str to Moments
-        Sums over the search of each law, by name.
     fits : dict of str to Best
         Fits of laws that were computed already, by name.
     """
@@ -42,7 +40,6 @@ class Contest:
     data: FitPoints
     judge: Judge
     mixture: Mixture
-    wholes: dict[str, Moments]
     fits: dict[str, Best]
 
     @classmethod
@@ -52,16 +49,15 @@ class Contest:
         rough = {name: _criterion(data, whole.law, whole.start.left) for name, whole in wholes.items()}
         fits = {name: best_of(wholes[name]) for name, one in rough.items() if one <= min(rough.values()) + _CLOSE}
         judge = _judge(min(fits.values(), key=lambda fit: _criterion(data, fit.whole.law, fit.noise)))
-        return cls(data, judge, Mixture(judge.weigh(list(wholes.values()))), wholes, fits)
+        return cls(data, judge, Mixture(judge.weigh(list(wholes.values()))), fits)
 
     def with_laws(self, laws: Sequence[Law]) -> "Contest":
         """Add further laws, weighed by the same judge."""
         if not laws:
             return self
         known = self.mixture.evidences
-        wholes = {law.name: searched(self.data, law) for law in laws}
-        found = self.judge.weigh(list(wholes.values()), max(one.total for one in known))
-        return replace(self, mixture=Mixture([*known, *found]), wholes=self.wholes | wholes)
+        found = self.judge.weigh((searched(self.data, law) for law in laws), max(one.total for one in known))
+        return replace(self, mixture=Mixture([*known, *found]))
 
     @property
     def laws(self) -> tuple[Law, ...]:
@@ -71,7 +67,7 @@ class Contest:
     def fit(self, law: Law) -> Best:
         """Return the best fit of a law, whether it competes or not."""
         if law.name not in self.fits:
-            self.fits[law.name] = best_of(self.wholes[law.name] if law.name in self.wholes else searched(self.data, law))
+            self.fits[law.name] = best_of(searched(self.data, law))
         return self.fits[law.name]
 
 

@@ -13,7 +13,7 @@ References
 MacKay, Neural Computation 4 (1992) 415; Mendell and Elston, Biometrics 30 (1974) 41, for probabilities of several signs at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,14 +108,17 @@ class Judge:
     freedom: float
     trips: float
 
-    def weigh(self, wholes: Sequence[Moments], best: float = -np.inf) -> list[Evidence]:
+    def weigh(self, wholes: Iterable[Moments], best: float = -np.inf) -> list[Evidence]:
         """Return the evidence of laws over their search grids, refined for laws that are not hopeless against the best.
 
         `best` is the log likelihood of the best law that is known already.
         """
-        rough = [self.at(whole, np.full(len(whole.sums), -np.log(len(whole.sums)))) for whole in wholes]
+        rough = list(map(self._over_grid, wholes))              # keeps no reference to sums, which may be large
         best = max(best, *(one.total for one in rough))
         return [self._closer(one) if one.total > best - _HOPELESS else one for one in rough]
+
+    def _over_grid(self, whole: Moments) -> Evidence:
+        return self.at(whole, np.full(len(whole.sums), -np.log(len(whole.sums))))
 
     def _closer(self, rough: Evidence) -> Evidence:
         """Divide cells that hold a large share, because the posterior may be narrower than the grid."""

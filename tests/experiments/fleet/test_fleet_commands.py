@@ -107,6 +107,9 @@ def test_compare_reads_folders_and_datasets(cli, tmp_path):
     rows = [next(line for line in one.out.splitlines() if "j1" in line) for one in (by_dataset, plain)]
     assert rows[0] == rows[1]
     assert by_dataset.code == by_folder.code == plain.code
+    page = cli("fleet", "compare", tmp_path / "fits", "--out", tmp_path / "fleet.html", "--json")
+    assert json.loads(page.out)["arms"] == 6
+    assert "A003" in (tmp_path / "fleet.html").read_text(encoding="utf-8")
     assert len(read_calibrations(Place.of(tmp_path / "fits"))) == 12
 
 

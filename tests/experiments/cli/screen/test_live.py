@@ -17,7 +17,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from stribeck.drivers.arm import JointSample
-from stribeck.experiments.cli.screen.live import Curves, Joints, live, measured, plot
+from stribeck.experiments.cli.screen.curve_plot import curve, plot
+from stribeck.experiments.cli.screen.forming_law import formed
+from stribeck.experiments.cli.screen.live import Curves, Joints, live, measured
 from stribeck.experiments.cli.screen.progress import motion, progress
 from stribeck.experiments.plans.plan import Segment
 
@@ -70,6 +72,71 @@ def test_picture_shows_all_values(capsys):
     for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 point, up to 4.2",
                   "no point yet"):
         assert words in shown
+
+
+def shown(picture, width, height):
+    screen = Console(width=width, height=height, record=True, file=io.StringIO(), force_terminal=True)
+    screen.print(picture.draw())
+    return screen.export_text(styles=True)
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_curve_has_axes_units_and_the_law_in_its_colour():
+    points = [(0.01, 6.0), (0.1, 3.0), (1.0, 9.0)]
+    drawn = curve(points, 40, 5, ("rad/s", "N·m"), lambda speeds: [4.5] * len(speeds), "red")
+    lines = drawn.plain.split("\n")
+    assert [cell_len(line) for line in lines] == [40] * 6
+    assert lines[0].startswith("9 N·m┤")
+    assert lines[-1].startswith("    0└0.01─")
+    assert lines[-1].endswith("─1 rad/s")
+    cells = [(line, k) for line in range(5) for k in range(6, 40) if lines[line][k] != chr(0x2800)]
+    assert {line for line, _ in cells if line not in (0, 1, 3)} == {2}          # the law is half of the greatest friction
+    assert len([k for line, k in cells if line == 2]) == 34
+    assert "red" in {str(span.style) for span in drawn.spans}
+    assert curve([], 40, 5, ("rad/s", "N·m")).plain.count("\n") == 5
+
+
+@pytest.mark.parametrize(("width", "height"), [(160, 45), (100, 50), (80, 24)])
+def test_panels_take_the_whole_terminal(width, height):
+    picture = Joints(HEAD | {"measured": [0] * 6})
+    picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
+    lines = plain(shown(picture, width, height)).rstrip("\n").split("\n")
+    assert height - 4 <= len(lines) < height
+    assert max(map(cell_len, lines)) in (width - 1, width)
+
+
+def test_law_and_verdict_form_beside_the_picture():
+    """The truth is found from points with little noise; the picture is drawn before the fit has ended."""
+    rng, picture = np.random.default_rng(0), Joints(HEAD)
+    picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
+    speeds = np.geomspace(0.01, 1.0, 20)
+    picture.curves.points[0] = [(w, friction(w) * (1.0 + 0.005 * rng.standard_normal())) for w in speeds.tolist()]
+    picture.curves.points[1] = [(0.1, 1.0)] * 3                         # too few
+    began, first = time.monotonic(), plain(shown(picture, 100, 40))
+    assert "20 points, up to" in first
+    while "so far" not in (text := shown(picture, 100, 40)):
+        assert time.monotonic() - began < 60.0
+        time.sleep(0.05)
+    assert "20 points so far: stribeck, identified" in plain(text)
+    assert float(re.search(r"Coulomb ([\d.]+) ± [\d.]+, viscous", plain(text))[1]) == pytest.approx(4.0, rel=0.02)
+    assert "\x1b[32m" in text                                            # green
+    assert "3 points, up to 1 N" in plain(text)
+    np.testing.assert_allclose(picture.laws.of({})[0].friction([0.03, 0.3]), [friction(0.03), friction(0.3)], rtol=0.02)
+
+
+def test_a_narrow_panel_keeps_the_verdict():
+    picture = Joints(HEAD)
+    picture._formed[0] = SimpleNamespace(law="coulomb-viscous", verdict="unidentifiable")
+    told = [picture._told([(0.1, 1.0)] * 35, 0, width) for width in (60, 45, 34, 20)]
+    assert told == ["35 points so far: coulomb-viscous, unidentifiable", "35 points: coulomb-viscous, unidentifiable",
+                    "coulomb-viscous, unidentifiable", "coulomb-viscous, un…"]
+
+
+def test_points_without_a_law_give_none():
+    assert formed([(0.1, 1.0)] * 6) is None
 
 
 @pytest.fixture

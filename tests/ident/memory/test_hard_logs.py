@@ -1,0 +1,111 @@
+"""Peculiarities of recorded logs: clocks, wrapped positions, poor velocities, narrow, slow and faster motion, few reversals."""
+
+import numpy as np
+import pytest
+
+from benchmarks.one_joint_truth import WristLog
+from stribeck.ident.errors import InputError
+from stribeck.ident.memory.fit_memory import fit_memory
+from stribeck.ident.memory.memory_fit import predicted
+
+SIMPLE = {"law": "coulomb-viscous", "memory": "relaxing", "ripple": "none", "signal": "none"}
+
+
+def log(seed=2, kind="lugre", speed="middle", rate=250.0, **changes):
+    """Signals of a simulated wrist with some of them changed, or left out."""
+    made = WristLog(seed, kind, speed, rate=rate).made()
+    return {**made, **{name: change(made) for name, change in changes.items()}}
+
+
+def half(made, of=0, names=("time", "position", "torque", "velocity")):
+    count = len(made["time"]) // 2
+    return [made[name][of * count:(of + 1) * count] for name in names]
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def error(found, made):
+    """Return the error of the predicted second half."""
+    t, q, torque, w = half(made, 1)
+    return torque - found.predict(t, q, w)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Error of the second half without any peculiarity."""
+    made = log()
+    return rms(error(fit_memory(*half(made), **SIMPLE), made))
+
+
+@pytest.mark.parametrize("changes", [
+    {"time": lambda made: np.round(made["time"], 2)},                                   # a clock with ticks of 10 ms
+    {"time": lambda made: made["time"] - 0.004 * (np.arange(len(made["time"])) % 900 == 700)},      # a stamp now and then repeats
+    {"time": lambda made: made["time"] + 1.7e9},
+    {"position": lambda made: (made["position"] + 3.2 + np.pi) % (2.0 * np.pi) - np.pi},
+    {"velocity": lambda made: 0.05 * np.round(np.gradient(made["position"], made["time"]) / 0.05)},
+    {"velocity": lambda made: np.gradient(made["position"], made["time"]) + 0.1 * np.random.default_rng(0).standard_normal(6350)},
+    {"torque": lambda made: made["torque"] + 20.0 * np.sin(made["position"] + 0.3)}], ids=str)
+def test_peculiar_logs_predict_like_plain_ones(plain, changes):
+    made = log(**changes)
+    assert rms(error(fit_memory(*half(made), **SIMPLE), made)) < 1.05 * plain
+
+
+def test_a_torque_that_opposes_the_motion_is_refused():
+    with pytest.raises(InputError, match="torque opposes the motion: in its direction the mean is -0"):
+        fit_memory(*half(log(torque=lambda made: -made["torque"])))
+
+
+def test_offset_and_gravity_do_not_cancel_each_other_over_a_narrow_range():
+    made = log(1, speed="slow")         # the second half leaves the positions of the first one
+    found = fit_memory(*half(made), **SIMPLE)
+    assert abs(found.beside["gravity_cos"].value) < 0.6         # truth: 0.18 N·m
+    assert rms(error(found, made)) < 0.06
+
+
+def test_noise_of_positions_does_not_shrink_the_inertia():
+    found = fit_memory(*half(log(0, speed="high", rate=1000.0)), law="power", memory="lugre", ripple="none")
+    assert found.beside["inertia"].value == pytest.approx(0.0655, rel=0.1)
+    assert not found.composition.signal          # a lag stood for the noise
+
+
+def test_inertia_is_not_negative():
+    found = fit_memory(*half(log(0, "maxwell-slip", "slow")), **SIMPLE)
+    assert found.beside["inertia"].value >= 0.0
+
+
+def test_a_motion_that_follows_the_fitted_one_begins_with_its_state():
+    made = log(1, speed="high")         # the second half begins between two reversals
+    found = fit_memory(*half(made), law="stribeck", memory="lugre", ripple="none", signal="none")
+    t, q, torque, _ = half(made, 1)
+    followed, alone = (torque - found.predict(start, q) for start in (t, t - t[0]))
+    assert rms(followed[:25]) < 0.1 < rms(alone[:25])
+    np.testing.assert_allclose(followed[500:], alone[500:], atol=0.01)
+
+
+@pytest.mark.parametrize(("law", "viscous", "beyond"), [("saturating", 0.0, 0.5), ("stribeck", 0.5, 0.0)])
+def test_friction_rises_beyond_the_fitted_speeds(law, viscous, beyond):
+    t = np.arange(0.0, 24.0, 0.004)
+    q = (1.0 + 2.0 * (t > 12.0)) * (0.2 * np.sin(1.3 * (t - 12.0)) + 0.05 * np.sin(3.1 * (t - 12.0)))   # thrice as fast later
+    speed, level = np.abs(np.gradient(q, t)), {"saturating": 0.0, "stribeck": 0.2}[law]
+    friction = level + 0.5 * (1.0 - np.exp(-(speed / 0.05) ** (1.0 + 1.0 * (law == "stribeck")))) + viscous * speed
+    torque = np.sign(np.gradient(q, t)) * (friction + beyond * np.maximum(0.0, speed - 0.42))
+    torque += 0.02 * np.random.default_rng(0).standard_normal(len(t))
+    options = {"law": law, "memory": "none", "rigid": False, "ripple": "none", "signal": "none"}
+    found = fit_memory(t[:3000], q[:3000], torque[:3000], **options)
+    all_of = fit_memory(t, q, torque, **options).fit.data
+    law_alone = predicted(all_of, found.fit.law, found.fit.memory, found.fit.values)[0]
+    told, alone = (rms((torque - prediction)[3000:]) for prediction in (found.predict(t, q), law_alone))
+    assert told < 0.05 if viscous else told < 0.8 * alone
+
+
+def test_ripple_is_found_with_few_reversals():
+    found = fit_memory(*half(log(0, "lugre with all")), law="coulomb-viscous", memory="relaxing")
+    assert any(wave.kind == "cogging" and abs(wave.order - 80.0) < 0.5 for wave in found.waves)
+
+
+def test_a_slow_log_with_few_reversals_has_memory_and_no_lag_at_its_limit():
+    found = fit_memory(*half(log(0, "lugre with all", "slow")), law="coulomb-viscous", ripple="none")
+    assert found.memory != "none"
+    assert "lag" not in found.composition.signal
