@@ -83,7 +83,8 @@ def main() -> None:
     record = {"benchmark": options.name, "commit": commit(), "date": datetime.now(UTC).isoformat(timespec="seconds"),
               "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
               "versions": versions_of("stribeck", "numpy", "scipy", "mujoco"),
-              "options": {key: value for key, value in vars(options).items() if key not in ("name", "kept")}, "figures": figures}
+              "options": {key: value for key, value in vars(options).items() if key not in ("name", "kept", "folder")},
+              "figures": figures}
     _write(root / "benchmarks" / "results" / f"{options.name}.json", json.dumps(record, indent=1, default=str) + "\n")
     _write(root / "docs" / PAGES.get(options.name, f"benchmarks/{options.name}.md"),
            f"# {options.name}\n\n{BENCHMARKS[options.name][0].upper()}{BENCHMARKS[options.name][1:]}. "

@@ -12,7 +12,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.fit.choice.mixture import Mixture, Normals
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.laws.parameter import Parameter, verdict
-from stribeck.ident.laws.quantity import COULOMB, STATIC
+from stribeck.ident.laws.quantity import COULOMB, STATIC, VISCOUS
 
 AS_WELL = 0.05          # share from which another law is named in addition to the chosen law
 _LEVEL = 0.95
@@ -29,12 +29,12 @@ def widened(fit: FitResult, mixture: Mixture) -> FitResult:
     named = ", ".join(f"{name} ({share:.0%} plausible)" for share, name in shares)
     note = f"the interval also covers other plausible laws: {named}" if named else ""
     expected, deviation = mixture.expected
-    measured = float(np.abs(mixture.evidences[0].data.tau).max())
-    parameters, greatest = {}, min(measured, float((expected + _FAR * deviation).max()))
+    data, parameters = mixture.evidences[0].data, dict[str, Parameter]()
+    greatest = min(float(np.abs(data.tau).max()), float((expected + _FAR * deviation).max()))
+    most = dict.fromkeys(_LEVELS, greatest) | {VISCOUS.name: greatest / float(np.abs(data.w).min())}
     for name, mine in fit.parameters.items():
         every, own = mixture.parameter(name), mixture.parameter(name, fit.law)
-        most = greatest if name in _LEVELS else np.inf
-        parameters[name] = mine if every is None or own is None else _with_others(mine, every, own, note, most)
+        parameters[name] = mine if every is None or own is None else _with_others(mine, every, own, note, most.get(name, np.inf))
     return replace(fit, parameters=parameters, stribeck_share=mixture.stribeck_share, further_error=_further(fit, mixture))
 
 

@@ -64,3 +64,12 @@ def test_a_word_for_a_number(cli: Any, command: str, option: str) -> None:
                                      if any(param.required for param in one.params)])
 def test_a_missing_argument(cli: Any, command: str) -> None:
     assert "missing " in sentence(cli(*command.split()))
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    (("calibrate", "--target", "banana"), "--target 'banana'"), (("calibrate", "--joints", "j9"), "--joints j9"),
+    (("run", "--experiment", "dance"), "--experiment dance")])
+def test_a_wrong_value_is_told_before_a_used_folder_and_the_heading(cli: Any, tmp_path: Any, arguments: tuple[str, ...],
+                                                                    told: str) -> None:
+    (tmp_path / "notes.txt").write_text("used")
+    assert told in sentence(cli(*arguments, "--out", str(tmp_path)))

@@ -5,26 +5,30 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from stribeck.experiments.fleet.fit_recording import FitOrder
 from stribeck.experiments.fleet.outcomes import Outcome, Task
 
 
 @dataclass(frozen=True)
-class Crashing(FitOrder):
-    """The fit, but recordings of a name end their worker, as a crash of a library does."""
+class Crashing:
+    """The fit, but recordings of a name end their worker, as a crash of a library does; before imports, which take seconds."""
 
     name: str = "crashing"
+    described: ClassVar[dict[str, str]] = {}
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
         """Fit, or crash."""
         if task.recording.shown.endswith(self.name):
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().__call__(task, scratch)
+        from stribeck.experiments.fleet.fit_recording import FitOrder
+        from stribeck.ident.fit.joint.options import Options
+
+        return FitOrder(Options())(task, scratch)
 
 
 @dataclass(frozen=True)
-class Waiting(FitOrder):
+class Waiting(Crashing):
     """The fit, but the first attempt notes the process and waits, so that the test can kill it in the middle of a run."""
 
     note: str = ""
@@ -40,7 +44,7 @@ class Waiting(FitOrder):
 
 
 @dataclass(frozen=True)
-class Raising(FitOrder):
+class Raising(Crashing):
     """The fit, but each raises an error that nobody expects."""
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:

@@ -43,7 +43,7 @@ def test_a_worker_killed_in_the_middle_of_a_run_loses_nothing(workers, tmp_path)
 
     thread = threading.Thread(target=kill)
     thread.start()
-    result = worked(workers, tmp_path / "arms", tmp_path / "out", Waiting(Options(), str(note)))
+    result = worked(workers, tmp_path / "arms", tmp_path / "out", Waiting(note=str(note)))
     thread.join()
     assert [one.state for one in result.outcomes] == [WRITTEN]
     assert killed[0] not in workers.run(os.getpid).values()
@@ -52,21 +52,21 @@ def test_a_worker_killed_in_the_middle_of_a_run_loses_nothing(workers, tmp_path)
 def test_a_run_that_ends_every_worker_is_named_and_the_others_are_done(workers, tmp_path):
     for name in ("crashing", "S1", "S2"):
         add_run(tmp_path / "arms" / name, name, 1)
-    result = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing(Options()))
+    result = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing())
     (failed,) = result.of_state(FAILED)
     assert failed.path.endswith("crashing")
     assert "every worker that took it was ended" in failed.reason
     assert len(result.of_state(WRITTEN)) == 2
     assert "every worker" in (tmp_path / "out" / "_failed.csv").read_text(encoding="utf-8")
     assert not (tmp_path / "out" / "_parts").exists()
-    again = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing(Options(), "nothing"))     # its cause is gone
+    again = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing("nothing"))     # its cause is gone
     assert [len(again.of_state(state)) for state in (WRITTEN, KEPT, FAILED)] == [1, 2, 0]
     assert not (tmp_path / "out" / "_failed.csv").exists()
 
 
 def test_an_unexpected_error_is_named(workers, tmp_path):
     add_run(tmp_path / "arms" / "S1", "S1", 1)
-    (failed,) = worked(workers, tmp_path / "arms", tmp_path / "out", Raising(Options())).outcomes
+    (failed,) = worked(workers, tmp_path / "arms", tmp_path / "out", Raising()).outcomes
     assert failed.state == FAILED
     assert failed.reason.endswith("S1: ZeroDivisionError: by a mistake")
 

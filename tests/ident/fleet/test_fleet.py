@@ -152,7 +152,7 @@ def test_two_calibrations_are_no_fleet(made):
     some = dict(list(made.calibrations.items())[:2])
     with pytest.raises(InputError, match=r"at least 3 calibrations of different runs, but found only A000-00, A000-01; add"):
         Fleet.of(some)
-    with pytest.raises(InputError, match=r"left out since they share runs with a newer one: copy"):
+    with pytest.raises(InputError, match=r"left out since they share runs with a newer one: A000-01"):
         Fleet.of({"copy": some["A000-01"], **some})
 
 
