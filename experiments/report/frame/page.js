@@ -104,7 +104,7 @@
     const {figure, live} = drawn.get(place), table = contents.tables[figure.table], kept = rows(table);
     await Plotly.react(live, figure.data.map(given => trace(table, given, kept)), layout(figure.layout, figure.height),
                        {responsive: true, displaylogo: false, scrollZoom: false, displayModeBar: true, showSendToCloud: false,
-                        plotlyServerURL: "", modeBarButtons: [["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]]});
+                        typesetMath: false, plotlyServerURL: "", modeBarButtons: [["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]]});
   };
   const redraw = (name = null) => {
     for (const [place, {figure}] of drawn) if (name === null || figure.table === name) draw(place);

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from stribeck.experiments.report import words
@@ -137,7 +137,7 @@ def _interactive(known: Mapping[str, Sequence[JointCalibration | None]], place: 
             if curve is None:
                 continue
             low, high = curve.friction - curve.band, curve.friction + curve.band
-            told = f"{names[k]}<br>friction %{{y:.4g}} {unit}<br>speed %{{x:.3g}} {angle}<extra></extra>"
+            told = f"{escape(names[k])}<br>friction %{{y:.4g}} {unit}<br>speed %{{x:.3g}} {angle}<extra></extra>"
             traces += [band(curve.speed, low, high, colours[k], at=["calibration", k]),
                        line(curve.speed, curve.friction, colours[k], at=["calibration", k], hovertemplate=told)]
             parts.append((np.full(len(low), k), curve.speed, curve.friction, low, high))

@@ -267,7 +267,7 @@ def test_a_fleet_page_rings_a_picked_arm(browser, pages):
     browser.wait(f"{ringed} === 3")
 
 
-def test_names_that_look_like_formulas_or_have_no_glyph_are_drawn_as_they_are(tmp_path, recwarn):
+def test_names_that_look_like_formulas_or_have_no_glyph_are_drawn_as_they_are(browser, tmp_path, recwarn):
     made = {}
     for name, one in simulated(Truth(arms=12, days=3, joints=2), np.random.default_rng(5)).calibrations.items():
         odd = replace(one, serial="$\\frac$" if name.startswith("A003") else "\u6f22" + one.serial)
@@ -276,10 +276,12 @@ def test_names_that_look_like_formulas_or_have_no_glyph_are_drawn_as_they_are(tm
     text = (tmp_path / "fleet.html").read_text(encoding="utf-8")
     assert len(re.findall(r"<text[^>]*>\$\\frac\$</text>", text)) >= 2
     assert not [one for one in recwarn if "Glyph" in str(one.message)]
+    page_checks.check_fits(browser, tmp_path / "fleet.html")
     first = golden()
-    compared = {"$\\frac$": first, "$\\sqrt$": rubbing(first, "hinge", 0.8)}
+    compared = {"$\\frac$": replace(first, serial=100 * "x"), "$\\sqrt$": rubbing(replace(first, serial="y"), "hinge", 0.8)}
     write_comparison(compared, {"$\\sqrt$": compare(*compared.values())}, tmp_path / "comparison.html")
     assert "mathdefault" not in (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    page_checks.check_fits(browser, tmp_path / "comparison.html")
 
 
 def test_five_hundred_arms_stay_small(tmp_path):
