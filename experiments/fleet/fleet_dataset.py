@@ -120,14 +120,27 @@ class Dataset:
         return file
 
     def read(self, columns: Sequence[str], arm: str | None = None, keys: Iterable[str] | None = None) -> "pd.DataFrame":
-        """Return columns of the rows of all recordings, of one arm, or of the recordings with these keys."""
+        """Return columns of the rows of all recordings, of one arm, or of the recordings with these keys.
+
+        Raises
+        ------
+        InputError
+            If a file is damaged.
+        """
         import pandas as pd
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         wanted, folder = None if keys is None else set(keys), "" if arm is None else _folder(arm)
         names = [f"{folder}/{name}".lstrip("/") for name in (self.place / folder).files()
                  if (match := _NAME.fullmatch(name)) and (wanted is None or match[1] in wanted)]
-        frames = [pq.read_table(io.BytesIO(self.place.read(name)), columns=list(columns)).to_pandas() for name in sorted(names)]
+        frames = []
+        for name in sorted(names):
+            try:
+                frames.append(pq.read_table(io.BytesIO(self.place.read(name)), columns=list(columns)).to_pandas())
+            except pa.ArrowException as error:
+                raise InputError(f"{self.place}/{name}: not a readable Parquet file of this dataset: {error}; delete it, and "
+                                 "repeat the command that made the dataset") from error
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(columns))
 
     def note_failed(self, failed: Iterable[tuple[str, str]]) -> str:
@@ -151,10 +164,12 @@ def kind_of(place: Place) -> str:
         If it was written by a newer version.
     """
     try:
-        head: dict[str, Any] = json.loads(place.read(_HEAD))
+        head: Any = json.loads(place.read(_HEAD))
     except (OSError, ValueError):
         return ""
-    if head.get("schema", 0) > SCHEMA:
+    if not isinstance(head, dict) or not isinstance(head.get("schema"), int):
+        return ""
+    if head["schema"] > SCHEMA:
         raise InputError(f"{place}: schema = {head['schema']} of {_HEAD} is newer than {SCHEMA}, which this version of stribeck "
                          "reads; update stribeck")
     return str(head.get("kind", ""))

@@ -138,3 +138,18 @@ def test_a_folder_with_something_else_is_not_written_to(tmp_path):
         Dataset.create(Place.of(tmp_path), FITS)
     with pytest.raises(InputError, match=r"notes.txt: a file, but the results of stribeck fleet fit are a folder"):
         Dataset.create(Place.of(tmp_path / "notes.txt"), FITS)
+
+
+@pytest.mark.parametrize("head", ["[]", '{"kind": "fleet fit"}', '{"schema": "1", "kind": "fleet fit"}', "{"])
+def test_a_damaged_head_is_no_dataset(tmp_path, head):
+    (tmp_path / "_fleet.json").write_text(head, encoding="utf-8")
+    with pytest.raises(InputError, match="exists and is no result of stribeck fleet"):
+        Dataset.create(Place.of(tmp_path), FITS)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    dataset = Dataset.create(Place.of(tmp_path), FITS)
+    (tmp_path / "arm=S1").mkdir()
+    (tmp_path / "arm=S1" / "0a-0b-0c.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"arm=S1/0a-0b-0c.parquet: not a readable Parquet file of this dataset: .*; delete it"):
+        dataset.read(("joint",))
