@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FITS, VALIDATIONS = "fleet fit", "fleet validate"       # kinds: the commands that write them
 ARM = "arm"             # column of the folders
-MODELS, FAILED, _HEAD = "_models", "_failed.csv", "_fleet.json"
+MODELS, FAILED, HEAD = "_models", "_failed.csv", "_fleet.json"
 _NAME = re.compile(r"(?:.*/)?([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]+)\.parquet")
 
 
@@ -77,7 +77,7 @@ class Dataset:
             raise InputError(f"{place}: a file, but the results of stribeck {kind} are a folder; give a new folder")
         if place.files():
             return cls.existing(place, kind)
-        place.write(_HEAD, json.dumps({"schema": SCHEMA, "kind": kind}).encode())
+        place.write(HEAD, json.dumps({"schema": SCHEMA, "kind": kind}).encode())
         return cls(place)
 
     @classmethod
@@ -139,8 +139,8 @@ class Dataset:
             try:
                 frames.append(pq.read_table(io.BytesIO(self.place.read(name)), columns=list(columns)).to_pandas())
             except pa.ArrowException as error:
-                raise InputError(f"{self.place}/{name}: not a readable Parquet file of this dataset: {error}; delete it, and "
-                                 "repeat the command that made the dataset") from error
+                raise InputError(f"{self.place}/{name}: not a readable Parquet file of this dataset: {str(error).rstrip('.')}; "
+                                 "delete it, and repeat the command that made the dataset") from error
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(columns))
 
     def note_failed(self, failed: Iterable[tuple[str, str]]) -> str:
@@ -164,12 +164,12 @@ def kind_of(place: Place) -> str:
         If it was written by a newer version.
     """
     try:
-        head: Any = json.loads(place.read(_HEAD))
+        head: Any = json.loads(place.read(HEAD))
     except (OSError, ValueError):
         return ""
     if not isinstance(head, dict) or not isinstance(head.get("schema"), int):
         return ""
     if head["schema"] > SCHEMA:
-        raise InputError(f"{place}: schema = {head['schema']} of {_HEAD} is newer than {SCHEMA}, which this version of stribeck "
+        raise InputError(f"{place}: schema = {head['schema']} of {HEAD} is newer than {SCHEMA}, which this version of stribeck "
                          "reads; update stribeck")
     return str(head.get("kind", ""))

@@ -17,7 +17,8 @@ _STILL = 16             # where the joints move least over this many rows
 def parts(run: Run) -> Iterator[Run]:
     """Yield a run in parts, in memory; a run whose samples are in memory is one part.
 
-    A part ends between two segments of a plan where it can, and where the joints move least, so that no stroke is divided.
+    A part ends between two segments of a plan where it can, and where the joints move least. A stroke is divided only if a joint
+    moves through the whole last quarter of a part.
     """
     if run.file is None:
         yield run

@@ -41,8 +41,8 @@ def validate(
             metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: "
             "0.1.")] = None,
         fleet: Annotated[Path | None, typer.Option(
-            metavar="FOLDER", help="Calibrations of other arms of this model: says for each joint whether friction is normal "
-            "among them.")] = None,
+            metavar="FOLDER", help="Calibrations of other arms of this model, or a result of fleet fit: says for each joint "
+            "whether friction is normal among them.")] = None,
         out: Annotated[Path | None, out_option("Page (.html), or plot of the first calibration's torques (.svg, .png, "
                                                ".pdf).")] = None,
         as_json: JsonOption = False) -> None:
@@ -152,11 +152,14 @@ def validate(
 
 def _members(folder: Path, calibrations: "dict[str, Calibration]") -> "dict[str, dict[str, Membership]]":
     """Return for each calibration whether its joints are in the family of the fleet in a folder."""
+    from stribeck.experiments.fleet.calibration_rows import read_calibrations
+    from stribeck.experiments.fleet.fleet_dataset import HEAD
+    from stribeck.experiments.fleet.storage import Place
     from stribeck.ident.errors import about_file
     from stribeck.ident.fleet.fleet import Fleet
 
     with about_file(folder):
-        fleet = Fleet.load(folder)
+        fleet = Fleet.of(read_calibrations(Place.of(folder))) if (folder / HEAD).is_file() else Fleet.load(folder)
         return {path: fleet.membership(calibration) for path, calibration in calibrations.items()}
 
 

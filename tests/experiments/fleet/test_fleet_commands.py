@@ -75,6 +75,9 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_workers, tmp_path):
     assert json.loads(strict.out)["failing"] == {str(unseen): ["hinge"]}
     assert cli("fleet", "validate", unseen, "--calibration", "alone", "--out", "judged-by-one").code == 0
     assert f"{pd.read_parquet('judged-by-one')['error'][0]:.3f} (" in cli("validate", unseen, "alone").out
+    add_run(arms / "S4", "S4", 9)           # three arms are judges of the fourth
+    assert cli("fleet", "fit", arms / "S4", "--out", "fits").code == 0
+    assert re.search(r"fleet +alone: hinge [\d.]+ N·m, normal ", cli("validate", unseen, "alone", "--fleet", "fits").out)
 
 
 def test_json_lists_what_was_written(cli, arms, with_workers, tmp_path):
