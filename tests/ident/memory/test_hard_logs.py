@@ -46,7 +46,8 @@ def plain():
     {"position": lambda made: (made["position"] + 3.2 + np.pi) % (2.0 * np.pi) - np.pi},
     {"velocity": lambda made: 0.05 * np.round(np.gradient(made["position"], made["time"]) / 0.05)},
     {"velocity": lambda made: np.gradient(made["position"], made["time"]) + 0.1 * np.random.default_rng(0).standard_normal(6350)},
-    {"torque": lambda made: made["torque"] + 20.0 * np.sin(made["position"] + 0.3)}], ids=str)
+    {"torque": lambda made: made["torque"] + 20.0 * np.sin(made["position"] + 0.3)}],
+    ids=["ticks", "repeated stamps", "calendar time", "wrapped", "coarse velocity", "noisy velocity", "gravity"])
 def test_peculiar_logs_predict_like_plain_ones(plain, changes):
     made = log(**changes)
     assert rms(error(fit_memory(*half(made), **SIMPLE), made)) < 1.05 * plain
