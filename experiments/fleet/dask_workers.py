@@ -28,6 +28,21 @@ _SETTINGS = {"distributed.scheduler.allowed-failures": KILLS - 1,
              "distributed.worker.memory.pause": False, "distributed.worker.memory.terminate": 0.95}
 
 
+def memory_limit(memory: str) -> int:
+    """Return a limit such as ``1GB`` in bytes; errors as in `local_workers`."""
+    try:
+        from dask.utils import parse_bytes
+    except ImportError as error:
+        raise needs_extra(error) from None
+    try:
+        limit = int(parse_bytes(memory))
+    except ValueError:
+        limit = 0
+    if limit < _LEAST:
+        raise InputError(f"--worker-memory {memory!r} is no size of at least {_LEAST // 10**6} MB; give for example 1GB")
+    return limit
+
+
 @contextmanager
 def local_workers(count: int, memory: str) -> Iterator["Client"]:
     """Start worker processes of one thread each, and yield their client; BLAS has one thread in each, too.
@@ -46,16 +61,10 @@ def local_workers(count: int, memory: str) -> Iterator["Client"]:
     """
     try:
         from dask import config
-        from dask.utils import parse_bytes
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise needs_extra(error) from None
-    try:
-        limit = parse_bytes(memory)
-    except ValueError:
-        limit = 0
-    if limit < _LEAST:
-        raise InputError(f"--worker-memory {memory!r} is no size of at least {_LEAST // 10**6} MB; give for example 1GB")
+    limit = memory_limit(memory)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)         # what fails is named at the end
     with (config.set(_SETTINGS), LocalCluster(
             n_workers=count, threads_per_worker=1, processes=True, memory_limit=limit, dashboard_address="127.0.0.1:0",

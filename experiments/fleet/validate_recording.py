@@ -72,7 +72,10 @@ class ValidationOrder:
             with fetched(self.judge, self.judge.files(), scratch) as folder:
                 yield str(self.judge), Calibration.load(folder)
             return
-        fits, arm = Dataset(self.judge), run.arm.serial or run.arm.name
+        if not run.arm.serial:
+            raise InputError(f"{run.path}: the run names no serial number, so which calibration of {self.judge} is of its arm is "
+                             "not known; record runs with --serial, or give one calibration for all with --calibration")
+        fits, arm = Dataset(self.judge), run.arm.serial
         rows = fits.read(("source", "model", "serial", "created", "calibration", "model_file", "model_sha256"), arm)
         rows = rows[(rows["serial"] == run.arm.serial) & (rows["model"] == run.arm.name)].drop_duplicates("source")
         others = [not run.sha256 or run.sha256 not in text for text in rows["calibration"]]

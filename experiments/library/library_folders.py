@@ -40,25 +40,30 @@ def entries(folders: Sequence[Place] = ()) -> dict[str, LibraryEntry]:
     >>> sorted(name for name, one in stribeck.library.entries().items() if one.provenance.kind == "measured")
     ['emps', 'tx40', 'xl330', 'z1']
     """
+    return {name: LibraryEntry.of(folder) for name, folder in entry_folders(folders).items()}
+
+
+def entry_folders(folders: Sequence[Place] = ()) -> dict[str, Path]:
+    """Return the folder of each entry by its name, in alphabetical order; unlike `entries`, malformed entries count, too."""
     named = [(Path(folder), "") for folder in folders]
     named += [(Path(folder), f"{VARIABLE}: ") for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
-    found: dict[str, LibraryEntry] = {}
+    found: dict[str, Path] = {}
     for library, where in (*named, (BUILT_IN, "")):
         own = sorted(library.glob(f"*/{PROVENANCE}"))
         if not own:
             raise InputError(f"{where}{library}: this folder has no library entry; an entry is a folder in it with "
                              f"{PROVENANCE} and calibration.toml")
         for path in own:
-            found.setdefault(path.parent.name, LibraryEntry.of(path.parent))
+            found.setdefault(path.parent.name, path.parent)
     return dict(sorted(found.items()))
 
 
 def entry_named(name: str, folders: Sequence[Place] = ()) -> LibraryEntry:
     """Return an entry by its name; errors as in `load`."""
-    found = entries(folders)
+    found = entry_folders(folders)
     if name not in found:
         raise unknown_name("library entry", name, found)
-    return found[name]
+    return LibraryEntry.of(found[name])
 
 
 def load(name: str, folders: Sequence[Place] = ()) -> Calibration:

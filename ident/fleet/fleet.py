@@ -287,7 +287,8 @@ def _below(place: Path) -> list[Path]:
         return [place / "calibration.toml"]
     found = sorted(place.rglob("calibration.toml"))
     if not found:
-        raise InputError(f"{place}: no calibration.toml in this folder or below it; give a folder with calibrations")
+        raise InputError(f"{place}: no calibration.toml in this folder or below it; give a folder with calibrations; "
+                         "a result of stribeck fleet fit goes to stribeck fleet compare")
     return found
 
 

@@ -8,6 +8,8 @@ import typer
 from stribeck.experiments.cli.common import JsonOption, console, out_option, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from stribeck.experiments.cli.screen.console import Console
@@ -24,7 +26,7 @@ def library(
         as_json: JsonOption = False) -> None:
     """List calibrations with points and provenance, show one, or copy it."""
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.library.library_folders import entries, entry_named
+    from stribeck.experiments.library.library_folders import entry_named
     from stribeck.experiments.recording.run_folders import refuse_used
     from stribeck.ident.errors import InputError
 
@@ -32,13 +34,15 @@ def library(
     if name is None:
         if out is not None:
             raise InputError(f"--out {out}: name the entry to copy; stribeck library lists them")
-        found = entries(folders or ())
+        found, bad = _entries(folders or ())
         text.print(fitted(_list(found), text.width))
+        for reason in bad:
+            text.files(f"bad       {reason}")
         text.print("next      stribeck library NAME")
         if as_json:
             print_json({"entries": {key: {"title": entry.provenance.title, "kind": entry.provenance.kind,
                                           "licence": entry.provenance.licence, "folder": str(entry.folder)}
-                                    for key, entry in found.items()}}, [])
+                                    for key, entry in found.items()}, "bad": bad}, [])
         return
     if out is not None:
         refuse_used(out)
@@ -52,6 +56,21 @@ def library(
         text.files(f"wrote     in {out}/: {'  '.join(path.name for path in copies)}")
     if as_json:
         print_json(_table(entry, calibration), copies)
+
+
+def _entries(folders: "Sequence[Path]") -> "tuple[dict[str, LibraryEntry], list[str]]":
+    """Return the entries of all folders, and what is wrong with malformed ones."""
+    from stribeck.experiments.library.library_entry import LibraryEntry
+    from stribeck.experiments.library.library_folders import entry_folders
+    from stribeck.ident.errors import InputError
+
+    found, bad = dict[str, LibraryEntry](), list[str]()
+    for name, folder in entry_folders(folders).items():
+        try:
+            found[name] = LibraryEntry.of(folder)
+        except InputError as error:
+            bad.append(str(error))
+    return found, bad
 
 
 def _list(found: "dict[str, LibraryEntry]") -> "Table":

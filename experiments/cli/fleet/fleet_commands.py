@@ -137,7 +137,8 @@ def fleet_validate(
         text.print(f"fails     {path}: {', '.join(joints)}")
     if len(failing) > _NAMED:
         text.print(f"more      {len(failing) - _NAMED} runs in --json and in the dataset")
-    text.print(f"verdict   {len(verdicts) - len(failing)} of {len(verdicts)} runs pass")
+    without = f"; {len(worked.failed)} without a result" if worked.failed else ""
+    text.print(f"verdict   {len(verdicts) - len(failing)} of {len(verdicts)} judged runs pass{without}")
     if as_json:
         print_json({**_numbers(worked), "passed": not failing and not worked.failed, "failing": failing}, worked.files)
     if failing or worked.failed:
@@ -171,12 +172,13 @@ def _workers(count: int | None, scheduler: str | None, memory: str) -> "Abstract
     """Return the workers that the options ask for."""
     import os
 
-    from stribeck.experiments.fleet.dask_workers import local_workers, workers_of
+    from stribeck.experiments.fleet.dask_workers import local_workers, memory_limit, workers_of
     from stribeck.ident.errors import InputError
 
     if scheduler is not None and count is not None:
         raise InputError(f"--workers {count} are processes of this computer, but --scheduler {scheduler!r} has its own workers; "
                          "give one of the two")
+    memory_limit(memory)                # refused before anything is made
     return workers_of(scheduler) if scheduler is not None else local_workers(count or os.cpu_count() or 1, memory)
 
 

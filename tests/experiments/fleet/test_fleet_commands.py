@@ -61,11 +61,13 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_workers, tmp_path):
 
     unseen = add_run(tmp_path / "unseen" / "S1", "S1", 7)
     add_run(tmp_path / "unseen" / "S9", "S9", 8)
+    add_run(tmp_path / "unseen" / "nameless", "", 11)
     judged = cli("fleet", "validate", unseen.parent, "--calibration", "fits", "--out", "judged")
     assert judged.code == 1
     assert "S9: " in judged.out
     assert "has no calibration of arm S9 that was fitted to other runs" in judged.out
-    assert "verdict   1 of 1 runs pass" in judged.out
+    assert "nameless: the run names no serial number, so which calibration of" in judged.out
+    assert "verdict   1 of 1 judged runs pass; 2 without a result" in judged.out
     fine = cli("fleet", "validate", unseen, "--calibration", "fits", "--out", "judged", "--json")
     assert fine.code == 0
     assert states(fine) == (0, 1, 0)
@@ -139,6 +141,8 @@ def test_wrong_options(cli, arms, words, says):
     outcome = cli("fleet", "fit", arms, *words)
     assert outcome.code == 2
     assert says in outcome.err
+    if "--scheduler" not in words:
+        assert not Path("fleet-fit").exists()           # nothing was made
 
 
 def test_the_judge_must_be_a_calibration(cli, arms):

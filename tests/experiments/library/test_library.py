@@ -55,6 +55,18 @@ def test_every_entry_is_whole(name):
         assert model.read_bytes() == (entry.folder / model.name).read_bytes()
 
 
+def test_a_malformed_entry_is_named_and_stops_no_other(own, cli):
+    (own / "broken").mkdir()
+    (own / "broken" / PROVENANCE).write_text(TITLE.replace("schema = 1", "schema = 9"), encoding="utf-8")
+    assert cli("library", "pendulum", "--library", own).code == 0
+    listed = cli("library", "--library", own)
+    assert listed.code == 0
+    assert "pendulum" in listed.out
+    assert "broken" in next(line for line in listed.out.splitlines() if line.startswith("bad "))
+    assert len(json.loads(cli("library", "--library", own, "--json").out)["bad"]) == 1
+    assert cli("library", "broken", "--library", own).code == 2
+
+
 def test_the_library_is_small():
     assert sum(path.stat().st_size for path in BUILT_IN.rglob("*")) < MOST_BYTES
 
