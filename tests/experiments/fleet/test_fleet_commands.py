@@ -129,7 +129,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(cli, arms, monkeypa
     monkeypatch.setattr(builtins, "__import__", without)
     outcome = cli("fleet", "fit", arms)
     assert outcome.code == 2
-    assert outcome.err == "stribeck: stribeck fleet needs the package fsspec; run pip install 'stribeck[fleet]'\n"
+    assert outcome.err == "stribeck: stribeck fleet needs the package dask; run pip install 'stribeck[fleet]'\n"
 
 
 @pytest.mark.parametrize(("words", "says"), [
