@@ -152,7 +152,9 @@ class Judge:
         # in units of the prior deviations: x ~ N(0, 1), cut at zero except for nuisance parameters
         gram = total[:, :p, :p] * deviation[:, :, None] * deviation[:, None, :] + np.eye(p)
         right = total[:, :p, p] * deviation
-        covariance = symmetric_inverse(gram, 1e-14)
+        size = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))         # a column of zeros with a prior would outweigh all others
+        both = size[:, :, None] * size[:, None, :]
+        covariance = symmetric_inverse(gram / both, 1e-14) / both
         mean = np.einsum("kij,kj->ki", covariance, right)
         misfit = total[:, p, p] - np.einsum("ki,ki->k", mean, right)
         inside, mean, covariance = _signed(mean, covariance, p - free)

@@ -58,6 +58,19 @@ def by_brute_force(data: FitPoints, law: str, at: dict[str, float], noise: Noise
     return float(np.log(np.mean(np.exp(log - log.max()))) + log.max() + np.log(high - low).sum() + inside)
 
 
+def test_a_nuisance_parameter_without_effect_changes_nothing():
+    """As the delay of a joint without gravity, whose column is zero: only its prior determines it."""
+    data = measured(friction(SPEEDS, coulomb=COULOMB, static=5.4, stribeck_velocity=0.05, viscous=0.3), 0, 0.02)
+    idle = replace(data, nuisance={"delay": np.zeros(len(data.w))}, prior={"delay": 0.005})
+    laws = [law_named(name) for name in ("coulomb-viscous", "stribeck", "power")]
+    plain, with_delay = (Contest.of(one, laws).mixture for one in (data, idle))
+    assert with_delay.shares == pytest.approx(plain.shares, abs=0.01)       # one parameter more counts in the noise
+    for name in ("coulomb", "viscous"):
+        ends, others = ([float(one.parameter(name).quantile(level)) for level in (0.025, 0.5, 0.975)]
+                        for one in (with_delay, plain))
+        assert ends == pytest.approx(others, rel=0.02)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_likelihood_is_that_of_brute_force(seed: int) -> None:
     """Of laws whose parameters are far from zero and near it; only differences count."""
