@@ -68,7 +68,7 @@ def test_a_nuisance_parameter_without_effect_changes_nothing():
     for name in ("coulomb", "viscous"):
         ends, others = ([float(one.parameter(name).quantile(level)) for level in (0.025, 0.5, 0.975)]
                         for one in (with_delay, plain))
-        assert ends == pytest.approx(others, rel=0.02)
+        assert ends == pytest.approx(others, rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(3))
