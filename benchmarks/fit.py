@@ -21,29 +21,32 @@ from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
 
-_CHILD = """
-import json, resource, sys, time
+_PEAK = """
+def peak():         # not that of resource, which a child inherits
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024
+"""
+_CHILD = _PEAK + """
+import json, sys, time
 from pathlib import Path
 import lmfit, pandas, pyarrow, mujoco, scipy.optimize
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import load_run
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+base = peak()
 began = time.perf_counter()
 result = identify([load_run(Path(sys.argv[1]))])
 result.calibration.save(Path(sys.argv[2]))
 took = time.perf_counter() - began
-print(json.dumps({"s": took, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "base_mb": base / 1024}))
+print(json.dumps({"s": took, "peak_mb": peak(), "base_mb": base}))
 """
-_WHOLE = """
-import json, resource, time
+_WHOLE = _PEAK + """
+import json, time
 began = time.perf_counter()
 from stribeck.experiments.cli.entry import main
 try:
     main()
 finally:
     print()
-    print(json.dumps({"s": time.perf_counter() - began,
-                      "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(json.dumps({"s": time.perf_counter() - began, "peak_mb": peak()}))
 """
 
 
