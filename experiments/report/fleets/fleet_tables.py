@@ -37,7 +37,7 @@ def verdicts(fleet: Fleet) -> Iterator[str]:
     firsts = _firsts(found)
     newest = {one.calibration for one in fleet.findings if one.test == "history"}
     yield (f"differs   {len(firsts)} of {len(tested)} joints of arms; of those that are found at most {100.0 * FALSE:g} % are "
-           "chance, on average")
+           "chance, on average, if arms scatter normally")
     for rank, one in enumerate(firsts[:_RANKED], start=1):
         yield f"{rank:<9} {finding_words(one)}"
     if len(firsts) > _RANKED:
