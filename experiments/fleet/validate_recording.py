@@ -72,10 +72,7 @@ class ValidationOrder:
             with fetched(self.judge, self.judge.files(), scratch) as folder:
                 yield str(self.judge), Calibration.load(folder)
             return
-        if not run.arm.serial:
-            raise InputError(f"{run.path}: the run names no serial number, so which calibration of {self.judge} is of its arm is "
-                             "not known; record runs with --serial, or give one calibration for all with --calibration")
-        fits, arm = Dataset(self.judge), run.arm.serial
+        fits, arm = Dataset(self.judge), run.arm.serial or run.arm.name
         rows = fits.read(("source", "model", "serial", "created", "calibration", "model_file", "model_sha256"), arm)
         rows = rows[(rows["serial"] == run.arm.serial) & (rows["model"] == run.arm.name)].drop_duplicates("source")
         others = [not run.sha256 or run.sha256 not in text for text in rows["calibration"]]
@@ -83,6 +80,10 @@ class ValidationOrder:
         if rows.empty:
             raise InputError(f"{run.path}: {self.judge} has no calibration of arm {arm} that was fitted to other runs; fit one "
                              "with stribeck fleet fit, or give one calibration for all with --calibration")
+        if not run.arm.serial and len(rows) > 1:
+            raise InputError(f"{run.path}: the run names no serial number, and neither do {len(rows)} calibrations of "
+                             f"{self.judge}: which is of its arm is not known. Record runs with --serial, or give one calibration for all with "
+                             "--calibration")
         with TemporaryDirectory(dir=scratch) as folder:
             newest = {str(name): value for name, value in rows.iloc[-1].items()}
             yield str(newest["source"]), restored(fits, newest, Path(folder))

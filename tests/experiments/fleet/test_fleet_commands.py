@@ -61,13 +61,11 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_workers, tmp_path):
 
     unseen = add_run(tmp_path / "unseen" / "S1", "S1", 7)
     add_run(tmp_path / "unseen" / "S9", "S9", 8)
-    add_run(tmp_path / "unseen" / "nameless", "", 11)
     judged = cli("fleet", "validate", unseen.parent, "--calibration", "fits", "--out", "judged")
     assert judged.code == 1
     assert "S9: " in judged.out
     assert "has no calibration of arm S9 that was fitted to other runs" in judged.out
-    assert "nameless: the run names no serial number, so which calibration of" in judged.out
-    assert "verdict   1 of 1 judged runs pass; 2 without a result" in judged.out
+    assert "verdict   1 of 1 judged runs pass; 1 without a result" in judged.out
     fine = cli("fleet", "validate", unseen, "--calibration", "fits", "--out", "judged", "--json")
     assert fine.code == 0
     assert states(fine) == (0, 1, 0)
@@ -80,6 +78,16 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_workers, tmp_path):
     add_run(arms / "S4", "S4", 9)           # three arms are judges of the fourth
     assert cli("fleet", "fit", arms / "S4", "--out", "fits").code == 0
     assert re.search(r"fleet +alone: hinge [\d.]+ N·m, normal ", cli("validate", unseen, "alone", "--fleet", "fits").out)
+
+
+def test_runs_without_a_serial_number_have_a_judge_if_there_is_only_one(cli, with_workers, tmp_path):
+    for name in ("monday", "friday"):
+        add_run(tmp_path / "arms" / name, "", len(name))
+        assert cli("fleet", "fit", tmp_path / "arms", "--out", "fits").code == 0
+        add_run(tmp_path / "unseen" / name, "", 20 + len(name))
+        judged = cli("fleet", "validate", tmp_path / "unseen" / name, "--calibration", "fits", "--out", f"judged-{name}")
+        assert judged.code == int(name == "friday")
+    assert "friday: the run names no serial number, and neither do 2 calibrations of" in judged.out
 
 
 def test_json_lists_what_was_written(cli, arms, with_workers, tmp_path):
