@@ -82,8 +82,8 @@ class ValidationOrder:
                              "with stribeck fleet fit, or give one calibration for all with --calibration")
         if not run.arm.serial and len(rows) > 1:
             raise InputError(f"{run.path}: the run names no serial number, and neither do {len(rows)} calibrations of "
-                             f"{self.judge}: which is of its arm is not known. Record runs with --serial, or give one calibration for all with "
-                             "--calibration")
+                             f"{self.judge}: which is of its arm is not known. Record runs with --serial, or give one "
+                             "calibration for all with --calibration")
         with TemporaryDirectory(dir=scratch) as folder:
             newest = {str(name): value for name, value in rows.iloc[-1].items()}
             yield str(newest["source"]), restored(fits, newest, Path(folder))
