@@ -71,7 +71,8 @@ class SamplesFile:
 
         stop = len(self) if stop is None else stop
         inside = slice(int(np.searchsorted(self.rows, first, "right")) - 1, int(np.searchsorted(self.rows, stop, "left")))
-        with pa.OSFile(str(self.path)) as source, pa.ipc.open_stream(source, options=_options(self.path, columns)) as reader:
+        with (_readable(self.path), pa.OSFile(str(self.path)) as source,
+              pa.ipc.open_stream(source, options=_options(self.path, columns)) as reader):
             source.seek(int(self.begins[inside.start]))
             batches = [reader.read_next_batch() for _ in range(inside.stop - inside.start)]
             whole = pa.Table.from_batches(batches, reader.schema).select(list(columns))

@@ -214,3 +214,10 @@ class TestDamage:
         (tmp_path / "run" / SAMPLES).write_bytes(data[:len(data) // 2])
         with pytest.raises(InputError, match="of 15746 recorded samples can be read"):
             load_run(tmp_path / "run")
+
+    def test_a_file_that_was_damaged_after_it_was_opened_is_named(self, tmp_path: Path, long_files: None):
+        shutil.copytree(GOLDEN, tmp_path / "run")
+        run, file = load_run(tmp_path / "run"), tmp_path / "run" / SAMPLES
+        file.write_bytes(file.read_bytes()[:100_000] + bytes(200_000))
+        with pytest.raises(InputError, match="cannot be read as a recording"):
+            list(parts(run))
