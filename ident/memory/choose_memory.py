@@ -27,7 +27,8 @@ from stribeck.ident.laws.quantity import ELEMENTS
 from stribeck.ident.memory.compose import DIFFERENCES, Offers, grown, pruned
 from stribeck.ident.memory.composition import PLAIN, Composition
 from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import CLOSE, MemoryFit, Start, elements, fit_memory_law, refitted, search
+from stribeck.ident.memory.memory_fit import MemoryFit, concluded, fit_memory_law, refitted
+from stribeck.ident.memory.memory_search import Start, elements, search
 from stribeck.ident.memory.states.memories import (
     DISTANCE,
     MAXWELL_SLIP,
@@ -127,7 +128,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     if more != composition:
         contest = _Contest(more.applied(few), distances, resolution)
         best = contest.winner([best.law], memory)
-    return Chosen(refitted(more.applied(data), best, ftol=CLOSE), contest.table, more)
+    return Chosen(concluded(more.applied(data), best), contest.table, more)
 
 
 def _dry(law: Law) -> bool:

@@ -1,52 +1,38 @@
-r"""Least squares of friction with memory: a global search over distance and shape, then all parameters together.
+r"""Least squares of friction with memory: from the starting points of the global search, all parameters together.
 
-The relaxing state is linear in everything but its distance and the shape of the law, so a grid over these (variable projection)
-is the global search for all memories. The search ends by Gauss-Newton steps over all parameters, with the exact derivatives of
-the states (sensitivities). The steps need only the products of Jacobian and residuals, so the least-squares routine sees a
-problem with a few rows that has the same products.
+Gauss-Newton steps use the exact derivatives of the states (sensitivities). The steps need only the products of Jacobian and
+residuals, so the least-squares routine sees a problem with a few rows that has the same products.
+
+Two minima may fit a log alike: friction that falls at low speeds, and one that rises over a wider range with less viscous
+friction, for example. Minima that the log does not tell apart are all kept: intervals span them. Of these the best one whose
+static friction is not below Coulomb friction is the estimate.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import least_squares, nnls
+from scipy.optimize import least_squares
 
 from stribeck.ident.arrays import Array, Groups
-from stribeck.ident.errors import FitError
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.memory.memory_data import Levels, MemoryData, columns_of
-from stribeck.ident.memory.states.memories import (
-    DISTANCE,
-    MAXWELL_SLIP,
-    SECOND_DISTANCE,
-    SHARE,
-    Drive,
-    Memory,
-    maxwell_slip,
-    relaxed,
-    slips,
-)
+from stribeck.ident.laws.quantity import COULOMB, STATIC
+from stribeck.ident.memory.memory_data import Levels, MemoryData
+from stribeck.ident.memory.memory_search import RIDGE, SOON, Start, shares_of
+from stribeck.ident.memory.states.memories import DISTANCE, MAXWELL_SLIP, SECOND_DISTANCE, SHARE, Drive, Memory
 from stribeck.ident.memory.torque_signal import LIMITS, as_reported
 from stribeck.ident.memory.weak_prior import weak_prior
 
-_ROWS = 6000            # samples in the global search
-_BEGUN = 3              # starting points that it returns at most,
-_UNLIKE = 3.0           # least ratio of a nonlinear parameter of two of them,
-_AS_GOOD = 1.3          # and largest error of those that are followed, relative to the best
-_TRIED = 10             # distances in the global search
-_SHAPES = 10, 6         # values of a nonlinear parameter of a law with one, and with several of them
+_AS_GOOD = 1.3          # largest error of starting points that are followed, relative to the best
+_ALIKE = 1.96           # standard errors of the difference of two fits' squares, up to which a log does not tell them apart
 _LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
-_LEAST_SHARE = 0.01     # of an element of Maxwell slip
-_RIDGE = 1e-10          # on the scaled normal equations
 _AT_ONCE = 512          # samples in a product of matrices: small ones need no threads, which only wait for each other
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
 _ROUGH, CLOSE = 1e-6, 1e-10       # relative change of the squares with which a competing fit, and the final one, end
-_SOON = 1e-3            # s; delay and lag of the torque signal at the start
 _LEVEL = 0.1            # slope of a law at the greatest fitted speed, relative to the mean slope, below which it has levelled off
 _NEAR_TOP = 0.01        # part of the greatest fitted speed over which the slope of the law is taken
 _BEYOND = 3.0           # factor by which the search of a nonlinear parameter may leave the range of its grid
@@ -70,6 +56,8 @@ class MemoryFit:
         The samples.
     prior : ndarray, shape (p,)
         Factors of the squares of the free parameters, see `weak_prior`.
+    rivals : tuple of MemoryFit
+        Other minima that the samples do not tell from this one.
     """
 
     law: Law
@@ -80,6 +68,7 @@ class MemoryFit:
     free: tuple[str, ...]
     data: MemoryData
     prior: Array
+    rivals: tuple["MemoryFit", ...] = ()
 
     @property
     def rmse(self) -> float:
@@ -105,7 +94,7 @@ class MemoryFit:
         cut = np.searchsorted(group[order], np.arange(count + 1))
         blocks = [order[a:b] for a, b in pairwise(cut)]
         grams = np.array([rows[block].T @ rows[block] for block in blocks])
-        total = grams.sum(axis=0) + _RIDGE * np.eye(rows.shape[1]) + np.diag(self.prior / size**2)
+        total = grams.sum(axis=0) + RIDGE * np.eye(rows.shape[1]) + np.diag(self.prior / size**2)
         errors = [self.residual[block] + rows[block] @ np.linalg.solve(total - gram, rows[block].T @ self.residual[block])
                   for block, gram in zip(blocks, grams, strict=True)]
         return np.array([np.mean(error**2) for error in errors])
@@ -163,65 +152,6 @@ def parameters_of(data: MemoryData, law: Law, memory: Memory) -> tuple[str, ...]
     return (*law.parameters(data.load is not None), *data.along, *memory.parameters, *data.beside, *data.signal)
 
 
-Start = tuple[float, dict[str, float]]
-
-
-def search(data: MemoryData, law: Law, distances: Array) -> list[Start]:
-    """Return starting points over a grid of distances of the relaxing state and shapes of the law, the best first.
-
-    Each has its rms error and the values of the law, of the columns beside it and of the distance; there is one for each of the
-    best shapes. Distance 0 stands for no memory.
-    """
-    used = np.flatnonzero(data.used)
-    if not len(used):
-        raise FitError("no sample is left that shows friction: the joint rests or the log is too short")
-    rows = used[::max(1, len(used) // _ROWS)]
-    few = data.at(rows)
-    states = {float(h): (relaxed(data.path, h)[0] if h > 0.0 else data.path.direction)[rows] for h in distances}
-    tried = _SHAPES[min(len(law.nonlinear), 2) - 1]
-    starts: list[Start] = []
-    moving = few.speed[few.speed > 1e-3 * few.speed.max()]
-    for shape in product(*(law.searched[name].grid(moving, tried) for name in law.nonlinear)):
-        at = dict(zip(law.nonlinear, map(float, shape), strict=True))
-        names, columns = columns_of(few, law, at)
-        dry = np.array([not name.startswith("viscous") for name in names])
-        best: Start = (np.inf, {})
-        for h, state in states.items():
-            friction = columns * np.where(dry[:, None], state, np.sign(few.velocity))
-            waves = [column * state for column in few.along.values()]
-            beside = np.stack([*few.beside.values(), *waves]) if few.signed else friction[:0]
-            left, linear = _signed(friction, beside, few.torque)
-            if left < best[0]:
-                values = dict(zip((*names, *few.signed), linear.tolist(), strict=True))
-                best = left, {**dict.fromkeys(data.signal, _SOON), **values, **at, DISTANCE.name: h}
-        starts.append((best[0] / float(np.sqrt(len(rows))), best[1]))
-    return _unlike(sorted(starts, key=lambda one: one[0]), law)
-
-
-def _unlike(starts: Sequence[Start], law: Law) -> list[Start]:
-    """Return the best starts whose nonlinear parameters differ much from each other."""
-    chosen: list[Start] = []
-    for error, values in starts:
-        near = (all(abs(np.log(values[name] / other[name])) < np.log(_UNLIKE) for name in law.nonlinear) for _, other in chosen)
-        if len(chosen) < _BEGUN and (not chosen or not any(near)):
-            chosen.append((error, values))
-    return chosen
-
-
-def _signed(friction: Array, beside: Array, torque: Array) -> tuple[float, Array]:
-    """Return misfit and values of linear least squares; friction has no negative values."""
-    rows = np.concatenate((friction, beside, torque[None]))
-    gram = rows @ rows.T
-    size = np.sqrt(np.diag(gram))
-    size[size == 0.0] = 1.0
-    root = cholesky(gram / np.outer(size, size) + _RIDGE * np.eye(len(gram)))
-    both = np.column_stack((root[:, :-1], -root[:, len(friction):-1]))
-    found, left = nnls(both, root[:, -1])
-    p = len(friction)
-    values = np.concatenate((found[:p], found[p:p + len(beside)] - found[p + len(beside):]))
-    return float(left * size[-1]), values * size[-1] / size[:-1]
-
-
 def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[Start]) -> MemoryFit:
     """Fit all parameters, from the starting points of the global search with the relaxing state.
 
@@ -239,7 +169,42 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
             break
         level = float(np.median(Levels.of(data, law, start).dry))
         fits += [_polished(data, law, memory, names, {**start, **begin}) for begin in _starts(data, law, memory, start, level)]
-    return min(fits, key=lambda fit: float(fit.residual @ fit.residual))
+    return _with_rivals(fits)
+
+
+def concluded(data: MemoryData, fit: MemoryFit) -> MemoryFit:
+    """Return the close fit of the same laws to all samples, with its rivals."""
+    return _with_rivals([refitted(data, one, ftol=CLOSE) for one in (fit, *fit.rivals)])
+
+
+def _with_rivals(fits: Sequence[MemoryFit]) -> MemoryFit:
+    """Return the best fit, together with those other minima that the samples do not tell from it."""
+    best = min(fits, key=lambda fit: float(fit.residual @ fit.residual))
+    alike = sorted((fit for fit in fits if _alike(fit, best)), key=lambda fit: not _falls(fit))
+    rivals = tuple(fit for fit in alike[1:] if not _is_within(fit, alike[0]))
+    return replace(alike[0], rivals=rivals) if rivals else alike[0]
+
+
+def _alike(fit: MemoryFit, best: MemoryFit) -> bool:
+    """Return whether the squares of two fits differ by no more than by chance, from block to block.
+
+    References
+    ----------
+    Vuong, Econometrica 57 (1989) 307.
+    """
+    apart = np.bincount(fit.data.groups, fit.residual**2 - best.residual**2)
+    return float(apart.sum()) <= _ALIKE * float(np.linalg.norm(apart))
+
+
+def _falls(fit: MemoryFit) -> bool:
+    """Return whether static friction is at least Coulomb friction, where a law has both."""
+    return fit.values.get(STATIC.name, np.inf) >= fit.values.get(COULOMB.name, 0.0)
+
+
+def _is_within(fit: MemoryFit, other: MemoryFit) -> bool:
+    """Return whether the free parameters of a fit are within the intervals of another fit of the same laws."""
+    apart = np.array([fit.values[name] - other.values[name] for name in other.free])
+    return bool(np.all(np.abs(apart) <= other.intervals.half_width()))
 
 
 def refitted(data: MemoryData, fit: MemoryFit, start: Mapping[str, float] | None = None, ftol: float = _ROUGH) -> MemoryFit:
@@ -251,35 +216,8 @@ def refitted(data: MemoryData, fit: MemoryFit, start: Mapping[str, float] | None
 def _starts(data: MemoryData, law: Law, memory: Memory, start: Mapping[str, float],
             level: float) -> Sequence[Mapping[str, float]]:
     if memory.name == MAXWELL_SLIP:
-        return [dict(zip(memory.parameters, _shares(data, law, memory.distances, start).tolist(), strict=False))]
+        return [dict(zip(memory.parameters, shares_of(data, law, memory.distances, start).tolist(), strict=False))]
     return memory.starts(start.get(DISTANCE.name, 0.0), level)
-
-
-def elements(data: MemoryData, law: Law, start: Mapping[str, float], distances: Sequence[float]) -> Memory:
-    """Return Maxwell slip with those of the distances whose elements have a share; the element with the largest share is last.
-
-    Parameters
-    ----------
-    data : MemoryData
-    law, start : Law, mapping of str to float
-        Law of sliding, and values from which the search for its parameters begins.
-    distances : sequence of float
-        Slip distances on offer [rad or m].
-    """
-    shares = _shares(data, law, distances, start)
-    used = [k for k in np.argsort(shares, kind="stable") if shares[k] > _LEAST_SHARE] or [0]       # or there is no friction
-    rest = sorted(used[:-1]) if len(used) > 1 else [k for k in range(2) if k not in used]
-    return maxwell_slip([distances[k] for k in (*rest, used[-1])])
-
-
-def _shares(data: MemoryData, law: Law, distances: Sequence[float], start: Mapping[str, float]) -> Array:
-    """Return the shares of Maxwell elements by nonnegative least squares, with the shape of the law from the start."""
-    levels = Levels.of(data, law, start)
-    rows = np.flatnonzero(data.used)[::max(1, int(data.used.sum()) // _ROWS)]
-    states = slips(data.path, np.array(distances))[:, rows] * levels.dry[rows]
-    beside = np.stack([levels.viscous[rows], *(column[rows] for column in data.beside.values())])
-    _, found = _signed(states, beside, data.torque[rows])
-    return np.asarray(found[:len(states)] / max(float(found[:len(states)].sum()), 1e-12))
 
 
 def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...], start: Mapping[str, float],
@@ -351,7 +289,7 @@ def _compressed(slopes: Array, residual: Array) -> tuple[Array, Array]:
     for begin in range(0, scaled.shape[1], _AT_ONCE):
         part = scaled[:, begin:begin + _AT_ONCE]
         gram += part @ part.T
-    root = cholesky(gram + _RIDGE * np.eye(p))
+    root = cholesky(gram + RIDGE * np.eye(p))
     turned = solve_triangular(root, scaled @ residual, trans="T")
     rest = np.sqrt(max(0.0, float(residual @ residual - turned @ turned)))
     return np.append(turned, rest), np.vstack((-root * size, np.zeros(p)))
@@ -379,7 +317,7 @@ def _scale(data: MemoryData, law: Law, memory: Memory, name: str) -> float:
     if name in data.signed:
         return torque / (float(np.std({**data.beside, **data.along}[name])) or 1.0)
     if name in data.signal:
-        return _SOON
+        return SOON
     if name.startswith("viscous") or name == "bristle_damping":
         return torque / speed
     return 1e-3 if name in memory.parameters and name not in ("bristle_stiffness",) else 0.1 * torque

@@ -154,21 +154,31 @@ class MemoryResult:
 
 
 def with_intervals(fit: MemoryFit) -> dict[str, Parameter]:
-    """Return all parameters of a fit with 95 % intervals and verdicts."""
-    half, error = fit.intervals.half_width(), fit.intervals.std_error
-    at = {name: k for k, name in enumerate(fit.free)}
+    """Return all parameters of a fit with 95 % intervals and verdicts.
+
+    If there are other minima that fit the samples alike, intervals span those of all of them.
+    """
     told = {quantity.name: quantity.unit_of(fit.data.prismatic) for quantity in fit.memory.quantities}
+    errors = dict(zip(fit.free, fit.intervals.std_error.tolist(), strict=True))
+    spans = [_spans(one) for one in (fit, *fit.rivals)]
     found = {}
     for name, value in fit.values.items():
         own = told[name] if name in told else _unit(name, fit.data.prismatic)
-        if name not in at:
+        if name not in errors:
             found[name] = Parameter(value, None, None, None, own, "at bound", "at the end of its range")
             continue
-        low, high = value - float(half[at[name]]), value + float(half[at[name]])
+        ends = [span[name] for span in spans if name in span]
+        low, high = min(least for least, _ in ends), max(most for _, most in ends)
         if name not in (*fit.data.signed, *fit.data.signal):
             low = max(low, 0.0)
-        found[name] = Parameter(value, float(error[at[name]]), low, high, own, verdict(value, low, high))
+        found[name] = Parameter(value, errors[name], low, high, own, verdict(value, low, high))
     return found
+
+
+def _spans(fit: MemoryFit) -> dict[str, tuple[float, float]]:
+    """Return the interval of each free parameter."""
+    half = fit.intervals.half_width().tolist()
+    return {name: (fit.values[name] - one, fit.values[name] + one) for name, one in zip(fit.free, half, strict=True)}
 
 
 def _unit(name: str, prismatic: bool) -> str:

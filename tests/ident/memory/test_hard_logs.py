@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.one_joint_truth import WristLog
+from benchmarks.presliding_truth import Case
 from stribeck.ident.errors import InputError
 from stribeck.ident.memory.fit_memory import fit_memory
 from stribeck.ident.memory.memory_fit import predicted
@@ -110,3 +111,17 @@ def test_a_slow_log_with_few_reversals_has_memory_and_no_lag_at_its_limit():
     found = fit_memory(*half(log(0, "lugre with all", "slow")), law="coulomb-viscous", ripple="none")
     assert found.memory != "none"
     assert "lag" not in found.composition.signal
+
+
+def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals():
+    case = Case(26, "lugre")            # friction that rises over 0.3 rad/s fits this log, too
+    found = fit_memory(*case.log(), law="stribeck", memory="lugre", gravity=False, signal="none", ripple="none")
+    (other,) = found.fit.rivals
+    assert other.values["static"] < other.values["coulomb"]
+    assert found.values["static"] > found.values["coulomb"] == pytest.approx(case.truth.coulomb, rel=0.01)
+    for name in ("coulomb", "viscous"):
+        entry = found.parameters[name]
+        assert entry.low < min(other.values[name], getattr(case.truth, name))
+        assert entry.high > max(other.values[name], getattr(case.truth, name))
+    assert found.parameters["coulomb"].verdict != "identified"
+    assert found.parameters["bristle_stiffness"].verdict == "identified"
