@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import copysign
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ class MemoryState:
         return here, max(0.0, (dry_friction(self._of.memory, self._of.values, after, rate, self._level) - here) / rate)
 
 
-def dry_level(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None) -> Array:
+def dry_level(law: Law, values: Mapping[str, Any], velocity: Array, load: Array | None) -> Array:
     """Return the dry level of a law in steady sliding at velocities and loads, shape (N,), positive [N·m or N]."""
     without = {name: 0.0 if name.startswith("viscous") else value for name, value in values.items()}
     xp = library_of(velocity)

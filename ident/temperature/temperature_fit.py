@@ -6,9 +6,9 @@ The Coulomb part :math:`\tau_c` is the law without its viscous part :math:`\tau_
 the load. All parameters are fitted together. The error of a left-out block follows from the Jacobian at the optimum.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from stribeck.ident.arrays import Array, Groups, library_of
 from stribeck.ident.laws.law import Law
 from stribeck.ident.memory.joint_memory import dry_level
-from stribeck.ident.temperature.temperature_laws import TemperatureLaw
+from stribeck.ident.temperature.temperature_laws import PARTS, TemperatureLaw
 
 _SPAN = 5.0             # factor up to which nonlinear parameters of the law may leave their start
 _STEP = 1e-6            # relative step of derivatives
@@ -95,14 +95,7 @@ class TemperatureFit:
 
     def jacobian(self, speed: Array, theta: Array, load: Array | None = None) -> Array:
         """Return the derivative of `predict` by the free parameters, shape (N, f)."""
-        columns = []
-        for k in np.flatnonzero(self.free):
-            step = np.zeros(len(self.vector))
-            step[k] = _STEP * max(abs(self.vector[k]), 1e-4)
-            ends = [_friction(self.law, self.coulomb, self.viscous, dict(zip(self.names, vector.tolist(), strict=True)), speed,
-                              theta, load) for vector in (self.vector - step, self.vector + step)]
-            columns.append((ends[1] - ends[0]) / (2.0 * step[k]))
-        return np.column_stack(columns) if columns else np.zeros((len(speed), 0))
+        return _slopes(self.law, self.coulomb, self.viscous, self.values, speed, theta, load)[:, self.free]
 
     @property
     def change(self) -> Array:
@@ -215,8 +208,12 @@ def fit_temperature_law(data: TemperatureData, law: Law, start: Mapping[str, flo
         return np.asarray((_friction(law, coulomb, viscous, values, data.speed, data.temperature, data.load) - data.friction)
                           / level)
 
-    found = [least_squares(residual, np.clip([*start.values(), *first, *second], low, high), bounds=(low, high), x_scale=size,
-                           xtol=1e-8, ftol=1e-8, max_nfev=60)
+    def jacobian(vector: Array) -> Array:
+        values = dict(zip(names, vector.tolist(), strict=True))
+        return _slopes(law, coulomb, viscous, values, data.speed, data.temperature, data.load) / level
+
+    found = [least_squares(residual, np.clip([*start.values(), *first, *second], low, high), jacobian, bounds=(low, high),
+                           x_scale=size, xtol=1e-8, ftol=1e-8, max_nfev=60)
              for first in coulomb.starts(data.width) for second in viscous.starts(data.width)]
     best: Any = min(found, key=lambda one: one.cost)
     range_ = np.where(np.isfinite(high - low), high - low, np.inf)
@@ -236,7 +233,41 @@ def _friction(law: Law, coulomb: TemperatureLaw, viscous: TemperatureLaw, values
     return scaled(law, own, speed, load, coulomb.factor(theta, values, "coulomb"), viscous.factor(theta, values, "viscous"))
 
 
+def _slopes(law: Law, coulomb: TemperatureLaw, viscous: TemperatureLaw, values: Mapping[str, float], speed: Array,
+            theta: Array, load: Array | None) -> Array:
+    """Return the derivatives of `_friction` by all parameters, shape (N, p).
+
+    Friction is linear in most parameters of the law: with one of them at 1 and the others at 0 it is the derivative. The other
+    parameters, and those of the factors, change by small steps.
+    """
+    own = {name: value for name, value in values.items() if "_temperature_" not in name}
+    linear = [name for name in own if name not in law.nonlinear]
+    each = np.vstack((np.eye(len(linear)), [own[name] for name in linear]))
+    parts = _parts(law, {**own, **dict(zip(linear, each.T[:, :, None], strict=True))}, speed, load)
+    factors = tuple(one.factor(theta, values, part) for one, part in zip((coulomb, viscous), PARTS, strict=True))
+    columns = dict(zip(linear, parts[0][:-1] * factors[0] + parts[1][:-1] * factors[1], strict=True))
+    for name in own.keys() - columns.keys():
+        columns[name] = _by_steps(lambda other: scaled(law, other, speed, load, *factors), own, name)
+    for one, part, torque in zip((coulomb, viscous), PARTS, parts, strict=True):
+        for name in one.parameters(part):
+            columns[name] = torque[-1] * _by_steps(partial(one.factor, theta, part=part), values, name)
+    return np.column_stack([columns[name] for name in values])
+
+
+def _by_steps(function: Callable[[Mapping[str, float]], Array], values: Mapping[str, float], name: str) -> Array:
+    """Return the derivative of a function of parameters by one of them."""
+    step = _STEP * max(abs(values[name]), 1e-4)
+    less, more = (function({**values, name: values[name] + way * step}) for way in (-1.0, 1.0))
+    return (more - less) / (2.0 * step)
+
+
 def scaled(law: Law, values: Mapping[str, float], velocity: Array, load: Array | None, coulomb: Array, viscous: Array) -> Array:
     """Return the friction of a law with its Coulomb and viscous parts multiplied by factors, shape (N,) [N·m or N]."""
+    dry, rest = _parts(law, values, velocity, load)
+    return dry * coulomb + rest * viscous
+
+
+def _parts(law: Law, values: Mapping[str, Any], velocity: Array, load: Array | None) -> tuple[Array, Array]:
+    """Return Coulomb and viscous part of a law's friction, shape (N,) each; (K, N) for arrays of values, shape (K, 1)."""
     dry = dry_level(law, values, velocity, load) * library_of(velocity).sign(velocity)
-    return dry * coulomb + (law.torque(velocity, values, load) - dry) * viscous
+    return dry, law.torque(velocity, values, load) - dry

@@ -40,11 +40,18 @@ class Normals:
     mean: Array
     deviation: Array
 
-    def quantile(self, level: float) -> Array:
-        """Return the quantile of the mixture, shape (...)."""
+    def quantiles(self, levels: Sequence[float]) -> Array:
+        """Return the quantiles of the mixture at L levels, shape (L, ...)."""
         weight, mean, deviation = self._that_count
         low, high = (mean - _FAR * deviation).min(axis=0), (mean + _FAR * deviation).max(axis=0)
-        return _root(low, high, lambda at, mean, deviation: weight @ ndtr((at - mean) / deviation) - level, mean, deviation)
+        shape = len(levels), *low.shape
+        each = np.broadcast_to(np.reshape(levels, (-1, *np.ones(low.ndim, dtype=int))), shape)
+
+        def above(at: Array, level: Array, mean: Array, deviation: Array) -> Array:
+            return np.asarray(weight @ ndtr((at - mean) / deviation) - level[0])
+
+        return _root(np.broadcast_to(low, shape), np.broadcast_to(high, shape), above, each[None],
+                     *(np.broadcast_to(value[:, None], (len(value), *shape)) for value in (mean, deviation)))
 
     def reach(self, centre: Array, level: float) -> Array:
         """Return the half width about a centre that contains this part of the mixture, shape (...)."""

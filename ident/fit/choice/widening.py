@@ -42,7 +42,7 @@ def _with_others(mine: Parameter, every: Normals, own: Normals, note: str, most:
     """Widen the interval of a parameter, whose values under other laws do not exceed `most`."""
     if mine.low is None or mine.high is None or mine.value is None:
         return mine
-    (low, high), (own_low, own_high) = ([float(normals.quantile(end)) for end in _ENDS] for normals in (every, own))
+    (low, high), (own_low, own_high) = (normals.quantiles(_ENDS).tolist() for normals in (every, own))
     robust = max(1.0, (mine.high - mine.low) / max(own_high - own_low, 1e-300))         # the fit's interval over the model's
     down, up = robust * max(0.0, own_low - low), robust * max(0.0, high - own_high)
     if max(down, up) <= _LEAST * (mine.high - mine.low):

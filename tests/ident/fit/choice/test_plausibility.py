@@ -66,8 +66,7 @@ def test_a_nuisance_parameter_without_effect_changes_nothing():
     plain, with_delay = (Contest.of(one, laws).mixture for one in (data, idle))
     assert with_delay.shares == pytest.approx(plain.shares, abs=0.01)       # one parameter more counts in the noise
     for name in ("coulomb", "viscous"):
-        ends, others = ([float(one.parameter(name).quantile(level)) for level in (0.025, 0.5, 0.975)]
-                        for one in (with_delay, plain))
+        ends, others = (one.parameter(name).quantiles([0.025, 0.5, 0.975]) for one in (with_delay, plain))
         assert ends == pytest.approx(others, rel=0.05)
 
 
@@ -109,7 +108,7 @@ def test_quantiles_are_those_of_a_sample() -> None:
     drawn = mean[which] + deviation[which] * rng.standard_normal(400_000)
     two = Normals(weight, np.column_stack((mean, -mean)), np.column_stack((deviation, deviation)))
     for level in (0.025, 0.5, 0.975):
-        np.testing.assert_allclose(two.quantile(level), [np.quantile(drawn, level), np.quantile(-drawn, level)], atol=0.02)
+        np.testing.assert_allclose(two.quantiles([level])[0], [np.quantile(drawn, level), np.quantile(-drawn, level)], atol=0.02)
 
 
 def test_a_reach_holds_its_part_of_a_sample() -> None:
@@ -132,7 +131,7 @@ def test_quantiles_and_reach_solve_their_equations(size: int) -> None:
     deviation = np.exp(rng.standard_normal((size, 5)))
     many = Normals(weight, mean, deviation)
     for level in (0.025, 0.5, 0.975):
-        np.testing.assert_allclose(weight @ norm.cdf(many.quantile(level), mean, deviation), level, rtol=1e-8)
+        np.testing.assert_allclose(weight @ norm.cdf(many.quantiles([level])[0], mean, deviation), level, rtol=1e-8)
         reach = many.reach(np.ones(5), level)
         inside = norm.cdf(1.0 + reach, mean, deviation) - norm.cdf(1.0 - reach, mean, deviation)
         np.testing.assert_allclose(weight @ inside, level, rtol=1e-8)
@@ -140,7 +139,7 @@ def test_quantiles_and_reach_solve_their_equations(size: int) -> None:
 
 def test_values_without_uncertainty_are_their_own_quantiles() -> None:
     sure = Normals(np.ones(1), np.full((1, 2), 3.0), np.zeros((1, 2)))
-    np.testing.assert_allclose(sure.quantile(0.025), 3.0)
+    np.testing.assert_allclose(sure.quantiles([0.025])[0], 3.0)
     np.testing.assert_allclose(sure.reach(np.array([1.0, 4.0]), 0.95), [2.0, 1.0])
 
 
