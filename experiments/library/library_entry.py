@@ -89,9 +89,10 @@ class LibraryEntry:
                 raise InputError(f"{path}: its sha256 is {found[:12]}..., but {digest[:12]}... in {PROVENANCE}: the file was "
                                  f"changed; restore it, or state its digest in {PROVENANCE}")
 
-    def copy_to(self, folder: Path) -> list[Path]:
+    def copy_to(self, folder: str | Path) -> list[Path]:
         """Copy the files of the entry into a folder and return the copies; errors as in `check`."""
         self.check()
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copyfile(path, folder / path.name)) for path in self.paths]
 

@@ -96,7 +96,7 @@ class Calibration(CalibrationContent):
         path = calibration_path(Path(path))
         return cls(**vars(read_calibration(path)), folder=path.parent)
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the calibration as TOML, one parameter a line.
 
         Raises
@@ -107,7 +107,7 @@ class Calibration(CalibrationContent):
         if any(joint.offset for joint in self.joints.values()):
             raise InputError(f"{path}: a calibration from with_offset() cannot be saved; save the original calibration, and call "
                              "with_offset() after loading it")
-        write_calibration(path, self)
+        write_calibration(Path(path), self)
 
     @cached_property
     def mechanism(self) -> Mechanism:

@@ -85,7 +85,7 @@ def test_an_entry_is_made_again_by_its_commands(name, tmp_path):
 def test_the_comparison_finds_another_digit_and_another_word(tmp_path):
     entry = LibraryEntry.of(BUILT_IN / SMALLEST)
     other = tmp_path / SMALLEST
-    entry.copy_to(other)
+    entry.copy_to(str(other))
     path = other / "calibration.toml"
     before = path.read_text(encoding="utf-8")
     value = entry.calibration.joints["shoulder"].parameters["coulomb"].value

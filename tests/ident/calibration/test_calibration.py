@@ -123,7 +123,7 @@ def test_a_joint_with_all_its_parameters_at_bound_comes_back(calibration: Calibr
 
 def test_saving_what_was_loaded_changes_no_byte(saved: Path) -> None:
     copy = saved.with_name("copy.toml")
-    Calibration.load(saved).save(copy)
+    Calibration.load(str(saved)).save(str(copy))
     assert copy.read_bytes() == saved.read_bytes()
 
 
