@@ -11,12 +11,14 @@ import numpy as np
 from benchmarks.kept import judged_cases
 from benchmarks.presliding_control import tracking_errors
 from benchmarks.presliding_truth import Case, Joint
+from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.fit_memory import fit_memory
 
 Array = np.ndarray
 KEYS = {"bristle_stiffness": "stiffness", "bristle_damping": "damping", "coulomb": "coulomb", "static": "static",
         "stribeck_velocity": "velocity", "viscous": "viscous"}
 _BESIDE = ("inertia", "offset")
+NOISY: dict[str, dict[str, Any]] = {"white": {}, "correlated": {"correlation": 0.02}, "encoder": {"encoder": 20e-6}}
 _SMALL = 1e-4           # relative step of derivatives
 _LIMIT = 0.15           # relative half width from which a parameter is not identified, see `ident.laws.parameter`
 _SURE = 5.0             # standard errors from which the effect of a memory counts as large
@@ -29,6 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, default=500, help="number of logs with bristles")
     parser.add_argument("--claims", type=int, default=200, help="number of logs for claims, of each kind")
     parser.add_argument("--tracked", type=int, default=20, help="number of joints under control")
+    parser.add_argument("--noisy", type=int, default=60, help="number of logs for other kinds of noise, of each kind")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged "
                                                   "again, so a long run can be continued")
@@ -39,17 +42,21 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     bristles = [("lugre", seed) for seed in range(options.cases)]
     claims = [(kind, seed) for kind in ("auto lugre", "auto maxwell-slip", "auto none") for seed in range(options.claims)]
     tracked = [("control", seed) for seed in range(options.tracked)]
-    judged = judged_cases([*bristles, *claims, *tracked], judge, options.jobs, options.kept)
-    of_bristles, rest = judged[:len(bristles)], judged[len(bristles):]
+    noisy = [(f"noisy {kind}", seed) for kind in NOISY for seed in range(options.noisy)]
+    cases = [*bristles, *claims, *tracked, *noisy]
+    found = dict(zip(cases, judged_cases(cases, judge, options.jobs, options.kept), strict=True))
+    of_bristles = [found[case] for case in bristles]
     rows = [_parameter(key, [one[key] for one in of_bristles]) for key in KEYS]
-    told = [_claims(kind, [one for (name, _), one in zip(claims, rest, strict=False) if name == kind])
+    told = [_claims(kind, [found[case] for case in claims if case[0] == kind])
             for kind in dict.fromkeys(name for name, _ in claims)]
-    errors = np.array(rest[len(claims):])
+    errors = np.array([found[case] for case in tracked])
     control = {"joints": len(errors), "ratio": float(np.median(errors[:, 1] / errors[:, 0])),
                "worst": float(np.max(errors[:, 1] / errors[:, 0])), "static": float(np.median(errors[:, 0])),
                "memory": float(np.median(errors[:, 1]))}
+    noises = {kind: _covered([found[case] for case in noisy if case[0] == f"noisy {kind}"]) for kind in NOISY}
     seconds = _timed()
-    return {"parameters": rows, "claims": told, "control": control, "seconds": seconds}, _table(rows, told, control, seconds)
+    figures = {"parameters": rows, "claims": told, "control": control, "noises": noises, "seconds": seconds}
+    return figures, _table(rows, told, control, noises, seconds)
 
 
 def judge(of: tuple[str, int]) -> Any:
@@ -61,16 +68,24 @@ def judge(of: tuple[str, int]) -> Any:
         case = Case(seed + 10_000, kind.removeprefix("auto "))
         found = fit_memory(*case.log(), law="stribeck", gravity=False)
         return {"memory": found.memory, "effect": _effect(case)}
+    if kind.startswith("noisy "):
+        case = Case(seed + 20_000, "lugre", **NOISY[kind.removeprefix("noisy ")])
+        found = fit_memory(*case.log(), law="stribeck", memory="lugre", gravity=False)
+        held = {key: _holds(found.parameters[key], float(getattr(case.truth, name))) for key, name in KEYS.items()}
+        return {**held, "inertia": _holds(found.beside["inertia"], case.truth.inertia)}
     case = Case(seed, kind)
     found, least = fit_memory(*case.log(), law="stribeck", memory="lugre", gravity=False), bounds(case)
     out = {}
     for key, name in KEYS.items():
         entry, true = found.parameters[key], float(getattr(case.truth, name))
         value = entry.value or 0.0
-        held = entry.low is not None and entry.high is not None and entry.low <= true <= entry.high
-        out[key] = (value / true - 1.0, bool(held) if entry.low is not None else None, (entry.half_width or 0.0) / true,
-                    least[name], entry.verdict)
+        out[key] = value / true - 1.0, _holds(entry, true), (entry.half_width or 0.0) / true, least[name], entry.verdict
     return out
+
+
+def _holds(entry: Parameter, true: float) -> bool | None:
+    """Return whether an interval contains the truth; None without an interval."""
+    return None if entry.low is None or entry.high is None else bool(entry.low <= true <= entry.high)
 
 
 def bounds(case: Case) -> dict[str, float]:
@@ -120,6 +135,12 @@ def _claims(kind: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "right": 100.0 * float(np.mean([one["memory"] == kind.removeprefix("auto ") for one in large]))}
 
 
+def _covered(found: Sequence[dict[str, bool | None]]) -> dict[str, tuple[int, int]]:
+    """Return in how many logs the interval of each parameter contains the truth, and the number of intervals."""
+    return {key: (sum(one[key] is True for one in found), sum(one[key] is not None for one in found))
+            for key in (*KEYS, "inertia")}
+
+
 def _timed() -> float:
     """Seconds for bristles with offset and viscous friction in one log of `_ROWS` samples."""
     case = Case(0, seconds=_ROWS / 1000.0, rate=1000.0, joint=Joint())
@@ -132,7 +153,8 @@ def _timed() -> float:
     return float(np.median(took))
 
 
-def _table(rows: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]], control: dict[str, Any], seconds: float) -> str:
+def _table(rows: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]], control: dict[str, Any],
+           noises: dict[str, dict[str, tuple[int, int]]], seconds: float) -> str:
     """Return the page."""
     text = ["Logs of one joint: 60 s at 250 Hz, noise of 0.3 N·m, sums of five sines of 0.5 mrad to 0.3 rad. Friction is "
             "integrated in fine steps of time, independent of the estimator (`benchmarks/presliding_truth.py`): Stribeck "
@@ -157,6 +179,11 @@ def _table(rows: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]], con
              "position error in the 0.2 s after each reversal of a slow motion, with the law identified from another log. "
              f"{control['joints']} joints, median: {control['static']:.3g} mrad with the sliding law, {control['memory']:.3g} "
              f"mrad with memory; ratio {control['ratio']:.2f} in the median, {control['worst']:.2f} at worst. Goal: halved.", "",
+             "**Other noise.** Intervals that contain the truth, of logs with bristles: white noise of the torque, noise with a "
+             "correlation time of 20 ms, and white noise of the torque beside noise of the position of 20 µrad (rms).", "",
+             f"| noise | {' | '.join(f'`{key}`' for key in (*KEYS, 'inertia'))} |", f"|---{'|---' * (len(KEYS) + 1)}|",
+             *(f"| {kind} | {' | '.join(f'{held} of {count}' for held, count in each.values())} |"
+               for kind, each in noises.items()), "",
              f"**Time** for bristles, offset and viscous friction with intervals, from {_ROWS:,} samples: {seconds:.1f} s. Goal: "
              "3 s."]
     return "\n".join(text)

@@ -12,6 +12,7 @@ Trans. Autom. Control 47 (2002) 683.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.signal import lfilter
 
 Array = np.ndarray
 _FINE = 16              # fine steps in a sample
@@ -145,6 +146,10 @@ class Case:
         Length [s], sampling rate [Hz], and noise of the torque [N·m].
     joint : Joint, optional
         Default: drawn by the seed.
+    correlation : float
+        Time constant of the noise [s]; 0 for white noise.
+    encoder : float
+        White noise of the position [rad].
     """
 
     seed: int
@@ -153,6 +158,8 @@ class Case:
     rate: float = 250.0
     noise: float = 0.3
     joint: Joint | None = None
+    correlation: float = 0.0
+    encoder: float = 0.0
 
     @property
     def truth(self) -> Joint:
@@ -171,5 +178,12 @@ class Case:
 
     def log(self) -> tuple[Array, Array, Array]:
         """Time, position and torque, shape (N,) each."""
-        noise = self.noise * np.random.default_rng([self.seed, 7]).standard_normal(len(self.t))
-        return self.t, SmoothMotion.drawn(self.seed).at(self.t)[0], self.clean(self.truth) + noise
+        rng = np.random.default_rng([self.seed, 7])
+        noise = rng.standard_normal(len(self.t))
+        if self.correlation:
+            kept = float(np.exp(-1.0 / (self.rate * self.correlation)))
+            noise = np.asarray(lfilter([np.sqrt(1.0 - kept**2)], [1.0, -kept], noise))
+        position = SmoothMotion.drawn(self.seed).at(self.t)[0]
+        if self.encoder:
+            position = position + self.encoder * rng.standard_normal(len(self.t))
+        return self.t, position, self.clean(self.truth) + self.noise * noise

@@ -56,6 +56,9 @@ class MemoryFit:
         The samples.
     prior : ndarray, shape (p,)
         Factors of the squares of the free parameters, see `weak_prior`.
+    at_edge : ndarray, shape (N, e)
+        Derivatives by those nonlinear parameters of the law that are at an end of their search. Nothing is known of them but that
+        they are beyond this end, so intervals let them vary.
     rivals : tuple of MemoryFit
         Other minima that the samples do not tell from this one.
     """
@@ -68,6 +71,7 @@ class MemoryFit:
     free: tuple[str, ...]
     data: MemoryData
     prior: Array
+    at_edge: Array
     rivals: tuple["MemoryFit", ...] = ()
 
     @property
@@ -107,7 +111,9 @@ class MemoryFit:
     @cached_property
     def intervals(self) -> Intervals:
         """Covariance of the free parameters from leaving out blocks."""
-        return cluster_covariance(self.jacobian, self.residual, self.data.groups)
+        p = len(self.free)
+        whole = cluster_covariance(np.column_stack((self.jacobian, self.at_edge)), self.residual, self.data.groups)
+        return Intervals(whole.covariance[:p, :p], whole.freedom[:p])
 
     def predict(self, data: MemoryData) -> Array:
         """Return the torque along other samples, shape (M,) [N·m or N].
@@ -254,8 +260,10 @@ def _polished(data: MemoryData, law: Law, memory: Memory, names: tuple[str, ...]
         torque, slopes = predicted(data, law, memory, values)
         room = _AT_BOUND * size
         free = (x > low + room) & (x < high - room)
+        edge = ~free & np.isin(names, law.nonlinear)
         return MemoryFit(law, memory, values, slopes[free][:, data.used].T, (data.torque - torque)[data.used],
-                         tuple(name for name, inside in zip(names, free, strict=True) if inside), data, prior[free])
+                         tuple(name for name, inside in zip(names, free, strict=True) if inside), data, prior[free],
+                         slopes[edge][:, data.used].T)
 
     none = np.zeros(len(names))
     x = _in_order(solved(inner, none), names)

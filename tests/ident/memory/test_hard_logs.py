@@ -125,3 +125,13 @@ def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals():
         assert entry.high > max(other.values[name], getattr(case.truth, name))
     assert found.parameters["coulomb"].verdict != "identified"
     assert found.parameters["bristle_stiffness"].verdict == "identified"
+
+
+def test_levels_are_not_called_identified_if_the_speed_between_them_is_at_the_end_of_its_search():
+    case = Case(72, "lugre")            # slow motion: the bound of Coulomb friction is 2.3 times its value
+    found = fit_memory(*case.log(), law="stribeck", memory="lugre", gravity=False, signal="none", ripple="none")
+    assert found.parameters["stribeck_velocity"].verdict == "at bound"
+    assert found.parameters["coulomb"].verdict == "unidentifiable"
+    assert found.parameters["static"].verdict == "identified"
+    for name in ("coulomb", "static", "viscous"):
+        assert found.parameters[name].low < getattr(case.truth, name) < found.parameters[name].high
