@@ -164,7 +164,7 @@ class Moments:
         return np.asarray(own * (len(scale) + len(self.law.nonlinear)) / len(scale))
 
 
-_AT_ONCE = 2**20        # most numbers in memory while sums are computed
+_AT_ONCE = 2**18        # most numbers in memory while sums are computed
 
 
 def row_blocks(data: FitPoints, law: Law, grid: Mapping[str, Array]) -> Iterator[Array]:
