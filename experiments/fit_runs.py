@@ -15,11 +15,11 @@ from stribeck.ident.export.formats import export
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.breakaway import Breakaway, breakaway_table, breakaways
-from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.campaign_folder import CALIBRATION, find_runs
 from stribeck.ident.log.run import FITTED, Run, load_runs
 from stribeck.ident.whole_files import whole, write_whole
 
-CALIBRATION, POINTS, RAMPS = "calibration.toml", "points.csv", "breakaway.csv"
+POINTS, RAMPS = "points.csv", "breakaway.csv"
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from stribeck.experiments.fit_runs import CALIBRATION, save_model
+from stribeck.experiments.fit_runs import save_model
 from stribeck.experiments.report.plots.motion_plot import plot_motion
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.identify_servos import AUTO, ServoIdentification, identify_servos
+from stribeck.ident.log.campaign_folder import CALIBRATION
 from stribeck.ident.log.run import Run
 from stribeck.ident.whole_files import whole
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from stribeck.experiments.arm_files.bare_joints import bare_joints
-from stribeck.experiments.fit_runs import CALIBRATION, POINTS, Delivery, save_model, save_results
+from stribeck.experiments.fit_runs import POINTS, Delivery, save_model, save_results
 from stribeck.experiments.importers.speed_torque.half_differences import TablePoints
 from stribeck.experiments.report.page import write_report
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
@@ -24,6 +24,7 @@ from stribeck.ident.identification.make_calibration import make_calibration
 from stribeck.ident.identification.reduce_runs import ReducedRuns
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.campaign_folder import CALIBRATION
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.reduction.round_trips import Reduction
 from stribeck.ident.log.run import Run

@@ -12,6 +12,7 @@ from stribeck.experiments.fleet.storage import Place
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.laws.law_table import LAWS
+from stribeck.ident.log.campaign_folder import CALIBRATION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +45,7 @@ def calibration_rows(calibration: Calibration, source: str, content: str) -> "pa
              "note": calibration.note, "created": calibration.created, "method": calibration.method,
              "torque_basis": calibration.torque_basis, "software": str(calibration.fit.get("versions", {}).get("stribeck", "")),
              "model_file": calibration.model.file, "model_sha256": calibration.model.sha256,
-             "calibration": (calibration.folder / "calibration.toml").read_text(encoding="utf-8")}
+             "calibration": (calibration.folder / CALIBRATION).read_text(encoding="utf-8")}
     rows = [{**about, "joint": name, **_joint_row(joint)} for name, joint in calibration.joints.items()]
     return pa.Table.from_pylist(rows, schema=fit_schema())
 
@@ -77,14 +78,14 @@ def read_calibrations(place: Place) -> dict[str, Calibration]:
     found = {}
     with TemporaryDirectory() as folder:
         for source, text in zip(frame["source"], frame["calibration"], strict=True):
-            (file := Path(folder) / "calibration.toml").write_text(text, encoding="utf-8")
+            (file := Path(folder) / CALIBRATION).write_text(text, encoding="utf-8")
             found[str(Place(source))] = Calibration.load(file)
     return found
 
 
 def restored(fits: Dataset, row: Mapping[str, Any], folder: Path) -> Calibration:
     """Write the calibration of a row with its model to a folder, and load it."""
-    (folder / "calibration.toml").write_text(row["calibration"], encoding="utf-8")
+    (folder / CALIBRATION).write_text(row["calibration"], encoding="utf-8")
     (folder / row["model_file"]).write_bytes(fits.place.read(_model(row["model_file"], row["model_sha256"])))
     return Calibration.load(folder)
 

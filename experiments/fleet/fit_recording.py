@@ -6,13 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from stribeck.experiments.fit_runs import CALIBRATION, load_fitted
+from stribeck.experiments.fit_runs import load_fitted
 from stribeck.experiments.fleet.calibration_rows import calibration_rows, store_model
 from stribeck.experiments.fleet.find_recordings import digest
 from stribeck.experiments.fleet.outcomes import KEPT, WRITTEN, Outcome, Task, judged, local_files
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.campaign_folder import CALIBRATION
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ class Dataset:
     place: Place
 
     @classmethod
-    def create(cls, place: Place, kind: str) -> "Dataset":
-        """Return the dataset of a new or empty folder, or one of this kind to go on with.
+    def at(cls, place: Place, kind: str) -> "Dataset":
+        """Return the dataset of a new or empty folder, without writing to it, or one of this kind to go on with.
 
         Raises
         ------
@@ -75,10 +75,15 @@ class Dataset:
         """
         if place.local is not None and place.local.is_file():
             raise InputError(f"{place}: a file, but the results of stribeck {kind} are a folder; give a new folder")
-        if place.files():
-            return cls.existing(place, kind)
-        place.write(HEAD, json.dumps({"schema": SCHEMA, "kind": kind}).encode())
-        return cls(place)
+        return cls.existing(place, kind) if place.files() else cls(place)
+
+    @classmethod
+    def create(cls, place: Place, kind: str) -> "Dataset":
+        """Return the dataset as `at` does; a new one says its kind from now on."""
+        dataset = cls.at(place, kind)
+        if not place.files():
+            place.write(HEAD, json.dumps({"schema": SCHEMA, "kind": kind}).encode())
+        return dataset
 
     @classmethod
     def existing(cls, place: Place, kind: str) -> "Dataset":

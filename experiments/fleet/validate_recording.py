@@ -18,7 +18,7 @@ from stribeck.experiments.fleet.storage import Place, fetched
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import Validation, validate
 from stribeck.ident.errors import InputError
-from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.campaign_folder import CALIBRATION, find_runs
 from stribeck.ident.log.run import VALIDATION, Run, load_run
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ValidationOrder:
             content = task.recording.content(folder)
             run = load_run(find_runs(folder, (VALIDATION,))[-1])
             with self._calibration_for(run, scratch) as (name, calibration):
-                text = (calibration.folder / "calibration.toml").read_text(encoding="utf-8")
+                text = (calibration.folder / CALIBRATION).read_text(encoding="utf-8")
                 key = digest(content, text, str(self.tolerance), task.version)
                 if file := task.kept(key):
                     return KEPT, file
@@ -98,8 +98,8 @@ def judge_at(path: str) -> Place:
         If there is neither.
     """
     place = Place.of(path)
-    if kind_of(place) != FITS and "calibration.toml" not in place.files():
-        raise InputError(f"--calibration {path!r}: neither a result of stribeck fleet fit nor a folder with calibration.toml; "
+    if kind_of(place) != FITS and CALIBRATION not in place.files():
+        raise InputError(f"--calibration {path!r}: neither a result of stribeck fleet fit nor a folder with {CALIBRATION}; "
                          "give one of them")
     return place
 

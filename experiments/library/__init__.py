@@ -1,4 +1,4 @@
 """The open library: calibrations with their points and provenance, a folder each.
 
-Imports from: `ident`, `ident.calibration`.
+Imports from: `ident`, `ident.calibration`, `ident.log`.
 """

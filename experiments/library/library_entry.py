@@ -9,9 +9,10 @@ import pandas as pd
 from stribeck.experiments.library.provenance import PROVENANCE, Provenance, read_provenance
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
+from stribeck.ident.log.campaign_folder import CALIBRATION
 from stribeck.ident.whole_files import file_sha256
 
-CALIBRATION, POINTS = "calibration.toml", "points.csv"
+POINTS = "points.csv"
 
 
 @dataclass(frozen=True)

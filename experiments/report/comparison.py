@@ -8,6 +8,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.changes import Comparison, CurveChange, ParameterChange
 from stribeck.ident.calibration.pictures import draw_side_by_side
 from stribeck.ident.errors import InputError
+from stribeck.ident.log.campaign_folder import CALIBRATION
 from stribeck.ident.views.panels import figure_size, panels
 from stribeck.ident.whole_files import whole
 
@@ -16,7 +17,7 @@ PAGE, PLOTS = ".html", (".png", ".svg", ".pdf")
 
 def labels(paths: Sequence[Path]) -> list[str]:
     """Short, distinct names of calibrations: the folder names, or numbered paths if folder names are equal."""
-    folders = [path if path.is_dir() else path.parent if path.name == "calibration.toml" else path for path in paths]
+    folders = [path if path.is_dir() else path.parent if path.name == CALIBRATION else path for path in paths]
     short = [folder.resolve().stem if folder.suffix == ".toml" else folder.resolve().name for folder in folders]
     return short if len(set(short)) == len(short) else [f"{k + 1}: {path}" for k, path in enumerate(paths)]
 

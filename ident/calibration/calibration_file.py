@@ -15,6 +15,7 @@ from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia
 from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
 from stribeck.ident.fit.inertia.passive_friction import RubbingJoints
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.log.campaign_folder import CALIBRATION
 from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.servo.joint_servo import FIGURES as SERVO_FIGURES
 from stribeck.ident.temperature.joint_temperature import JointTemperature
@@ -33,7 +34,7 @@ def calibration_path(path: Path) -> Path:
     InputError
         If the folder holds runs, but no calibration.
     """
-    file = path / "calibration.toml" if path.is_dir() else path
+    file = path / CALIBRATION if path.is_dir() else path
     if (path / "runs").is_dir() and not file.exists():
         raise InputError(f"{path}: this folder holds runs, but no calibration yet; make it with: {command('fit', path)}")
     return file

@@ -18,6 +18,7 @@ from stribeck.ident.fleet.fleet_notes import fleet_notes
 from stribeck.ident.fleet.fleet_picture import draw_fleet
 from stribeck.ident.fleet.joint_levels import JointLevels, independent, joint_levels, moment
 from stribeck.ident.fleet.random_effects import RandomEffects, random_effects
+from stribeck.ident.log.campaign_folder import CALIBRATION
 from stribeck.ident.views.frames import frame_html
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Fleet:
         InputError
             If a folder holds none, or as `Fleet.of`.
         """
-        return cls.of({str(path.parent if path.name == "calibration.toml" else path): Calibration.load(path)
+        return cls.of({str(path.parent if path.name == CALIBRATION else path): Calibration.load(path)
                        for path in calibration_files(map(Path, places))})
 
     @classmethod
@@ -283,11 +284,11 @@ def calibration_files(places: Iterable[Path]) -> list[Path]:
 def _below(place: Path) -> list[Path]:
     if not place.is_dir() or (place / "runs").is_dir():
         return [calibration_path(place)]
-    if (place / "calibration.toml").exists():
-        return [place / "calibration.toml"]
-    found = sorted(place.rglob("calibration.toml"))
+    if (place / CALIBRATION).exists():
+        return [place / CALIBRATION]
+    found = sorted(place.rglob(CALIBRATION))
     if not found:
-        raise InputError(f"{place}: no calibration.toml in this folder or below it; give a folder with calibrations; "
+        raise InputError(f"{place}: no {CALIBRATION} in this folder or below it; give a folder with calibrations; "
                          "a result of stribeck fleet fit goes to stribeck fleet compare")
     return found
 

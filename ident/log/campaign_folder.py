@@ -7,6 +7,8 @@ from stribeck.ident.log.run import EVENTS, IMPORTED, RECORD, RUNS, SAMPLES, purp
 from stribeck.ident.log.run_record import read_events, read_json
 from stribeck.ident.log.samples_file import read_columns
 
+CALIBRATION = "calibration.toml"      # file with the result of a fit
+
 
 def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]:
     """Return run folders: the folder itself, or the runs of a campaign in order, with the given purposes.
@@ -19,7 +21,7 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     path = Path(path)
     runs = [path] if (path / RECORD).is_file() else campaign_runs(path)
     if not runs:
-        fitted = "; it has the results of a fit: give the folder that was fitted" if (path / "calibration.toml").is_file() else ""
+        fitted = "; it has the results of a fit: give the folder that was fitted" if (path / CALIBRATION).is_file() else ""
         hint = f"; give a folder with {RECORD}, or a campaign folder, whose folder runs/ holds run folders"
         raise InputError(f"{path}: " + (f"neither a run folder nor a campaign with runs/{fitted or hint}" if path.is_dir() else
                                         "a file, not a run folder; stribeck import converts logs to runs" if path.exists() else

@@ -81,9 +81,9 @@ def _only_run(source: Path, to: str) -> Path:
     """Return the only run of a campaign without a calibration, if the format is for runs; otherwise return the source."""
     from stribeck.experiments.exporters.run_formats import RUN_EXPORTS
     from stribeck.ident.errors import InputError
-    from stribeck.ident.log.campaign_folder import campaign_runs
+    from stribeck.ident.log.campaign_folder import CALIBRATION, campaign_runs
 
-    if to not in RUN_EXPORTS or not source.is_dir() or (source / "calibration.toml").exists():
+    if to not in RUN_EXPORTS or not source.is_dir() or (source / CALIBRATION).exists():
         return source
     runs = campaign_runs(source)
     if len(runs) > 1:
@@ -108,12 +108,12 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Campaign 
     from stribeck.ident.errors import InputError
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.identify import identify
-    from stribeck.ident.log.campaign_folder import find_runs
+    from stribeck.ident.log.campaign_folder import CALIBRATION, find_runs
     from stribeck.ident.log.run import VALIDATION, load_run
 
     runs = load_fitted([folder])
     options, created = Options(), None
-    if (folder / "calibration.toml").is_file():
+    if (folder / CALIBRATION).is_file():
         loaded = Calibration.load(folder)
         chosen = {option.name: loaded.fit[option.name] for option in fields(Options) if option.name in loaded.fit}
         options, created = Options(**chosen, torque_basis=loaded.torque_basis), loaded.created

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from stribeck.experiments.fleet.outcomes import Outcome, Task
     from stribeck.experiments.fleet.work_through import FleetResult, Order
 
+_MEMORY = "1GB"         # limit of a worker
 _NAMED = 5              # recordings that the terminal names; the file and --json name all
 
 FoldersArgument = Annotated[list[str], typer.Argument(
@@ -49,9 +50,9 @@ WorkersOption = Annotated[int | None, typer.Option(
     metavar="N", min=1, help="Processes of this computer. Default: one for each core.")]
 SchedulerOption = Annotated[str | None, typer.Option(
     metavar="ADDRESS", help="Address of a running Dask scheduler whose workers do the work, for example tcp://host:8786.")]
-WorkerMemoryOption = Annotated[str, typer.Option(
+WorkerMemoryOption = Annotated[str | None, typer.Option(
     "--worker-memory", metavar="SIZE", help="Memory limit of a process of this computer. One that exceeds it is ended and "
-    "started again; a recording that ends one after the other is left out and named.")]
+    "started again; a recording that ends one after the other is left out and named. Default: 1GB.")]
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def fleet_fit(
         folders: FoldersArgument,
         out: Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Folder or URL of the dataset: new, or that of an "
                                          "earlier call, which is continued.")] = "fleet-fit",
-        workers: WorkersOption = None, scheduler: SchedulerOption = None, worker_memory: WorkerMemoryOption = "1GB",
+        workers: WorkersOption = None, scheduler: SchedulerOption = None, worker_memory: WorkerMemoryOption = None,
         law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
         directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
         loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
@@ -119,7 +120,7 @@ def fleet_validate(
                                          "earlier call, which is continued.")] = "fleet-validate",
         tolerance: Annotated[float, typer.Option(
             metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
-        workers: WorkersOption = None, scheduler: SchedulerOption = None, worker_memory: WorkerMemoryOption = "1GB",
+        workers: WorkersOption = None, scheduler: SchedulerOption = None, worker_memory: WorkerMemoryOption = None,
         quiet: QuietOption = False, as_json: JsonOption = False) -> None:
     """Judge thousands of runs by the calibrations of their arms; exit code 1 if a joint fails or a run has no result.
 
@@ -168,7 +169,7 @@ def fleet_compare(
     compare_fleet(Fleet.of(found), out, as_json)
 
 
-def _workers(count: int | None, scheduler: str | None, memory: str) -> "AbstractContextManager[Client]":
+def _workers(count: int | None, scheduler: str | None, memory: str | None) -> "AbstractContextManager[Client]":
     """Return the workers that the options ask for."""
     import os
 
@@ -178,6 +179,10 @@ def _workers(count: int | None, scheduler: str | None, memory: str) -> "Abstract
     if scheduler is not None and count is not None:
         raise InputError(f"--workers {count} are processes of this computer, but --scheduler {scheduler!r} has its own workers; "
                          "give one of the two")
+    if scheduler is not None and memory is not None:
+        raise InputError(f"--worker-memory {memory!r} is for processes of this computer, but --scheduler {scheduler!r} has its "
+                         "own workers; leave it out, and start them with dask worker --memory-limit")
+    memory = memory or _MEMORY
     memory_limit(memory)                # refused before anything is made
     return workers_of(scheduler) if scheduler is not None else local_workers(count or os.cpu_count() or 1, memory)
 
@@ -192,14 +197,19 @@ def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Or
 
     place, recordings = Place.of(out), find_recordings(folders)
     before = set(place.files())
-    dataset = Dataset.create(place, kind)
+    dataset = Dataset.at(place, kind)
     tasks = tasks_of(recordings, order, dataset)
     new = sum(task.unchanged is None for task in tasks)
     text.print(f"found     {len(tasks)} recording{'s' * (len(tasks) != 1)}, {len(tasks) - new} of them done before and unchanged")
     if not new:
         return _Worked(out, tasks, work_through(None, tasks, order), dataset, before)
     with workers as client, _progress(text, len(tasks)) as watch:
-        return _Worked(out, tasks, work_through(client, tasks, order, watch), dataset, before)
+        try:
+            Dataset.create(place, kind)
+            return _Worked(out, tasks, work_through(client, tasks, order, watch), dataset, before)
+        except KeyboardInterrupt:
+            text.print("stopped   what is done is kept; repeat the command to go on")
+            raise
 
 
 @contextmanager

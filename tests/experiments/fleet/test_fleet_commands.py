@@ -14,6 +14,7 @@ from distributed import LocalCluster
 
 from benchmarks.fleet_truth import Truth, simulated
 from stribeck import Calibration
+from stribeck.experiments.cli.common import STOPPED
 from stribeck.experiments.fleet.calibration_rows import calibration_rows, read_calibrations
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
 from stribeck.experiments.fleet.storage import Place
@@ -143,14 +144,24 @@ def test_without_the_extra_one_sentence_says_what_to_install(cli, arms, monkeypa
 @pytest.mark.parametrize(("words", "says"), [
     (("--workers", "2", "--scheduler", "tcp://host:1"), "--workers 2 are processes of this computer"),
     (("--worker-memory", "much"), "--worker-memory 'much' is no size of at least 300 MB"),
+    (("--worker-memory", "2GB", "--scheduler", "tcp://host:1"), "--worker-memory '2GB' is for processes of this computer"),
     (("--scheduler", "nowhere"), "--scheduler 'nowhere': no Dask scheduler answers there"),
     (("--law", "strbeck"), "unknown law 'strbeck'; did you mean 'stribeck'?")])
 def test_wrong_options(cli, arms, words, says):
     outcome = cli("fleet", "fit", arms, *words)
     assert outcome.code == 2
     assert says in outcome.err
-    if "--scheduler" not in words:
-        assert not Path("fleet-fit").exists()           # nothing was made
+    assert not Path("fleet-fit").exists()               # nothing was made
+
+
+def test_ctrl_c_says_how_to_go_on(cli, arms, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stribeck.experiments.fleet.work_through._done", stopped)
+    outcome = cli("fleet", "fit", f"{arms}/S2", "--workers", "1")
+    assert outcome.code == STOPPED
+    assert "stopped   what is done is kept; repeat the command to go on" in outcome.out
 
 
 def test_the_judge_must_be_a_calibration(cli, arms):
