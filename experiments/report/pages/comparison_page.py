@@ -39,7 +39,7 @@ class ChangeRow:
 
 
 @dataclass(frozen=True)
-class JointSection:
+class ComparedJoint:
     """Section of a joint: place in the page, still figure, where friction is shown, temperatures, and rows by calibration."""
 
     name: str
@@ -102,7 +102,7 @@ def _colours(count: int) -> list[tuple[str, str]]:
 
 
 def _section(joint: str, anchor: str, known: Sequence[JointCalibration | None], calibrations: Mapping[str, Calibration],
-             found: Mapping[str, Comparison]) -> JointSection:
+             found: Mapping[str, Comparison]) -> ComparedJoint:
     figure = Figure(figsize=_SIZE, layout="constrained")
     draw_side_by_side(figure.subplots(), joint, known, list(calibrations))
     changes = {}
@@ -113,7 +113,7 @@ def _section(joint: str, anchor: str, known: Sequence[JointCalibration | None], 
             rows.insert(0, _row(speed + ("" if curve.load is None else f", load {curve.load:.3g}"), curve))
         if rows:
             changes[other] = rows
-    return JointSection(joint, anchor, inline(figure, f"Friction of {joint} against speed in all calibrations, with 95 % bands"),
+    return ComparedJoint(joint, anchor, inline(figure, f"Friction of {joint} against speed in all calibrations, with 95 % bands"),
                         side_by_side(known)[0].removeprefix(", "),
                         tuple("–" if one is None else words.degrees(one.temperature_range) for one in known), changes,
                         tuple(other for other, one in found.items() if joint in one.traded))

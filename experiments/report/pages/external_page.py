@@ -22,7 +22,7 @@ _SIZE, _HEIGHT = (9.0, 2.4), 320        # inches, px
 
 
 @dataclass(frozen=True)
-class JointSection:
+class ExternalJoint:
     """Section of a joint: place in the page, still figure, and how its samples are drawn."""
 
     name: str
@@ -81,7 +81,7 @@ def write_external(run: Run, found: Mapping[str, ExternalValidation], notes: lis
         sections_of_page=[("overview", "Overview"), *((anchor, joint) for joint, anchor in place.items()), ("notes", "Notes")]))
 
 
-def _section(joint: str, anchor: str, own: JointExternal, share: int) -> JointSection:
+def _section(joint: str, anchor: str, own: JointExternal, share: int) -> ExternalJoint:
     figure = Figure(figsize=_SIZE, layout="constrained", dpi=110)
     ax = figure.subplots()
     draw_external(ax, f"external torque, {own.unit}", own.t, own.torque, own.bound,
@@ -89,7 +89,7 @@ def _section(joint: str, anchor: str, own: JointExternal, share: int) -> JointSe
     for part in (*ax.lines, *ax.collections):
         part.set_rasterized(True)
     ax.set_xlabel("time, s")
-    return JointSection(joint, anchor, inline(figure, f"External torque of {joint} over time, between its thresholds"),
+    return ExternalJoint(joint, anchor, inline(figure, f"External torque of {joint} over time, between its thresholds"),
                         thinning(len(own.t), share))
 
 

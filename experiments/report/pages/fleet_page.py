@@ -48,7 +48,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class JointSection:
+class FleetJoint:
     """Section of a joint: place in the page, row of the population, where it is compared, and still figures."""
 
     name: str
@@ -97,7 +97,7 @@ def _page(fleet: Fleet) -> str:
             one = fleet.populations[joint]
             figures |= joint_figures(anchor, arms, normal[joint], one.unit)
             ratio = (one.normal[0] / one.friction, one.normal[1] / one.friction)
-            sections.append(JointSection(
+            sections.append(FleetJoint(
                 joint, anchor, row, _where(fleet, joint),
                 still_by_arm(of_joint[joint], joint, ratio, marked),
                 still_over_time(of_joint[joint], normal[joint], changed)))

@@ -63,7 +63,7 @@ class ErrorCell:
 
 
 @dataclass(frozen=True)
-class JointSection:
+class ValidatedJoint:
     """Section of a joint: place in the page, numbers as text, still figure, and how its samples are drawn."""
 
     name: str
@@ -136,7 +136,7 @@ def _colour(k: int) -> tuple[str, str]:
     return COLOURS[(k + 1) % len(COLOURS)], DARK_SERIES[(k + 1) % len(DARK_SERIES)]
 
 
-def _section(joint: str, anchor: str, judged: Mapping[str, JointValidation], names: list[str], share: int) -> JointSection:
+def _section(joint: str, anchor: str, judged: Mapping[str, JointValidation], names: list[str], share: int) -> ValidatedJoint:
     first = next(iter(judged.values()))
     figure = Figure(figsize=_SIZE, layout="constrained", dpi=110)
     ax = figure.subplots()
@@ -147,7 +147,7 @@ def _section(joint: str, anchor: str, judged: Mapping[str, JointValidation], nam
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     cells = tuple(ErrorCell(f"{words.number(one.error)} ({100.0 * one.error / one.friction:.1f} %)",
                             "passes" if one.passed else "fails") if (one := judged.get(name)) else None for name in names)
-    return JointSection(joint, anchor, first.unit, words.number(first.without_friction), cells, words.number(first.noise),
+    return ValidatedJoint(joint, anchor, first.unit, words.number(first.without_friction), cells, words.number(first.noise),
                         words.number(first.friction), f"{100.0 * first.outside:.0f} %",
                         inline(figure, f"Measured and predicted torque of {joint} over time"), thinning(len(first.t), share))
 
