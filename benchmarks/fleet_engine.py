@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -86,6 +87,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=5000, help="number of run folders, hard-linked to the distinct ones")
     parser.add_argument("--rows", type=int, default=60_000, help="rows of a run, of six joints")
     parser.add_argument("--alone", type=int, default=20, help="number of runs that one process fits for comparison")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="time after which the fit of the runs is stopped")
     parser.add_argument("--folder", type=Path, help="folder for runs and results, on a disk with room for all distinct runs")
 
 
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         size = sum(path.stat().st_size for path in next(arms.glob("*/*")).rglob("*") if path.is_file())
         alone = json.loads(subprocess.run([sys.executable, "-c", _ALONE, str(arms), str(folder / "alone"), str(options.alone)],
                                           check=True, capture_output=True, text=True).stdout)
-        figures = {"alone": alone, "size_mb": size / 1e6, **clean(arms, folder / "fits"), **faulty(arms, folder)}
+        figures = {"alone": alone, "size_mb": size / 1e6, **clean(arms, folder / "fits", options.minutes), **faulty(arms, folder)}
     figures["efficiency"] = alone["s"] / alone["runs"] / (WORKERS * figures["s"] / figures["fitted"])
     figures["cpu_efficiency"] = alone["cpu_s"] / alone["runs"] / figures["cpu_s_a_run"]
     figures["load"] = os.getloadavg()[2]
@@ -151,20 +153,32 @@ def spoiled(arms: Path) -> set[str]:
     return set(map(str, bad.values()))
 
 
-def clean(arms: Path, out: Path) -> dict[str, Any]:
-    """Fit all runs with two workers, and ask what a second call would do; then send tasks without work."""
+def clean(arms: Path, out: Path, minutes: float) -> dict[str, Any]:
+    """Fit all runs with two workers, or those of some minutes, and ask what a second call would do; then send empty tasks."""
     order, dataset = FitOrder(Options()), Dataset.create(Place.of(out), FITS)
     tasks, before = tasks_of(find_recordings([str(arms)]), order, dataset), _cpu()
+    fitted: list[Outcome] = []
+
+    def watch(outcome: Outcome) -> None:
+        if outcome.state == WRITTEN:
+            fitted.append(outcome)
+        if time.monotonic() > began + 60.0 * minutes:
+            raise TimeoutError
+
     with local_workers(WORKERS, MEMORY) as client:
         _warm(client)
-        result = work_through(client, tasks, order)
-    total, fitted = _cpu() - before, result.of_state(WRITTEN)
+        began = time.monotonic()
+        with suppress(TimeoutError):
+            work_through(client, tasks, order, watch)
+        seconds = time.monotonic() - began
+    total = _cpu() - before
     began = time.perf_counter()
     again = [task for task in tasks_of(find_recordings([str(arms)]), order, dataset) if task.unchanged is None]
     listing = time.perf_counter() - began
-    return {"s": result.seconds, "fitted": len(fitted), "cpu_s_a_run": total / len(fitted),
+    return {"s": seconds, "fitted": len(fitted), "cpu_s_a_run": total / len(fitted),
             "task_cpu_s": float(np.median([one.cpu for one in fitted])), "memory_mb": max(one.memory for one in fitted),
-            "to_do_again": len(again), "listing_s": listing, "task_s_scheduler": _scheduling(tasks, dataset)}
+            "to_do_again": len(again) - (len(tasks) - len(fitted)),
+            "listing_s": listing, "task_s_scheduler": _scheduling(tasks, dataset)}
 
 
 def _scheduling(tasks: list[Task], dataset: Dataset) -> float:

@@ -8,7 +8,7 @@ from scipy.ndimage import binary_dilation
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.motion.filtered_motion import Log, Stretch
 from stribeck.ident.log.motion.low_pass import low_pass
-from stribeck.ident.memory.joint_samples import compared, play_width
+from stribeck.ident.memory.joint_samples import compared, play_width, resting
 from stribeck.ident.memory.memory_data import MemoryData
 from stribeck.ident.memory.states.path import Path
 
@@ -62,7 +62,7 @@ def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[Mem
     position, velocity, gain = (own(key) for key in ("q", "dq", "ddq"))
     torque = joined([np.interp(part.t + late, part.t, part.tau[:, column]) for part in log.stretches])
     rigid = own("rigid") + joined([part.ddq @ part.run.rotor_inertia()[column] for part in log.stretches])
-    path = Path.of(position, width, begins if len(begins) else None, velocity)
+    path = Path.of(position, width, begins if len(begins) else None, velocity, rest=resting(log.dt))
     known = np.concatenate([part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)])
     used, rest = compared(path, log.dt) & known, torque - rigid
     used &= np.concatenate([_smooth(log, part, column)[rows] for part, rows in zip(log.stretches, kept, strict=True)])

@@ -29,7 +29,7 @@ _QUIET = 0.1            # noise of the acceleration over the acceleration
 _RISING = 0.775         # of the noise of derivatives, for white noise below the cut-off
 _TRIED = 8              # cut-offs tried for the acceleration
 _BEGINNING = 0.03       # s; beginning of a recording, whose acceleration tells the last reversal
-_REST = 0.05            # s; a joint that does not leave the play for longer rests
+_REST, _FEWEST = 0.05, 5        # s, and samples; a joint that does not leave the play for longer rests
 _GRAVITY = 0.2          # rad; range of positions from which gravity of the joint is fitted
 _LEAST = 200            # least number of samples
 _PARABOLA = 2           # degree of the polynomials beyond the ends
@@ -147,8 +147,9 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     columns = {"offset": np.ones(len(q)), **({INERTIA: gain} if rigid else {}),
                **(dict(zip(GRAVITY, (np.sin(q), np.cos(q)), strict=True)) if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
-    first = round(_BEGINNING / float(np.median(np.diff(log.t))))
-    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity, max(FIRST, first))
+    dt = float(np.median(np.diff(log.t)))
+    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity, max(FIRST, round(_BEGINNING / dt)),
+                   resting(dt))
     return MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
                       np.concatenate([_moving(path, log.t, one) for one in rows]),
@@ -209,4 +210,9 @@ def _stamps(t: Array, q: Array) -> Array:
 
 def compared(path: Path, dt: float) -> np.ndarray:
     """Mask of the samples in which the joint does not rest, shape (M,): a resting joint holds any torque up to breakaway."""
-    return np.asarray(~binary_opening(path.step == 0.0, np.ones(max(5, round(_REST / dt)), dtype=bool)))
+    return np.asarray(~binary_opening(path.step == 0.0, np.ones(resting(dt), dtype=bool)))
+
+
+def resting(dt: float) -> int:
+    """Return after how many samples without displacement a joint rests."""
+    return max(_FEWEST, round(_REST / dt))

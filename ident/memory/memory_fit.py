@@ -175,23 +175,28 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
             break
         level = float(np.median(Levels.of(data, law, start).dry))
         fits += [_polished(data, law, memory, names, {**start, **begin}) for begin in _starts(data, law, memory, start, level)]
-    return _with_rivals(fits)
+    best, *others = _alike(fits)
+    return replace(best, rivals=tuple(others)) if others else best
 
 
 def concluded(data: MemoryData, fit: MemoryFit) -> MemoryFit:
-    """Return the close fit of the same laws to all samples, with its rivals."""
-    return _with_rivals([refitted(data, one, ftol=CLOSE) for one in (fit, *fit.rivals)])
+    """Return the close fit to all samples; of minima that these do not tell apart, one whose friction falls with speed."""
+    alike = _alike([refitted(data, one, ftol=CLOSE) for one in (fit, *fit.rivals)])
+    best, *others = sorted(alike, key=lambda one: not _falls(one))
+    return replace(best, rivals=tuple(others)) if others else best
 
 
-def _with_rivals(fits: Sequence[MemoryFit]) -> MemoryFit:
-    """Return the best fit, together with those other minima that the samples do not tell from it."""
+def _alike(fits: Sequence[MemoryFit]) -> list[MemoryFit]:
+    """Return the best fit, and those other minima that the samples do not tell from it."""
     best = min(fits, key=lambda fit: float(fit.residual @ fit.residual))
-    alike = sorted((fit for fit in fits if _alike(fit, best)), key=lambda fit: not _falls(fit))
-    rivals = tuple(fit for fit in alike[1:] if not _is_within(fit, alike[0]))
-    return replace(alike[0], rivals=rivals) if rivals else alike[0]
+    found = [best]
+    for fit in fits:
+        if _as_likely(fit, best) and not any(_is_within(fit, other) for other in found):
+            found.append(fit)
+    return found
 
 
-def _alike(fit: MemoryFit, best: MemoryFit) -> bool:
+def _as_likely(fit: MemoryFit, best: MemoryFit) -> bool:
     """Return whether the squares of two fits differ by no more than by chance, from block to block.
 
     References

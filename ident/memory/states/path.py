@@ -4,6 +4,9 @@ Friction with memory depends on the path since the last reversal. Position noise
 reversals and erase the memory, so positions pass a play operator: the path moves only when the position leaves a band of a given
 width around it, as a pin moves in a slot.
 
+After each reversal a pin loses the width of its slot. A moving joint loses nothing, so its path goes through the positions at
+which the pin moves, and straight on between them. Only where the pin does not move for long, joint and path rest.
+
 References
 ----------
 Visintin, Differential Models of Hysteresis, Springer (1994), chapter III, for the play operator.
@@ -45,8 +48,11 @@ class Path:
 
     @classmethod
     def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None, velocity: Array | None = None,
-           first: int = FIRST) -> "Path":
+           first: int = FIRST, rest: int = 0) -> "Path":
         """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m].
+
+        Where the play operator pauses for fewer than `rest` samples, the path goes on: a joint that reverses does not rest.
+        With 0 the path is the output of the play operator itself.
 
         With velocities, shape (M,), the joint slides at the beginning of a section if the path moves within the `first` samples,
         or if it is faster than `_SLIDES` of its greatest speed. If it speeds up in these samples, its acceleration tells the
@@ -54,7 +60,7 @@ class Path:
         """
         begins = np.array([0]) if begins is None else np.asarray(begins)
         ends = [*begins[1:].tolist(), len(position)]
-        smooth = np.concatenate([played(position[a:b], width) for a, b in zip(begins.tolist(), ends, strict=True)])
+        smooth = np.concatenate([_through(position[a:b], width, rest) for a, b in zip(begins.tolist(), ends, strict=True)])
         step = np.diff(smooth, prepend=smooth[:1])
         step[begins] = 0.0
         if velocity is None:
@@ -112,6 +118,19 @@ def _since_reversal(position: Array, velocity: Array) -> float:
     if faster <= 0.0:
         return np.inf
     return float(abs(position[-1] - position[0]) * velocity[0] ** 2 / (abs(velocity[0]) + abs(velocity[-1])) / faster)
+
+
+def _through(position: Array, width: float, rest: int) -> Array:
+    """Return positions without the noise of rests, shape (M,): through those samples at which the play operator moves."""
+    played_ = played(position, width)
+    if rest <= 0 or width <= 0.0 or not len(position):
+        return played_
+    moved = np.flatnonzero(np.diff(played_, prepend=np.nan))        # with the first sample
+    smooth = np.interp(np.arange(len(position)), moved, position[moved])
+    for begin, end in zip(moved.tolist(), [*moved[1:].tolist(), len(position)], strict=True):
+        if end - begin > rest:
+            smooth[begin:end] = position[begin]
+    return smooth
 
 
 def played(position: Array, width: float) -> Array:

@@ -1,6 +1,7 @@
 """Paths: displacements without encoder noise, reversals, and blocks between reversals."""
 
 import numpy as np
+import pytest
 
 from stribeck.ident.memory.states.path import Path, played
 
@@ -46,3 +47,24 @@ def test_blocks_end_at_reversals_and_there_are_at_least_twelve():
     assert 12 <= many.blocks.max() + 1 <= 48
     assert set(np.flatnonzero(np.diff(many.blocks)) + 1) <= set(many.reversals.tolist())
     assert Path.of(t).blocks.max() + 1 == 12
+
+
+def test_a_reversal_costs_a_moving_joint_no_displacement():
+    rng = np.random.default_rng(1)
+    t = np.arange(0.0, 10.0, 0.004)
+    true = 0.01 * np.sin(2.0 * t)
+    noisy = true + 1e-5 * rng.standard_normal(len(t))
+    path, lost = Path.of(noisy, 3e-5, rest=12), Path.of(noisy, 3e-5)
+    assert np.std(np.cumsum(path.step) - true) < 1.2e-5
+    assert np.std(np.cumsum(lost.step) - true) > 2.5e-5           # the play operator itself lags by its half width
+    assert len(path.reversals) == len(lost.reversals) == 6
+    np.testing.assert_allclose(path.length.sum() - lost.length.sum(), 6 * 6e-5, rtol=0.3)
+
+
+def test_a_joint_that_rests_does_not_move_the_path_also_if_reversals_cost_nothing():
+    rng = np.random.default_rng(2)
+    position = np.concatenate((np.linspace(0.0, 0.01, 200), np.full(5000, 0.01), np.linspace(0.01, 0.0, 200)))
+    path = Path.of(position + rng.uniform(-1e-5, 1e-5, len(position)), 2e-5, rest=12)
+    assert path.length[400:5200].sum() < 2e-5
+    assert len(path.reversals) == 1
+    assert np.cumsum(path.step)[[200, -1]].tolist() == pytest.approx([0.01, 0.0], abs=3e-5)
