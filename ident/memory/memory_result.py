@@ -171,8 +171,14 @@ def with_intervals(fit: MemoryFit) -> dict[str, Parameter]:
         low, high = min(least for least, _ in ends), max(most for _, most in ends)
         if name not in (*fit.data.signed, *fit.data.signal):
             low = max(low, 0.0)
-        found[name] = Parameter(value, errors[name], low, high, own, verdict(value, low, high))
+        found[name] = Parameter(value, errors[name], low, high, own, verdict(value, low, high), _note(fit, name, *ends[0]))
     return found
+
+
+def _note(fit: MemoryFit, name: str, low: float, high: float) -> str:
+    """Name the values of a parameter in other minima that are outside its own interval."""
+    others = [f"{one.values[name]:.3g}" for one in fit.rivals if not low <= one.values[name] <= high]
+    return f"another minimum fits the log as well, with {', '.join(others)}" if others else ""
 
 
 def _spans(fit: MemoryFit) -> dict[str, tuple[float, float]]:

@@ -114,9 +114,9 @@ def _section(joint: str, anchor: str, known: Sequence[JointCalibration | None], 
         if rows:
             changes[other] = rows
     return ComparedJoint(joint, anchor, inline(figure, f"Friction of {joint} against speed in all calibrations, with 95 % bands"),
-                        side_by_side(known)[0].removeprefix(", "),
-                        tuple("–" if one is None else words.degrees(one.temperature_range) for one in known), changes,
-                        tuple(other for other, one in found.items() if joint in one.traded))
+                         side_by_side(known)[0].removeprefix(", "),
+                         tuple("–" if one is None else words.degrees(one.temperature_range) for one in known), changes,
+                         tuple(other for other, one in found.items() if joint in one.traded))
 
 
 def _row(name: str, change: ParameterChange | CurveChange, joint: str = "") -> ChangeRow:

@@ -90,7 +90,7 @@ def _section(joint: str, anchor: str, own: JointExternal, share: int) -> Externa
         part.set_rasterized(True)
     ax.set_xlabel("time, s")
     return ExternalJoint(joint, anchor, inline(figure, f"External torque of {joint} over time, between its thresholds"),
-                        thinning(len(own.t), share))
+                         thinning(len(own.t), share))
 
 
 def _figure(own: JointExternal, share: int) -> InteractiveFigure:

@@ -148,8 +148,8 @@ def _section(joint: str, anchor: str, judged: Mapping[str, JointValidation], nam
     cells = tuple(ErrorCell(f"{words.number(one.error)} ({100.0 * one.error / one.friction:.1f} %)",
                             "passes" if one.passed else "fails") if (one := judged.get(name)) else None for name in names)
     return ValidatedJoint(joint, anchor, first.unit, words.number(first.without_friction), cells, words.number(first.noise),
-                        words.number(first.friction), f"{100.0 * first.outside:.0f} %",
-                        inline(figure, f"Measured and predicted torque of {joint} over time"), thinning(len(first.t), share))
+                          words.number(first.friction), f"{100.0 * first.outside:.0f} %",
+                          inline(figure, f"Measured and predicted torque of {joint} over time"), thinning(len(first.t), share))
 
 
 def _torques(anchor: str, judged: Mapping[str, JointValidation], names: list[str],
