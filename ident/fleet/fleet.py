@@ -129,8 +129,7 @@ class Fleet:
         InputError
             If a folder holds none, or as `Fleet.of`.
         """
-        return cls.of({str(path.parent if path.name == CALIBRATION else path): Calibration.load(path)
-                       for path in calibration_files(map(Path, places))})
+        return cls.of(calibrations_below(map(Path, places)))
 
     @classmethod
     def of(cls, calibrations: Mapping[str, Calibration]) -> "Fleet":
@@ -268,6 +267,11 @@ class Fleet:
         frame = pd.DataFrame([(one.arm, one.joint, one.test, one.effect, one.deviations, one.adjusted) for one in self.findings
                               if one.found], columns=["arm", "joint", "test", "effect", "deviations", "adjusted"])
         return frame_html(repr(self).strip("<>"), frame)
+
+
+def calibrations_below(places: Iterable[Path]) -> dict[str, Calibration]:
+    """Read the files of `calibration_files`; names are those of folders, or of files with another name."""
+    return {str(path.parent if path.name == CALIBRATION else path): Calibration.load(path) for path in calibration_files(places)}
 
 
 def calibration_files(places: Iterable[Path]) -> list[Path]:

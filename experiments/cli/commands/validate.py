@@ -152,14 +152,11 @@ def validate(
 
 def _members(folder: Path, calibrations: "dict[str, Calibration]") -> "dict[str, dict[str, Membership]]":
     """Return for each calibration whether its joints are in the family of the fleet in a folder."""
-    from stribeck.experiments.fleet.calibration_rows import read_calibrations
-    from stribeck.experiments.fleet.fleet_dataset import HEAD
-    from stribeck.experiments.fleet.storage import Place
+    from stribeck.experiments.fleet.load_fleet import load_fleet
     from stribeck.ident.errors import about_file
-    from stribeck.ident.fleet.fleet import Fleet
 
     with about_file(folder):
-        fleet = Fleet.of(read_calibrations(Place.of(folder))) if (folder / HEAD).is_file() else Fleet.load(folder)
+        fleet = load_fleet([str(folder)])
         return {path: fleet.membership(calibration) for path, calibration in calibrations.items()}
 
 

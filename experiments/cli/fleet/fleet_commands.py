@@ -153,20 +153,9 @@ def fleet_compare(
         as_json: JsonOption = False) -> None:
     """Show what is normal for each joint of a fleet and what differs, as compare does; exit code 1 if something differs."""
     from stribeck.experiments.cli.commands.compare import compare_fleet
-    from stribeck.experiments.fleet.calibration_rows import read_calibrations
-    from stribeck.experiments.fleet.fleet_dataset import kind_of
-    from stribeck.experiments.fleet.storage import Place
-    from stribeck.ident.calibration.calibration import Calibration
-    from stribeck.ident.fleet.fleet import Fleet, calibration_files
+    from stribeck.experiments.fleet.load_fleet import load_fleet
 
-    found: dict[str, Calibration] = {}
-    for folder in folders:
-        place = Place.of(folder)
-        if kind_of(place) or place.local is None:
-            found |= read_calibrations(place)
-        else:
-            found |= {str(path.parent): Calibration.load(path) for path in calibration_files([Path(folder)])}
-    compare_fleet(Fleet.of(found), out, as_json)
+    compare_fleet(load_fleet(folders), out, as_json)
 
 
 def _workers(count: int | None, scheduler: str | None, memory: str | None) -> "AbstractContextManager[Client]":
