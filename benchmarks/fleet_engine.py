@@ -26,6 +26,7 @@ from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
 from stribeck.experiments.fleet.outcomes import FAILED, WRITTEN, Outcome, Task
 from stribeck.experiments.fleet.storage import Place
 from stribeck.experiments.fleet.work_through import FleetResult, tasks_of, work_through
+from stribeck.ident.errors import InputError
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.run import ARM, RECORD, SAMPLES
 
@@ -87,7 +88,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=5000, help="number of run folders, hard-linked to the distinct ones")
     parser.add_argument("--rows", type=int, default=60_000, help="rows of a run, of six joints")
     parser.add_argument("--alone", type=int, default=20, help="number of runs that one process fits for comparison")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="time after which the fit of the runs is stopped")
+    parser.add_argument("--minutes", type=float, help="time after which the fit of the runs is stopped")
     parser.add_argument("--folder", type=Path, help="folder for runs and results, on a disk with room for all distinct runs")
 
 
@@ -160,7 +161,11 @@ def spoiled(arms: Path) -> set[str]:
     return set(map(str, bad.values()))
 
 
-def clean(arms: Path, out: Path, minutes: float) -> dict[str, Any]:
+class _Enough(Exception):
+    """The time is over."""
+
+
+def clean(arms: Path, out: Path, minutes: float | None) -> dict[str, Any]:
     """Fit all runs with two workers, or those of some minutes, and ask what a second call would do; then send empty tasks."""
     order, dataset = FitOrder(Options()), Dataset.create(Place.of(out), FITS)
     tasks, before = tasks_of(find_recordings([str(arms)]), order, dataset), _cpu()
@@ -169,23 +174,25 @@ def clean(arms: Path, out: Path, minutes: float) -> dict[str, Any]:
     def watch(outcome: Outcome) -> None:
         if outcome.state == WRITTEN:
             fitted.append(outcome)
-        if time.monotonic() > began + 60.0 * minutes:
-            raise TimeoutError
+        if minutes is not None and time.monotonic() > began + 60.0 * minutes:
+            raise _Enough
 
     with local_workers(WORKERS, MEMORY) as client:
         _warm(client)
         began = time.monotonic()
-        with suppress(TimeoutError):
+        with suppress(_Enough):
             work_through(client, tasks, order, watch)
         seconds = time.monotonic() - began
+    if not fitted:
+        raise InputError("no run was fitted; give more --minutes")
     total = _cpu() - before
-    began = time.perf_counter()
-    again = [task for task in tasks_of(find_recordings([str(arms)]), order, dataset) if task.unchanged is None]
+    began, done = time.perf_counter(), {one.path for one in fitted}
+    again = [task for task in tasks_of(find_recordings([str(arms)]), order, dataset)
+             if task.unchanged is None and task.recording.shown in done]
     listing = time.perf_counter() - began
     return {"s": seconds, "fitted": len(fitted), "cpu_s_a_run": total / len(fitted),
             "task_cpu_s": float(np.median([one.cpu for one in fitted])), "memory_mb": max(one.memory for one in fitted),
-            "to_do_again": len(again) - (len(tasks) - len(fitted)),
-            "listing_s": listing, "task_s_scheduler": _scheduling(tasks, dataset)}
+            "to_do_again": len(again), "listing_s": listing, "task_s_scheduler": _scheduling(tasks, dataset)}
 
 
 def _scheduling(tasks: list[Task], dataset: Dataset) -> float:
@@ -266,12 +273,13 @@ def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
             ("with faults: runs; of these fitted; workers killed from outside",
              f"{figures['good']}; {figures['good_fitted']}; {figures['killed']}"),
             ("with faults: corrupt and crashing runs beside them; of these named", f"{figures['bad']}; {figures['named']}")]
+    stopped = ("" if figures["fitted"] == options.runs else
+               f", stopped after {figures['s'] / 60.0:.0f} minutes; a second call would go on with the runs that are left")
     return "\n".join([
         f"{options.runs} run folders of {options.rows:,} rows and six joints ({figures['size_mb']:.1f} MB), hard-linked to "
-        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each. The efficiency by wall time is the time "
-        "of a run in one process, the shorter one of before and after, over twice the time of a run with two workers. It suffers "
-        "from other programs on the computer, "
-        f"which here had a load of {figures['load']:.1f} on {os.cpu_count()} cores after the run; that by computing time does so "
+        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each{stopped}. The efficiency by wall time "
+        "is the time of a run in one process, the shorter one of before and after, over twice the time of a run with two workers. "
+        f"It suffers from other programs on the computer, which here had a load of {figures['load']:.1f} on {os.cpu_count()} cores after the run; that by computing time does so "
         "less. It compares one process's computing time for a run with that of two workers, with all overhead: start, imports, "
         f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are killed from outside, beside four "
         f"corrupt runs and one that ends every worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: "

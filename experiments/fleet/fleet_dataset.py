@@ -81,7 +81,7 @@ class Dataset:
     def create(cls, place: Place, kind: str) -> "Dataset":
         """Return the dataset as `at` does; a new one says its kind from now on."""
         dataset = cls.at(place, kind)
-        if not place.files():
+        if not kind_of(place):
             place.write(HEAD, json.dumps({"schema": SCHEMA, "kind": kind}).encode())
         return dataset
 

@@ -155,7 +155,8 @@ def _with_delay(parameters: dict[str, Parameter], delay: Parameter | None) -> di
     assert damping.value is not None
     value = max(0.0, damping.value + stiffness * late)
     spread = float(np.hypot(damping.std_error or 0.0, stiffness * error))
-    half = float(np.hypot(damping.half_width or 0.0, _NORMAL * stiffness * error))
-    low, high = max(0.0, value - half), value + half
-    return {**parameters, DAMPING.name: Parameter(
-        value, spread, low, high, damping.unit, verdict(value, low, high), note)}
+    low, high = (value + way * float(np.hypot(0.0 if end is None else end - damping.value, _NORMAL * stiffness * error))
+                 for way, end in ((-1.0, damping.low), (1.0, damping.high)))
+    low = max(0.0, low)
+    return {**parameters, DAMPING.name: Parameter(value, spread, low, high, damping.unit, verdict(value, low, high),
+                                                  "; ".join(filter(None, (damping.note, note))))}

@@ -14,7 +14,7 @@ two), or if its distance is beyond the motion.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,6 +128,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     if more != composition:
         contest = _Contest(more.applied(few), distances, resolution)
         best = contest.winner([best.law], memory)
+    best = contest.fit(best.law, best.memory)       # with its rivals
     return Chosen(concluded(more.applied(data), best), contest.table, more)
 
 
@@ -202,7 +203,8 @@ class _Contest:
         """Return the fit of a law and a memory."""
         key = law.name, memory.name
         if key not in self._fits:
-            self._fits[key] = fit_memory_law(self._data, law, memory, self._start(law, memory))
+            fit = fit_memory_law(self._data, law, memory, self._start(law, memory))
+            self._fits[key] = replace(fit, rivals=tuple(one for one in fit.rivals if not self.dismissed(one)))
         return self._fits[key]
 
     def best(self, pairs: Sequence[tuple[Law, Memory]]) -> MemoryFit:

@@ -147,9 +147,9 @@ def joint_samples(log: JointLog, torque: Array, load: Array | None, beside: Mapp
     columns = {"offset": np.ones(len(q)), **({INERTIA: gain} if rigid else {}),
                **(dict(zip(GRAVITY, (np.sin(q), np.cos(q)), strict=True)) if rigid and smoothing.gravity else {}),
                **{name: np.concatenate([part[name] for part in parts]) for name in beside}}
-    dt = float(np.median(np.diff(log.t)))
-    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity, max(FIRST, round(_BEGINNING / dt)),
-                   resting(dt))
+    periods = [float(np.median(np.diff(log.t[one]))) for one in rows]
+    path = Path.of(q, smoothing.width, np.array([one.start for one in rows]), velocity,
+                   max(FIRST, round(_BEGINNING / float(np.median(np.diff(log.t))))), [resting(dt) for dt in periods])
     return MemoryData(path, velocity, np.concatenate([part["torque"] for part in parts]),
                       None if load is None else np.concatenate([part["load"] for part in parts]), columns,
                       np.concatenate([_moving(path, log.t, one) for one in rows]),

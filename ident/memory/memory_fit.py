@@ -5,7 +5,7 @@ residuals, so the least-squares routine sees a problem with a few rows that has 
 
 Two minima may fit a log alike: friction that falls at low speeds, and one that rises over a wider range with less viscous
 friction, for example. Minima that the log does not tell apart are all kept: intervals span them. Of these the best one whose
-static friction is not below Coulomb friction is the estimate.
+friction does not rise at low speeds is the estimate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from scipy.optimize import least_squares
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.cluster_covariance import Intervals, cluster_covariance
 from stribeck.ident.laws.law import Law
-from stribeck.ident.laws.quantity import COULOMB, STATIC
+from stribeck.ident.memory.joint_memory import dry_level
 from stribeck.ident.memory.memory_data import Levels, MemoryData
 from stribeck.ident.memory.memory_search import RIDGE, SOON, Start, shares_of
 from stribeck.ident.memory.states.memories import DISTANCE, MAXWELL_SLIP, SECOND_DISTANCE, SHARE, Drive, Memory
@@ -29,6 +29,7 @@ from stribeck.ident.memory.weak_prior import weak_prior
 
 _AS_GOOD = 1.3          # largest error of starting points that are followed, relative to the best
 _ALIKE = 1.96           # standard errors of the difference of two fits' squares, up to which a log does not tell them apart
+_BLOCKS = 6             # least number of blocks that can tell it
 _LEAST_LEVEL = 1e-6     # least dry level, as a part of the torque's deviation: memories divide by the level
 _AT_ONCE = 512          # samples in a product of matrices: small ones need no threads, which only wait for each other
 _AT_BOUND = 1e-6        # part of its value within which a parameter is at a bound
@@ -182,7 +183,7 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
 def concluded(data: MemoryData, fit: MemoryFit) -> MemoryFit:
     """Return the close fit to all samples; of minima that these do not tell apart, one whose friction falls with speed."""
     alike = _alike([refitted(data, one, ftol=CLOSE) for one in (fit, *fit.rivals)])
-    best, *others = sorted(alike, key=lambda one: not _falls(one))
+    best, *others = sorted(alike, key=lambda one: (not _falls(one), one.rmse))
     return replace(best, rivals=tuple(others)) if others else best
 
 
@@ -191,29 +192,36 @@ def _alike(fits: Sequence[MemoryFit]) -> list[MemoryFit]:
     best = min(fits, key=lambda fit: float(fit.residual @ fit.residual))
     found = [best]
     for fit in fits:
-        if _as_likely(fit, best) and not any(_is_within(fit, other) for other in found):
+        if fit is not best and _as_likely(fit, best) and not any(_is_within(fit, other) for other in found):
             found.append(fit)
     return found
 
 
 def _as_likely(fit: MemoryFit, best: MemoryFit) -> bool:
-    """Return whether the squares of two fits differ by no more than by chance, from block to block.
+    """Return whether the squares of two fits differ by no more than by chance, from block to block; False for a few blocks.
 
     References
     ----------
     Vuong, Econometrica 57 (1989) 307.
     """
     apart = np.bincount(fit.data.groups, fit.residual**2 - best.residual**2)
-    return float(apart.sum()) <= _ALIKE * float(np.linalg.norm(apart))
+    count = len(apart)
+    return count >= _BLOCKS and bool(apart.sum() <= _ALIKE * np.sqrt(count) * np.std(apart, ddof=1))
 
 
 def _falls(fit: MemoryFit) -> bool:
-    """Return whether static friction is at least Coulomb friction, where a law has both."""
-    return fit.values.get(STATIC.name, np.inf) >= fit.values.get(COULOMB.name, 0.0)
+    """Return whether dry friction at the lowest speed is at least that at the highest, at the median load."""
+    used = fit.data.at(np.flatnonzero(fit.data.used))
+    load = None if used.load is None else np.median(used.load, axis=0)[None]
+    own = {name: fit.values[name] for name in fit.law.parameters(load is not None)}
+    slow, fast = (dry_level(fit.law, own, np.array([speed]), load)[0] for speed in (0.0, float(used.speed.max())))
+    return bool(slow >= fast)
 
 
 def _is_within(fit: MemoryFit, other: MemoryFit) -> bool:
-    """Return whether the free parameters of a fit are within the intervals of another fit of the same laws."""
+    """Return whether a fit is the same minimum as another fit of the same laws: within its intervals."""
+    if fit.free != other.free:
+        return False
     apart = np.array([fit.values[name] - other.values[name] for name in other.free])
     return bool(np.all(np.abs(apart) <= other.intervals.half_width()))
 

@@ -164,27 +164,28 @@ def with_intervals(fit: MemoryFit) -> dict[str, Parameter]:
     found = {}
     for name, value in fit.values.items():
         own = told[name] if name in told else _unit(name, fit.data.prismatic)
+        note = _note(fit, name, *spans[0][name])
         if name not in errors:
-            found[name] = Parameter(value, None, None, None, own, "at bound", "at the end of its range")
+            found[name] = Parameter(value, None, None, None, own, "at bound", f"at the end of its range{note and '; '}{note}")
             continue
-        ends = [span[name] for span in spans if name in span]
-        low, high = min(least for least, _ in ends), max(most for _, most in ends)
+        low, high = min(span[name][0] for span in spans), max(span[name][1] for span in spans)
         if name not in (*fit.data.signed, *fit.data.signal):
             low = max(low, 0.0)
-        found[name] = Parameter(value, errors[name], low, high, own, verdict(value, low, high), _note(fit, name, *ends[0]))
+        far = max(value - low, high - value) if fit.rivals else (high - low) / 2.0
+        found[name] = Parameter(value, errors[name], low, high, own, verdict(value, value - far, value + far), note)
     return found
 
 
 def _note(fit: MemoryFit, name: str, low: float, high: float) -> str:
     """Name the values of a parameter in other minima that are outside its own interval."""
     others = [f"{one.values[name]:.3g}" for one in fit.rivals if not low <= one.values[name] <= high]
-    return f"another minimum fits the log as well, with {', '.join(others)}" if others else ""
+    return f"the log fits as well with {' or '.join(others)}" if others else ""
 
 
 def _spans(fit: MemoryFit) -> dict[str, tuple[float, float]]:
-    """Return the interval of each free parameter."""
-    half = fit.intervals.half_width().tolist()
-    return {name: (fit.values[name] - one, fit.values[name] + one) for name, one in zip(fit.free, half, strict=True)}
+    """Return the interval of each parameter; the value itself where it is at a bound."""
+    half = dict(zip(fit.free, fit.intervals.half_width().tolist(), strict=True))
+    return {name: (value - half.get(name, 0.0), value + half.get(name, 0.0)) for name, value in fit.values.items()}
 
 
 def _unit(name: str, prismatic: bool) -> str:

@@ -40,9 +40,9 @@ def validate(
         false_alarms: Annotated[float | None, typer.Option(
             metavar="PER_HOUR", help="With --external: false alarms per hour and joint that noise may cause. Default: "
             "0.1.")] = None,
-        fleet: Annotated[Path | None, typer.Option(
-            metavar="FOLDER", help="Calibrations of other arms of this model, or a result of fleet fit: says for each joint "
-            "whether friction is normal among them.")] = None,
+        fleet: Annotated[str | None, typer.Option(
+            metavar="FOLDER", help="Calibrations of other arms of this model, or a result of fleet fit (path or URL): says for "
+            "each joint whether friction is normal among them.")] = None,
         out: Annotated[Path | None, out_option("Page (.html), or plot of the first calibration's torques (.svg, .png, "
                                                ".pdf).")] = None,
         as_json: JsonOption = False) -> None:
@@ -150,13 +150,13 @@ def validate(
         raise typer.Exit(DIFFERS)
 
 
-def _members(folder: Path, calibrations: "dict[str, Calibration]") -> "dict[str, dict[str, Membership]]":
+def _members(folder: str, calibrations: "dict[str, Calibration]") -> "dict[str, dict[str, Membership]]":
     """Return for each calibration whether its joints are in the family of the fleet in a folder."""
     from stribeck.experiments.fleet.load_fleet import load_fleet
     from stribeck.ident.errors import about_file
 
     with about_file(folder):
-        fleet = load_fleet([str(folder)])
+        fleet = load_fleet([folder])
         return {path: fleet.membership(calibration) for path, calibration in calibrations.items()}
 
 

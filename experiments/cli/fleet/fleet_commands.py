@@ -171,7 +171,7 @@ def _workers(count: int | None, scheduler: str | None, memory: str | None) -> "A
     if scheduler is not None and memory is not None:
         raise InputError(f"--worker-memory {memory!r} is for processes of this computer, but --scheduler {scheduler!r} has its "
                          "own workers; leave it out, and start them with dask worker --memory-limit")
-    memory = memory or _MEMORY
+    memory = _MEMORY if memory is None else memory
     memory_limit(memory)                # refused before anything is made
     return workers_of(scheduler) if scheduler is not None else local_workers(count or os.cpu_count() or 1, memory)
 

@@ -4,8 +4,9 @@ Friction with memory depends on the path since the last reversal. Position noise
 reversals and erase the memory, so positions pass a play operator: the path moves only when the position leaves a band of a given
 width around it, as a pin moves in a slot.
 
-After each reversal a pin loses the width of its slot. A moving joint loses nothing, so its path goes through the positions at
-which the pin moves, and straight on between them. Only where the pin does not move for long, joint and path rest.
+After each reversal a pin loses the width of its slot; a moving joint loses nothing. So the path is that of the pin, plus the
+distance from pin to end of the slot. It changes sides when the pin moves on in the other direction by more than this distance;
+less is noise of a resting joint.
 
 References
 ----------
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array, Groups
 
@@ -48,26 +50,31 @@ class Path:
 
     @classmethod
     def of(cls, position: Array, width: float = 0.0, begins: np.ndarray | None = None, velocity: Array | None = None,
-           first: int = FIRST, rest: int = 0) -> "Path":
+           first: int = FIRST, rest: ArrayLike = 0) -> "Path":
         """Return the path of positions, shape (M,), that are noisy by at most `width` to either side [rad or m].
 
-        Where the play operator pauses for fewer than `rest` samples, the path goes on: a joint that reverses does not rest.
-        With 0 the path is the output of the play operator itself.
+        The path loses nothing at reversals. While the play operator pauses there, for fewer than `rest` samples (one number, or
+        one a section), the path goes straight on; after a longer pause, in which the joint rests, it jumps. With 0 the path is
+        the output of the play operator itself.
 
         With velocities, shape (M,), the joint slides at the beginning of a section if the path moves within the `first` samples,
         or if it is faster than `_SLIDES` of its greatest speed. If it speeds up in these samples, its acceleration tells the
         distance since its reversal.
         """
+        if not len(position):
+            return cls(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
         begins = np.array([0]) if begins is None else np.asarray(begins)
         ends = [*begins[1:].tolist(), len(position)]
-        smooth = np.concatenate([_through(position[a:b], width, rest) for a, b in zip(begins.tolist(), ends, strict=True)])
+        rests = np.broadcast_to(rest, len(begins)).tolist()
+        smooth = np.concatenate([_without_loss(position[a:b], width, pause)
+                                 for a, b, pause in zip(begins.tolist(), ends, rests, strict=True)])
         step = np.diff(smooth, prepend=smooth[:1])
         step[begins] = 0.0
         if velocity is None:
             return cls(step, begins, np.zeros(len(begins)), np.full(len(begins), np.inf))
         fast = _SLIDES * float(np.abs(velocity).max(initial=0.0))
         firsts = [slice(a, min(a + first, b)) for a, b in zip(begins.tolist(), ends, strict=True)]
-        moves = np.array([step[rows].any() for rows in firsts])
+        moves = np.array([np.any(np.abs(position[rows] - position[rows.start]) > width) for rows in firsts])
         sliding = np.sign(velocity[begins]) * (moves | (np.abs(velocity[begins]) > fast))
         far = [_since_reversal(position[rows], velocity[rows]) for rows in firsts]
         return cls(step, begins, sliding, np.array(far))
@@ -120,17 +127,21 @@ def _since_reversal(position: Array, velocity: Array) -> float:
     return float(abs(position[-1] - position[0]) * velocity[0] ** 2 / (abs(velocity[0]) + abs(velocity[-1])) / faster)
 
 
-def _through(position: Array, width: float, rest: int) -> Array:
-    """Return positions without the noise of rests, shape (M,): through those samples at which the play operator moves."""
-    played_ = played(position, width)
-    if rest <= 0 or width <= 0.0 or not len(position):
-        return played_
-    moved = np.flatnonzero(np.diff(played_, prepend=np.nan))        # with the first sample
-    smooth = np.interp(np.arange(len(position)), moved, position[moved])
-    for begin, end in zip(moved.tolist(), [*moved[1:].tolist(), len(position)], strict=True):
-        if end - begin > rest:
-            smooth[begin:end] = position[begin]
-    return smooth
+def _without_loss(position: Array, width: float, rest: int) -> Array:
+    """Return positions without the noise of rests, shape (M,): the output of the play operator, without its loss at reversals."""
+    pin = played(position, width)
+    moved = np.flatnonzero(np.diff(pin, prepend=pin[:1]))
+    if rest <= 0 or not len(moved):
+        return pin
+    step = np.diff(pin, prepend=pin[:1])[moved]
+    runs = np.flatnonzero(np.diff(np.sign(step), prepend=0.0))              # of steps in one direction: the first one of each
+    runs = runs[np.abs(np.add.reduceat(step, runs)) > width]
+    runs = runs[np.flatnonzero(np.diff(np.sign(step[runs]), prepend=0.0))]
+    ends, before = moved[runs], np.where(runs > 0, moved[runs - 1], 0)      # last sample of the pause, and the first
+    begins = np.where(ends - before < rest, before, ends - 1)
+    sides = np.sign(step[runs])
+    at, side = np.column_stack((begins, ends)).ravel(), np.column_stack((np.append(0.0, sides[:-1]), sides)).ravel()
+    return np.asarray(pin + width * np.interp(np.arange(len(pin)), at, side, left=0.0)) if len(runs) else pin
 
 
 def played(position: Array, width: float) -> Array:

@@ -124,7 +124,7 @@ def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals():
         assert entry.low < min(other.values[name], getattr(case.truth, name))
         assert entry.high > max(other.values[name], getattr(case.truth, name))
     assert found.parameters["coulomb"].verdict != "identified"
-    assert found.parameters["coulomb"].note == f"another minimum fits the log as well, with {other.values['coulomb']:.3g}"
+    assert found.parameters["coulomb"].note == f"the log fits as well with {other.values['coulomb']:.3g}"
     assert found.parameters["bristle_stiffness"].verdict == "identified"
 
 

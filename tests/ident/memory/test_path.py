@@ -64,7 +64,20 @@ def test_a_reversal_costs_a_moving_joint_no_displacement():
 def test_a_joint_that_rests_does_not_move_the_path_also_if_reversals_cost_nothing():
     rng = np.random.default_rng(2)
     position = np.concatenate((np.linspace(0.0, 0.01, 200), np.full(5000, 0.01), np.linspace(0.01, 0.0, 200)))
-    path = Path.of(position + rng.uniform(-1e-5, 1e-5, len(position)), 2e-5, rest=12)
-    assert path.length[400:5200].sum() < 2e-5
-    assert len(path.reversals) == 1
-    assert np.cumsum(path.step)[[200, -1]].tolist() == pytest.approx([0.01, 0.0], abs=3e-5)
+    noisy = position + 1e-5 * rng.standard_normal(len(position))        # it leaves the band now and then
+    path = Path.of(noisy, 3e-5, rest=12)
+    assert path.length[400:5190].sum() < Path.of(noisy, 3e-5).length[400:5190].sum() + 6.1e-5         # the reversal costs no more
+    assert np.cumsum(path.step)[[200, -1]].tolist() == pytest.approx([0.01, 0.0], abs=4e-5)
+
+
+def test_recordings_with_different_rates_rest_for_the_same_time():
+    turn = np.abs(np.linspace(-0.01, 0.01, 2001))       # pauses at the reversal for some ten samples
+    both = np.concatenate((turn, turn))
+    path = Path.of(both, 5e-5, np.array([0, len(turn)]), rest=[50, 5])
+    assert np.any(path.step[1001:1011] > 0.0)
+    assert not np.any(path.step[len(turn) + 1001:len(turn) + 1009])
+    np.testing.assert_allclose(path.length[:len(turn)].sum(), path.length[len(turn):].sum(), rtol=1e-9)
+
+
+def test_a_path_without_samples():
+    assert len(Path.of(np.zeros(0), 1e-5, velocity=np.zeros(0), rest=5).step) == 0
