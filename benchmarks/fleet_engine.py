@@ -277,9 +277,10 @@ def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
                f", stopped after {figures['s'] / 60.0:.0f} minutes; a second call would go on with the runs that are left")
     return "\n".join([
         f"{options.runs} run folders of {options.rows:,} rows and six joints ({figures['size_mb']:.1f} MB), hard-linked to "
-        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each{stopped}. The efficiency by wall time "
-        "is the time of a run in one process, the shorter one of before and after, over twice the time of a run with two workers. "
-        f"It suffers from other programs on the computer, which here had a load of {figures['load']:.1f} on {os.cpu_count()} cores after the run; that by computing time does so "
+        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each{stopped}. The efficiency by wall time is "
+        "the time of a run in one process, the shorter one of before and after, over twice the time of a run with two workers. "
+        f"It suffers from other programs on the computer, which here had a load of {figures['load']:.1f} on {os.cpu_count()} "
+        "cores after the run; that by computing time does so "
         "less. It compares one process's computing time for a run with that of two workers, with all overhead: start, imports, "
         f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are killed from outside, beside four "
         f"corrupt runs and one that ends every worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: "
