@@ -130,18 +130,21 @@ def _since_reversal(position: Array, velocity: Array) -> float:
 def _without_loss(position: Array, width: float, rest: int) -> Array:
     """Return positions without the noise of rests, shape (M,): the output of the play operator, without its loss at reversals."""
     pin = played(position, width)
-    moved = np.flatnonzero(np.diff(pin, prepend=pin[:1]))
+    steps = np.diff(pin, prepend=pin[:1])
+    moved = np.flatnonzero(steps)
     if rest <= 0 or not len(moved):
         return pin
-    step = np.diff(pin, prepend=pin[:1])[moved]
+    step = steps[moved]
     runs = np.flatnonzero(np.diff(np.sign(step), prepend=0.0))              # of steps in one direction: the first one of each
     runs = runs[np.abs(np.add.reduceat(step, runs)) > width]
+    if not len(runs):
+        return pin
     runs = runs[np.flatnonzero(np.diff(np.sign(step[runs]), prepend=0.0))]
     ends, before = moved[runs], np.where(runs > 0, moved[runs - 1], 0)      # last sample of the pause, and the first
     begins = np.where(ends - before < rest, before, ends - 1)
     sides = np.sign(step[runs])
     at, side = np.column_stack((begins, ends)).ravel(), np.column_stack((np.append(0.0, sides[:-1]), sides)).ravel()
-    return np.asarray(pin + width * np.interp(np.arange(len(pin)), at, side, left=0.0)) if len(runs) else pin
+    return np.asarray(pin + width * np.interp(np.arange(len(pin)), at, side, left=0.0))
 
 
 def played(position: Array, width: float) -> Array:

@@ -81,3 +81,8 @@ def test_recordings_with_different_rates_rest_for_the_same_time():
 
 def test_a_path_without_samples():
     assert len(Path.of(np.zeros(0), 1e-5, velocity=np.zeros(0), rest=5).step) == 0
+
+
+def test_motion_within_the_noise_is_that_of_the_play_operator():
+    position = 3.5e-5 * np.sin(np.linspace(0.0, 20.0, 2000))
+    np.testing.assert_array_equal(Path.of(position, 3e-5, rest=12).step, Path.of(position, 3e-5).step)
