@@ -102,7 +102,7 @@ def elements(data: MemoryData, law: Law, start: Mapping[str, float], distances: 
 
 
 def shares_of(data: MemoryData, law: Law, distances: Sequence[float], start: Mapping[str, float]) -> Array:
-    """Return the shares of Maxwell elements by nonnegative least squares, with the shape of the law from the start."""
+    """Return the shares of Maxwell elements with these slip distances by nonnegative least squares, shape (D,)."""
     levels = Levels.of(data, law, start)
     rows = np.flatnonzero(data.used)[::max(1, int(data.used.sum()) // _ROWS)]
     states = slips(data.path, np.array(distances))[:, rows] * levels.dry[rows]

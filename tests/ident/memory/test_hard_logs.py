@@ -1,13 +1,18 @@
 """Peculiarities of recorded logs: clocks, wrapped positions, poor velocities, narrow, slow and faster motion, few reversals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.one_joint_truth import WristLog
 from benchmarks.presliding_truth import Case
 from stribeck.ident.errors import InputError
+from stribeck.ident.identification.fit_memories import _with_delay
+from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.laws.quantity import DAMPING, STIFFNESS
 from stribeck.ident.memory.fit_memory import fit_memory
-from stribeck.ident.memory.memory_fit import predicted
+from stribeck.ident.memory.memory_fit import concluded, predicted
 
 SIMPLE = {"law": "coulomb-viscous", "memory": "relaxing", "ripple": "none", "signal": "none"}
 
@@ -136,3 +141,22 @@ def test_levels_are_not_called_identified_if_the_speed_between_them_is_at_the_en
     assert found.parameters["static"].verdict == "identified"
     for name in ("coulomb", "static", "viscous"):
         assert found.parameters[name].low < getattr(case.truth, name) < found.parameters[name].high
+
+
+@pytest.mark.parametrize("late", [0.0, 0.002])
+def test_a_delay_leaves_the_other_minimum_in_the_interval_of_the_damping(late):
+    told = {STIFFNESS.name: Parameter(1000.0, 1.0, 998.0, 1002.0, "N·m/rad", "identified"),
+            DAMPING.name: Parameter(5.0, 0.25, 4.5, 15.0, "N·m·s/rad", "unidentifiable", "the log fits as well with 14")}
+    found = _with_delay(told, Parameter(late, 1e-4, 0.0, 0.01, "s", "identified"))[DAMPING.name]
+    assert found.value == pytest.approx(5.0 + 1000.0 * late)
+    assert found.low < found.value - 0.5
+    assert found.high > found.value + 10.0
+    assert found.note == "the log fits as well with 14"
+
+
+def test_minima_are_told_apart_by_more_than_a_few_blocks():
+    found = fit_memory(*Case(26, "lugre").log(), law="stribeck", memory="lugre", gravity=False, signal="none", ripple="none").fit
+    assert len(concluded(found.data, found).rivals) == 1
+    used = np.flatnonzero(found.data.used)[found.data.groups < 3]       # with so few blocks any difference looks like chance
+    mask = np.isin(np.arange(len(found.data.used)), used)
+    assert not concluded(replace(found.data, used=mask), found).rivals
